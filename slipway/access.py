@@ -1,0 +1,84 @@
+"""Access to an environment's account: boto3 clients and the environment of child processes.
+
+For `local` that is the embedded AWS and nothing else, whatever credentials the shell has; for any
+other environment the shell's credentials, once they have been seen to be of the right account.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from embedded_aws import control
+from slipway.config.environments import Environment
+from slipway.errors import UserError
+
+
+class Access:
+    """One account and region.
+
+    Args:
+        region: the environment's region.
+        variables: what to set (or, where None, unset) in the environment of clients and processes.
+    """
+
+    def __init__(self, region: str, variables: Mapping[str, str | None]) -> None:
+        self._region = region
+        self._variables = variables
+        self._session = boto3.Session(
+            aws_access_key_id=variables.get("AWS_ACCESS_KEY_ID"),
+            aws_secret_access_key=variables.get("AWS_SECRET_ACCESS_KEY"),
+            region_name=region,
+        )
+
+    def client(self, service: str) -> Any:
+        """Returns the boto3 client of a service (botocore's name)."""
+        # boto3's stubs know clients by literal names only; this one is a variable.
+        make_client: Any = self._session.client
+        return make_client(service, endpoint_url=self._variables.get("AWS_ENDPOINT_URL"))
+
+    def process_environment(self) -> dict[str, str]:
+        """Returns the environment for a child process that talks to this account."""
+        merged: dict[str, str | None] = {**os.environ, "AWS_REGION": self._region}
+        merged.update(self._variables)
+        return {name: value for name, value in merged.items() if value is not None}
+
+
+def open_access(environment: Environment, root: Path) -> Access:
+    """Opens access to an environment.
+
+    Args:
+        environment: which.
+        root: the project; its embedded AWS is `local`.
+
+    Raises:
+        UserError: the embedded AWS is not running, there are no credentials, or they are another
+            account's.
+    """
+    if environment.is_local:
+        state = control.running(root)
+        if state is None:
+            raise UserError.of(
+                "the embedded AWS is not running", "Start it with `slipway local start`."
+            )
+        return Access(environment.region, control.environment(state))
+    access = Access(environment.region, {})
+    try:
+        account = access.client("sts").get_caller_identity()["Account"]
+    except (BotoCoreError, ClientError) as error:
+        raise UserError.of(
+            f"no usable AWS credentials for environment `{environment.name}`: {error}",
+            f"Log in to account {environment.account}, for example with `aws sso login`.",
+        ) from None
+    if account != environment.account:
+        raise UserError.of(
+            f"the credentials are of account {account}; environment `{environment.name}` is "
+            f"account {environment.account}",
+            "Log in to that account, or choose another environment with `--env`.",
+        )
+    return access

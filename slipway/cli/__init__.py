@@ -1,0 +1,1 @@
+"""The command line: thin commands that call the stages and print what they return."""

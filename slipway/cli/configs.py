@@ -1,0 +1,109 @@
+"""`slipway validate` and `slipway plan`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from slipway.cli.output import (
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    human_size,
+    print_json,
+)
+from slipway.errors import Problem, UserError
+from slipway.planning.plan import DeploymentPlan
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command()(validate)
+    app.command()(plan)
+
+
+def validate(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models, or patterns. Without any: all.")
+    ] = None,
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    as_json: JsonOption = False,
+) -> None:
+    """Check model configs: every problem of every file, with its place and remedy."""
+    project = current_project()
+    environment = project.environment(env)
+    selected = project.select(names or ["*"]) if project.files or names else []
+    problems: list[Problem] = []
+    for name in selected:
+        try:
+            # Whether it was published is a question for the deploy, not for the file.
+            project.plan(name, environment, allow_unpublished=True)
+        except UserError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise UserError(problems)
+    if as_json:
+        print_json({"valid": selected, "problems": []})
+    else:
+        count = len(selected)
+        typer.echo(f"{count} model config{'' if count == 1 else 's'} valid for `{env}`.")
+
+
+def plan(
+    name: Annotated[str, typer.Argument(help="Model.")],
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    allow_unpublished: Annotated[
+        bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a deployment will be: exactly what `cdk synth` renders."""
+    project = current_project()
+    result = project.plan(name, project.environment(env), allow_unpublished=allow_unpublished)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        _print_plan(result)
+
+
+def _print_plan(plan: DeploymentPlan) -> None:
+    variant, scaling, artifact = plan.variant, plan.autoscaling, plan.artifact
+    rows = [
+        ("endpoint", f"{plan.endpoint_name} in {plan.account}/{plan.region}"),
+        ("image", plan.image.uri),
+        (
+            "artifact",
+            f"{artifact.s3_uri} ({human_size(artifact.size_bytes)}, {artifact.file_count} files, "
+            f"for {artifact.target})",
+        ),
+        ("instances", f"{variant.instance_count} x {variant.instance_type}"),
+        (
+            "autoscaling",
+            f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at "
+            f"{scaling.target_invocations_per_instance_per_minute:g} invocations per minute each"
+            if scaling
+            else "none: a fixed count",
+        ),
+        (
+            "timeouts",
+            f"download {variant.model_data_download_timeout_seconds} s, start-up health check "
+            f"{variant.container_startup_health_check_timeout_seconds} s",
+        ),
+        ("volume", f"{variant.volume_size_gb} GB" if variant.volume_size_gb else "as the type has"),
+        ("isolation", "no outbound network" if plan.network_isolation else "network open"),
+        (
+            "alarms",
+            f"5XX rate over {plan.alarms.server_error_rate_percent:g} %, p99 latency over "
+            f"{plan.alarms.model_latency_p99_microseconds / 1000:g} ms, for "
+            f"{plan.alarms.evaluation_periods_minutes} minutes",
+        ),
+        ("logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days"),
+        *((f"env {key}", value) for key, value in sorted(plan.container_environment.items())),
+        *((f"tag {key}", value) for key, value in sorted(plan.tags.items())),
+        *(("warning", warning.message) for warning in plan.warnings),
+    ]
+    width = max(len(label) for label, _ in rows)
+    for label, value in rows:
+        typer.echo(f"{label:<{width}}  {value}")

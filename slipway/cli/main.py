@@ -1,0 +1,64 @@
+"""`slipway`: registers the commands and turns outcomes into exit codes.
+
+0 is good, 1 is the user's to put right (a report on standard error), 2 is our bug (a traceback).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import slipway
+from slipway.cli import configs, local, operations, publish
+from slipway.cli.output import print_error
+from slipway.errors import UserError
+
+app = typer.Typer(
+    name="slipway",
+    help="SageMaker endpoints as code: one YAML file per model, deployed with the CDK CLI.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+configs.register(app)
+publish.register(app)
+operations.register(app)
+app.add_typer(local.app, name="local")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(slipway.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Runs one command and exits."""
+    try:
+        code = app(standalone_mode=False)
+    except UserError as error:
+        print_error(error, as_json="--json" in sys.argv[1:])
+        sys.exit(1)
+    except typer.Exit as exit_request:
+        sys.exit(exit_request.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("Stopped.", err=True)
+        sys.exit(1)
+    except Exception as error:
+        # A misspelt option or a missing argument: the parser's own report, then the user's code.
+        show = getattr(error, "show", None)
+        if show is None:
+            import traceback
+
+            traceback.print_exc()
+            typer.echo("This is a bug in Slipway; please report it.", err=True)
+            sys.exit(2)
+        show()
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)

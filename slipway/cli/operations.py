@@ -1,0 +1,66 @@
+"""`slipway preflight` and `slipway leftovers`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from slipway.cli.output import (
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    print_json,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command()(preflight)
+    app.command()(leftovers)
+
+
+def preflight(
+    name: Annotated[str, typer.Argument(help="Model.")],
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that the account has what a deploy needs, and name the command for what it lacks."""
+    from slipway.access import open_access
+    from slipway.operations.preflight import preflight as check
+
+    project = current_project()
+    environment = project.environment(env)
+    plan = project.plan(name, environment)
+    checks = check(plan, open_access(environment, project.root))
+    if as_json:
+        print_json({"checks": checks})
+    else:
+        for passed in checks:
+            typer.echo(f"ok  {passed}")
+
+
+def leftovers(
+    name: Annotated[str, typer.Argument(help="Model.")],
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    as_json: JsonOption = False,
+) -> None:
+    """List what is left of a destroyed model in the account; exit 1 if anything is."""
+    from slipway.access import open_access
+    from slipway.operations.leftovers import find_leftovers
+
+    project = current_project()
+    environment = project.environment(env)
+    found = find_leftovers(name, environment, open_access(environment, project.root))
+    if as_json:
+        print_json({"leftovers": [{"kind": item.kind, "name": item.name} for item in found]})
+    elif not found:
+        typer.echo(
+            f"Nothing is left of {name} in {env}: no endpoint, config, model, alarm, scalable "
+            "target or log group."
+        )
+    for item in [] if as_json else found:
+        typer.echo(f"{item.kind}: {item.name}")
+    if found:
+        raise typer.Exit(1)

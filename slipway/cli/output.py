@@ -1,0 +1,48 @@
+"""How results and problems are printed: for people, or with `--json` for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from slipway.config.environments import LOCAL
+from slipway.errors import UserError
+from slipway.project import Project
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+EnvironmentOption = Annotated[
+    str, typer.Option("--env", help="Environment of environments.yaml.", envvar="SLIPWAY_ENV")
+]
+DEFAULT_ENVIRONMENT = LOCAL
+
+
+def current_project() -> Project:
+    """Returns the project that the current folder belongs to."""
+    from pathlib import Path
+
+    return Project.find(Path.cwd())
+
+
+def print_json(content: Any) -> None:
+    """Prints one JSON document on standard output."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def print_error(error: UserError, *, as_json: bool) -> None:
+    """Prints a report: text on standard error, or JSON on standard output."""
+    if as_json:
+        print_json({"problems": [problem.as_json() for problem in error.problems]})
+    else:
+        sys.stderr.write(f"{error}\n")
+
+
+def human_size(size_bytes: float) -> str:
+    """Writes a size with a decimal unit: `4.9 MB`."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size_bytes < 1000:
+            return f"{size_bytes:.0f} {unit}" if unit == "bytes" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1000
+    return f"{size_bytes:.1f} TB"

@@ -1,0 +1,165 @@
+"""Reads YAML and remembers where every field stands.
+
+PyYAML's loader would forget positions and let the last of two equal keys win silently; here the
+node graph is walked instead, so that a problem found later can name line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from slipway.errors import FieldPath, Kind, Location, Problem, UserError
+
+try:
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # PyYAML built without libyaml: slower, same result
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+# A deployment is a page of text. Beyond these the file is a mistake or an attack on the parser.
+MAX_BYTES = 1_000_000
+MAX_NODES = 20_000
+
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed YAML file.
+
+    Args:
+        path: the file, as it is written in messages.
+        content: the root mapping.
+        positions: where each field stands: its key, or the item in a list.
+        problems: what is wrong with the text itself (duplicate keys).
+    """
+
+    path: str
+    content: Mapping[str, Any]
+    positions: Mapping[FieldPath, Location]
+    problems: tuple[Problem, ...]
+
+    def locate(self, field: FieldPath) -> Location:
+        """Returns the place of a field, or of its nearest parent that is in the file."""
+        for length in range(len(field), 0, -1):
+            if field[:length] in self.positions:
+                return self.positions[field[:length]]
+        return Location(self.path, 1, 1)
+
+
+def read_document(path: Path, shown_as: str) -> Document:
+    """Parses one YAML file.
+
+    Args:
+        path: the file to read.
+        shown_as: its name in messages.
+
+    Raises:
+        UserError: the file cannot be read, is not YAML, or is not a mapping.
+    """
+    place = Location(shown_as)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(place, f"cannot be read: {error.strerror}") from None
+    if len(raw) > MAX_BYTES:
+        raise _unreadable(place, f"has {len(raw)} bytes; the limit is {MAX_BYTES}")
+    try:
+        root = yaml.compose(raw.decode(), Loader=_Loader)
+    except UnicodeDecodeError as error:
+        raise _unreadable(place, f"is not UTF-8 text (byte {error.start})") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        if mark is not None:
+            place = Location(shown_as, mark.line + 1, mark.column + 1)
+        raise _unreadable(place, f"is not YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _unreadable(place, f"is not YAML: {type(error).__name__}") from None
+    if not isinstance(root, yaml.MappingNode):
+        found = "empty" if root is None else f"a {root.tag.rpartition(':')[2]}"
+        raise _unreadable(Location(shown_as, 1, 1), f"is {found}; a mapping is needed")
+    return _Walk(shown_as).document(root)
+
+
+def _unreadable(place: Location, message: str) -> UserError:
+    return UserError(
+        [Problem(Kind.SHAPE, f"the file {message}", "see docs/reference.md", location=place)]
+    )
+
+
+class _Walk:
+    """One pass over the node graph: values, positions and duplicate keys."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._scalars = _Scalars()
+        self._positions: dict[FieldPath, Location] = {}
+        self._problems: list[Problem] = []
+        self._nodes = 0
+
+    def document(self, root: yaml.MappingNode) -> Document:
+        content = self._mapping(root, ())
+        return Document(self._path, content, self._positions, tuple(self._problems))
+
+    def _value(self, node: yaml.Node, field: FieldPath) -> Any:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            # Nodes are counted after expansion, which is what a bomb of aliases is made of.
+            raise _unreadable(
+                self._place(node), f"has more than {MAX_NODES} values once its aliases are expanded"
+            )
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, field)
+        if isinstance(node, yaml.SequenceNode):
+            items = []
+            for index, item in enumerate(node.value):
+                self._positions[(*field, index)] = self._place(item)
+                items.append(self._value(item, (*field, index)))
+            return items
+        try:
+            return self._scalars.construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            raise _unreadable(
+                self._place(node), f"has a value that YAML cannot read: {node.value!r}"
+            ) from None
+
+    def _mapping(self, node: yaml.MappingNode, field: FieldPath) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE_TAG:
+                sources = (
+                    value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+                )
+                for source in reversed(sources):
+                    merged.update(self._value(source, field))
+                continue
+            key = str(key_node.value)
+            place = self._place(key_node)
+            if key in own:
+                first = self._positions[(*field, key)]
+                self._problems.append(
+                    Problem(
+                        Kind.SHAPE,
+                        f"the key is given twice; the first is on line {first.line}",
+                        "Keep one of the two.",
+                        (*field, key),
+                        place,
+                    )
+                )
+                continue
+            self._positions[(*field, key)] = place
+            own[key] = self._value(value_node, (*field, key))
+        return {**merged, **own}
+
+    def _place(self, node: yaml.Node) -> Location:
+        mark = node.start_mark
+        return Location(self._path, mark.line + 1, mark.column + 1)
+
+
+class _Scalars(yaml.constructor.SafeConstructor):
+    """PyYAML's own reading of scalars, without its loader."""

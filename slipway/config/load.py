@@ -1,0 +1,147 @@
+"""Loads model configs and environments: every problem at once, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from slipway.config.document import Document, read_document
+from slipway.config.environments import Environment, EnvironmentName
+from slipway.config.messages import describe
+from slipway.config.schema import ModelConfig
+from slipway.errors import Kind, Problem, UserError, nearest, relative
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+CONFIG_DIRECTORY = "model_configs"
+ENVIRONMENTS_FILE = "environments.yaml"
+
+
+@dataclass(frozen=True)
+class LoadedConfig:
+    """A valid config and the document it came from, which knows every field's place."""
+
+    config: ModelConfig
+    document: Document
+
+    def locate(self, problems: Sequence[Problem]) -> list[Problem]:
+        """Fills in the places of problems that a later stage found."""
+        return [problem.at(self.document.locate(problem.field)) for problem in problems]
+
+
+def config_files(root: Path) -> dict[str, Path]:
+    """Returns the model configs of a project by name (file stem), in order of name."""
+    return {path.stem: path for path in sorted((root / CONFIG_DIRECTORY).glob("*.yaml"))}
+
+
+def load_config(path: Path, root: Path) -> LoadedConfig:
+    """Loads one model config.
+
+    Args:
+        path: the YAML file.
+        root: the project, to which paths in messages are relative.
+
+    Raises:
+        UserError: everything that is wrong with the file.
+    """
+    document = read_document(path, relative(path, root))
+    problems = list(document.problems)
+    config = _validate(ModelConfig, document, problems)
+    if document.content.get("name") not in (None, path.stem):
+        problems.append(
+            Problem(
+                Kind.VALUE,
+                f"{document.content['name']!r} is not the file's name, {path.stem!r}",
+                f"Write `name: {path.stem}`, or rename the file.",
+                ("name",),
+            )
+        )
+    if problems or config is None:
+        raise UserError(_in_file_order(document, problems))
+    return LoadedConfig(config, document)
+
+
+def load_environment(name: str, root: Path) -> Environment:
+    """Loads one environment out of environments.yaml.
+
+    Raises:
+        UserError: the file or this environment in it is wrong, or there is no such environment.
+    """
+    document = read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE)
+    names = list(document.content)
+    if name not in names:
+        guess = nearest(name, names)
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        raise UserError(
+            [
+                Problem(
+                    Kind.VALUE,
+                    f"there is no environment {name!r}",
+                    f"{hint}Known are {', '.join(names) or 'none'}; choose one with `-c env=NAME` "
+                    "(cdk) or `--env NAME` (slipway), or add it to the file.",
+                    location=document.locate(()),
+                )
+            ]
+        )
+    problems = list(document.problems)
+    _validate_name(name, problems)
+    environment = None
+    content = document.content[name]
+    if isinstance(content, dict):
+        environment = _validate(
+            Environment, document, problems, prefix=(name,), content={"name": name, **content}
+        )
+    else:
+        problems.append(
+            Problem(Kind.SHAPE, "is not a mapping", "Give it `account` and `region`.", (name,))
+        )
+    if problems or environment is None:
+        raise UserError(_in_file_order(document, problems))
+    return environment
+
+
+def _validate(
+    model: type[_Model],
+    document: Document,
+    problems: list[Problem],
+    *,
+    prefix: tuple[str, ...] = (),
+    content: object = None,
+) -> _Model | None:
+    try:
+        return model.model_validate(document.content if content is None else content)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            if _follows_from_another(detail):
+                continue
+            problem = describe(detail, model)
+            problems.append(
+                Problem(problem.kind, problem.message, problem.remedy, (*prefix, *problem.field))
+            )
+        return None
+
+
+def _follows_from_another(detail: ErrorDetails) -> bool:
+    """Whether a list is "too short" only because its wrong items were not counted."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _validate_name(name: str, problems: list[Problem]) -> None:
+    try:
+        EnvironmentName(name=name)
+    except ValidationError as error:
+        problems.extend(
+            Problem(Kind.VALUE, describe(detail, EnvironmentName).message,
+                    "Use lower-case letters, digits and single hyphens.", (name,))
+            for detail in error.errors(include_url=False)
+        )  # fmt: skip
+
+
+def _in_file_order(document: Document, problems: Sequence[Problem]) -> list[Problem]:
+    located = [p if p.location else p.at(document.locate(p.field)) for p in problems]
+    return sorted(located, key=lambda problem: (problem.location, problem.field.__repr__()))

@@ -1,0 +1,210 @@
+"""Turns the validator's findings into messages that teach: value, what is allowed, remedy."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from slipway.config.schema import LOG_RETENTION_DAYS, RESERVED_NAMES, RESERVED_PREFIX
+from slipway.errors import Kind, Problem, nearest
+
+_Describe = Callable[[Any, Mapping[str, Any]], tuple[Kind, str, str]]
+
+
+def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
+    """Describes one finding of pydantic's.
+
+    Args:
+        error: the finding.
+        model: the model that was validated, for the names a misspelt field could have meant.
+    """
+    field = tuple(error["loc"])
+    kind = error["type"]
+    context = error.get("ctx") or {}
+    if kind == "extra_forbidden":
+        return _unknown_field(field, model)
+    if kind == "missing":
+        return _missing_field(field, model)
+    writer = _WRITERS.get(kind)
+    if writer is not None:
+        category, message, remedy = writer(error["input"], context)
+    elif kind.endswith(("_type", "_parsing")):
+        category, message, remedy = _wrong_type(kind, error["input"])
+    else:
+        category = Kind.VALUE
+        message = f"{_shown(error['input'])}: {error['msg']}"
+        remedy = "See docs/reference.md for what this field takes."
+    return Problem(category, message, _with_example(remedy, field, model), field)
+
+
+def _unknown_field(field: tuple[str | int, ...], model: type[BaseModel]) -> Problem:
+    parent = section_at(model, field[:-1])
+    allowed = sorted(parent.model_fields) if parent else []
+    guess = nearest(field[-1], allowed)
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    return Problem(Kind.SHAPE, "unknown field", f"{hint}Allowed here: {', '.join(allowed)}.", field)
+
+
+def _missing_field(field: tuple[str | int, ...], model: type[BaseModel]) -> Problem:
+    parent = section_at(model, field[:-1])
+    info = parent.model_fields.get(str(field[-1])) if parent else None
+    text = info.description if info and info.description else "It has no default."
+    return Problem(
+        Kind.SHAPE, "required field is missing", _with_example(f"Add it. {text}", field, model),
+        field,
+    )  # fmt: skip
+
+
+def _wrong_type(kind: str, value: Any) -> tuple[Kind, str, str]:
+    names = {
+        "int": "a whole number", "float": "a number", "string": "a text", "bool": "true or false",
+        "dict": "a mapping", "model": "a mapping", "tuple": "a list", "list": "a list",
+        "model_attributes": "a mapping",
+    }  # fmt: skip
+    wanted = names.get(kind.removesuffix("_type").removesuffix("_parsing"), kind)
+    remedy = f"Write {wanted}."
+    if isinstance(value, str) and wanted.endswith("number") and _is_number(value):
+        remedy = "Write the number without quotes."
+    elif isinstance(value, (int, float)) and wanted == "a text":
+        remedy = "Put the value in quotes."
+    return Kind.SHAPE, f"{_shown(value)} is not {wanted}", remedy
+
+
+def _bound(word: str, key: str) -> _Describe:
+    def write(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+        limit = context[key]
+        return (
+            Kind.VALUE,
+            f"{_shown(value)} is out of range: {word} {limit}",
+            f"Use a value that is {word} {limit}.",
+        )
+
+    return write
+
+
+def _length(word: str, key: str) -> _Describe:
+    def write(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+        limit = context[key]
+        return (
+            Kind.VALUE,
+            f"{_shown(value)} has length {len(value)}: {word} {limit}",
+            f"Give {word} {limit}.",
+        )
+
+    return write
+
+
+def _pattern(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} does not have the form {context['pattern']}",
+        "Write it in that form.",
+    )
+
+
+def _choice(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    expected = str(context["expected"])
+    guess = nearest(value, [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")])
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    return Kind.VALUE, f"{_shown(value)} is not known here", f"{hint}Allowed: {expected}."
+
+
+def _instance_type(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    guess = context["nearest"]
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} is not a known hosting instance type",
+        f"{hint}slipway/facts/instances.json lists the {context['known']} known ones.",
+    )
+
+
+def _reserved(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    names = ", ".join([*RESERVED_NAMES, f"{RESERVED_PREFIX}*"])
+    return Kind.VALUE, f"{_shown(value)} is reserved for Slipway's stacks", f"Not free: {names}."
+
+
+def _outside(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} leads out of the project",
+        "Write a path relative to the project's folder, without `..`.",
+    )
+
+
+def _retention(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    near = min(LOG_RETENTION_DAYS, key=lambda days: abs(days - value))
+    listed = ", ".join(map(str, LOG_RETENTION_DAYS))
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} is not a retention period of CloudWatch Logs",
+        f"The nearest is {near}. Allowed: {listed}.",
+    )
+
+
+_WRITERS: Mapping[str, _Describe] = {
+    "greater_than_equal": _bound("at least", "ge"),
+    "greater_than": _bound("more than", "gt"),
+    "less_than_equal": _bound("at most", "le"),
+    "less_than": _bound("less than", "lt"),
+    "string_too_long": _length("at most", "max_length"),
+    "string_too_short": _length("at least", "min_length"),
+    "too_long": _length("at most", "max_length"),
+    "too_short": _length("at least", "min_length"),
+    "string_pattern_mismatch": _pattern,
+    "literal_error": _choice,
+    "unknown_instance_type": _instance_type,
+    "reserved_name": _reserved,
+    "project_path": _outside,
+    "log_retention": _retention,
+}
+
+
+def section_at(model: type[BaseModel], field: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """Returns the model of the section that a field path leads to, or None outside the schema."""
+    section: type[BaseModel] | None = model
+    for part in field:
+        if section is None:
+            return None
+        if isinstance(part, int):
+            continue
+        info = section.model_fields.get(part)
+        section = _model_in(info.annotation) if info else None
+    return section
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
+        found = (_model_in(member) for member in typing.get_args(annotation))
+        return next((model for model in found if model), None)
+    return None
+
+
+def _with_example(remedy: str, field: tuple[str | int, ...], model: type[BaseModel]) -> str:
+    names = [part for part in field if isinstance(part, str)]
+    parent = section_at(model, tuple(names[:-1])) if names else None
+    info = parent.model_fields.get(names[-1]) if parent else None
+    if info is None or not info.examples:
+        return remedy
+    return f"{remedy} Example: `{names[-1]}: {json.dumps(info.examples[0])}`."
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,76 @@
+"""Writes docs/reference.md from the schema: `python -m slipway.config.reference`.
+
+A test fails when the page and the schema differ.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from slipway.config.environments import Environment
+from slipway.config.messages import section_at
+from slipway.config.schema import ModelConfig
+
+_INTRODUCTION = """\
+# Reference
+
+Every field of `model_configs/NAME.yaml` and `environments.yaml`. Unknown fields, duplicate keys and
+quoted numbers are errors; `slipway validate` reports all of them at once, each with its line.
+
+This page is written by `python -m slipway.config.reference > docs/reference.md`.
+"""
+
+
+def render() -> str:
+    """Returns the page as Markdown."""
+    lines = [_INTRODUCTION]
+    lines += ["## Model config\n", *_section(ModelConfig, ())]
+    lines += ["## Environment\n", f"{_summary(Environment)}\n", *_table(Environment, ())]
+    return "\n".join(lines) + "\n"
+
+
+def _section(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[str]:
+    if path:
+        yield f"### `{'.'.join(path)}`\n"
+    yield f"{_summary(model)}\n"
+    yield from _table(model, path)
+    for name in model.model_fields:
+        child = section_at(model, (name,))
+        if child is not None:
+            yield from _section(child, (*path, name))
+
+
+def _table(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[str]:
+    yield "| field | default | example | |"
+    yield "|---|---|---|---|"
+    for name, info in model.model_fields.items():
+        if section_at(model, (name,)) is not None:
+            anchor = "".join((*path, name))
+            text = info.description or f"see [`{'.'.join((*path, name))}`](#{anchor})"
+            yield f"| `{name}` | {_default(info)} | | {text} |"
+            continue
+        example = f"`{json.dumps(info.examples[0])}`" if info.examples else ""
+        yield f"| `{name}` | {_default(info)} | {example} | {info.description or ''} |"
+    yield ""
+
+
+def _default(info: FieldInfo) -> str:
+    value: Any = info.get_default(call_default_factory=True, validated_data={})
+    if value is PydanticUndefined:
+        return "required"
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def _summary(model: type[BaseModel]) -> str:
+    return (model.__doc__ or "").strip().splitlines()[0]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

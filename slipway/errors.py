@@ -1,0 +1,119 @@
+"""What a user can do wrong, as data.
+
+A `Problem` says where, which field, which value, what is allowed and what to do. A `UserError` is
+raised for nothing else: it means exit code 1 and a report. Any other exception that reaches the
+command line is our bug: exit code 2 and a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import PurePath
+
+FieldPath = tuple[str | int, ...]
+
+
+class Kind(StrEnum):
+    """What is wrong: the file's form, one value, several values together, or the world around."""
+
+    SHAPE = "shape"
+    VALUE = "value"
+    COMPATIBILITY = "compatibility"
+    STATE = "state"
+
+
+@dataclass(frozen=True, order=True)
+class Location:
+    """A place in a file; line and column count from 1, and 0 means the file as a whole."""
+
+    path: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to put right.
+
+    Args:
+        kind: what sort of problem it is.
+        message: what is wrong, with the bad value and the limit or the allowed values.
+        remedy: what to do, as an instruction or a command.
+        field: path of the field in the file, empty for the whole file.
+        location: where that is, once known.
+    """
+
+    kind: Kind
+    message: str
+    remedy: str
+    field: FieldPath = ()
+    location: Location | None = None
+
+    def at(self, location: Location) -> Problem:
+        """Returns the same problem with its place filled in."""
+        return replace(self, location=location)
+
+    def __str__(self) -> str:
+        where = [part for part in (str(self.location or ""), dotted(self.field)) if part]
+        return f"{': '.join([*where, self.message])}\n    {self.remedy}"
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """Returns the problem for machines; the keys are part of the command line's contract."""
+        location = self.location or Location("")
+        return {
+            "kind": self.kind.value,
+            "file": location.path or None,
+            "line": location.line or None,
+            "column": location.column or None,
+            "field": dotted(self.field) or None,
+            "message": self.message,
+            "remedy": self.remedy,
+        }
+
+
+class UserError(Exception):
+    """Everything that was found wrong, reported together.
+
+    Args:
+        problems: at least one.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: Sequence[Problem] = tuple(problems)
+        if not self.problems:
+            raise ValueError("a UserError needs a problem")
+        super().__init__(str(self))
+
+    @classmethod
+    def of(cls, message: str, remedy: str, *, kind: Kind = Kind.STATE) -> UserError:
+        """Makes the error of one problem that has no place in a file."""
+        return cls([Problem(kind, message, remedy)])
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        heading = "1 problem" if count == 1 else f"{count} problems"
+        return "\n".join([heading, *(f"- {problem}" for problem in self.problems)])
+
+
+def dotted(field: FieldPath) -> str:
+    """Writes a field path as people do: `endpoint.instances[0]`."""
+    text = ""
+    for part in field:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def nearest(word: object, choices: Iterable[str]) -> str | None:
+    """Returns the choice a misspelt word most likely meant, or None if nothing is near."""
+    return next(iter(difflib.get_close_matches(str(word), list(choices), n=1, cutoff=0.6)), None)
+
+
+def relative(path: PurePath, root: PurePath) -> str:
+    """Writes a path relative to the project, with forward slashes on every system."""
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()

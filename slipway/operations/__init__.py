@@ -1,0 +1,1 @@
+"""Looks into a live account and answers; never changes anything."""

@@ -1,0 +1,97 @@
+"""What is left of a destroyed model: whatever would still be billed, or clutter the account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One resource that is still there."""
+
+    kind: str
+    name: str
+
+
+def find_leftovers(name: str, environment: Environment, access: Access) -> list[Leftover]:
+    """Looks for everything that a model's stack makes.
+
+    Models and endpoint configs have generated names and are told by their tags; the artifact
+    bucket and the lock are meant to stay.
+
+    Args:
+        name: the model.
+        environment: where.
+        access: to that environment.
+    """
+    endpoint = f"{name}-{environment.name}"
+    tags = {"slipway:model": name, "slipway:environment": environment.name}
+    sagemaker = access.client("sagemaker")
+    found = [
+        *(
+            Leftover("endpoint", item["EndpointName"])
+            for item in _pages(sagemaker, "list_endpoints", "Endpoints", NameContains=endpoint)
+            if item["EndpointName"] == endpoint
+        ),
+        *(
+            Leftover("endpoint config", item["EndpointConfigName"])
+            for item in _pages(sagemaker, "list_endpoint_configs", "EndpointConfigs")
+            if _has_tags(sagemaker, item["EndpointConfigArn"], tags)
+        ),
+        *(
+            Leftover("model", item["ModelName"])
+            for item in _pages(sagemaker, "list_models", "Models")
+            if _has_tags(sagemaker, item["ModelArn"], tags)
+        ),
+        *(
+            Leftover("alarm", item["AlarmName"])
+            for item in _pages(access.client("cloudwatch"), "describe_alarms", "MetricAlarms")
+            if _watches(item, endpoint)
+        ),
+        *(
+            Leftover("scalable target", item["ResourceId"])
+            for item in _pages(
+                access.client("application-autoscaling"),
+                "describe_scalable_targets",
+                "ScalableTargets",
+                ServiceNamespace="sagemaker",
+            )
+            if item["ResourceId"].startswith(f"endpoint/{endpoint}/")
+        ),
+        *(
+            Leftover("log group", item["logGroupName"])
+            for item in _pages(
+                access.client("logs"),
+                "describe_log_groups",
+                "logGroups",
+                logGroupNamePrefix=f"/aws/sagemaker/Endpoints/{endpoint}",
+            )
+            if item["logGroupName"] == f"/aws/sagemaker/Endpoints/{endpoint}"
+        ),
+    ]
+    return sorted(found, key=lambda item: (item.kind, item.name))
+
+
+def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+    paginate: Callable[..., Iterator[dict[str, Any]]] = client.get_paginator(operation).paginate
+    for page in paginate(**arguments):
+        yield from page[key]
+
+
+def _has_tags(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:
+    found = {tag["Key"]: tag["Value"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]}
+    return tags.items() <= found.items()
+
+
+def _watches(alarm: dict[str, Any], endpoint: str) -> bool:
+    metrics = [alarm, *(query.get("MetricStat", {}).get("Metric", {}) for query in
+                        alarm.get("Metrics", ()))]  # fmt: skip
+    return any(
+        {"Name": "EndpointName", "Value": endpoint} in metric.get("Dimensions", ())
+        for metric in metrics
+    )

@@ -1,0 +1,65 @@
+"""What a deploy needs in the account, checked before CloudFormation finds it missing."""
+
+from __future__ import annotations
+
+from botocore.exceptions import ClientError
+
+from slipway.access import Access
+from slipway.errors import Kind, Problem, UserError
+from slipway.planning.plan import DeploymentPlan, artifact_prefix
+
+
+def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
+    """Checks one plan against its account.
+
+    Returns:
+        What was found in order, one line each.
+
+    Raises:
+        UserError: everything that is missing, each with the command that makes it.
+    """
+    problems: list[Problem] = []
+    passed: list[str] = []
+    for name in ("artifact-key-arn", "notification-topic-arn"):
+        parameter = f"/slipway/{plan.environment}/{name}"
+        try:
+            access.client("ssm").get_parameter(Name=parameter)
+        except ClientError as error:
+            _require_code(error, "ParameterNotFound")
+            problems.append(
+                _missing(
+                    f"the SSM parameter {parameter} is not there",
+                    f"Run `cdk deploy foundation -c env={plan.environment}`.",
+                )
+            )
+        else:
+            passed.append(f"SSM parameter {parameter}")
+    key = f"{artifact_prefix(plan.artifact.digest)}manifest.json"
+    try:
+        access.client("s3").head_object(Bucket=plan.artifact.bucket, Key=key)
+    except ClientError as error:
+        _require_code(error, "404", "NoSuchKey", "NoSuchBucket")
+        problems.append(
+            _missing(
+                f"the artifact s3://{plan.artifact.bucket}/{key} is not there",
+                f"Run `slipway publish {plan.name} --env {plan.environment}`.",
+            )
+        )
+    else:
+        passed.append(f"artifact {plan.artifact.digest}")
+    if problems:
+        raise UserError(problems)
+    return passed
+
+
+def _missing(message: str, remedy: str) -> Problem:
+    return Problem(Kind.STATE, message, remedy)
+
+
+def _require_code(error: ClientError, *codes: str) -> None:
+    """Lets only the expected answers pass; a denied or failed call is not a missing thing."""
+    if error.response["Error"]["Code"] not in codes:
+        raise UserError.of(
+            f"the account could not be looked into: {error}",
+            "Use credentials that may read SSM parameters and the artifact bucket.",
+        ) from None

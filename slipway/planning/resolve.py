@@ -1,0 +1,174 @@
+"""Joins config, facts, environment, lock and image digests into one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.errors import Kind, Problem, UserError
+from slipway.facts.instances import InstanceFacts
+from slipway.planning.lock import Lock, inputs_digest
+from slipway.planning.plan import (
+    AlarmPlan,
+    ArtifactPlan,
+    AutoscalingPlan,
+    DeploymentPlan,
+    ImagePlan,
+    PlanWarning,
+    VariantPlan,
+)
+from slipway.planning.rules import RULES, Situation
+
+# A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
+UNPUBLISHED_DIGEST = "unpublished"
+
+
+def resolve(
+    config: ModelConfig,
+    instances: Mapping[str, InstanceFacts],
+    environment: Environment,
+    lock: Lock,
+    image_digests: Mapping[str, str],
+    *,
+    allow_unpublished: bool = False,
+) -> DeploymentPlan:
+    """Makes the plan of one model in one environment.
+
+    Args:
+        config: a valid config.
+        instances: facts of the instance types, by name.
+        environment: where to deploy.
+        lock: what was published.
+        image_digests: fingerprint of the sources of each image we build, by container family.
+        allow_unpublished: plan with an artifact that does not exist, for reading and linting.
+
+    Raises:
+        UserError: every incompatibility; fields are named, places are the caller's to fill in.
+    """
+    instance = instances[config.endpoint.instances[0]]
+    situation = Situation(config, instance, environment)
+    problems = [problem for rule in RULES for problem in rule(situation)]
+    artifact = _artifact(config, environment, lock, allow_unpublished=allow_unpublished)
+    no_source = any(problem.field == ("artifacts",) for problem in problems)
+    # Without a source there is nothing to publish yet: one remedy at a time.
+    if isinstance(artifact, Problem) and not no_source:
+        problems.append(artifact)
+    if problems or isinstance(artifact, Problem):
+        raise UserError(problems)
+    full_name = f"{config.name}-{environment.name}"
+    return DeploymentPlan(
+        name=config.name,
+        description=config.description,
+        environment=environment.name,
+        account=environment.account,
+        region=environment.region,
+        stack_name=full_name,
+        endpoint_name=full_name,
+        image=ImagePlan(
+            environment.account,
+            environment.region,
+            f"slipway/{config.serving.container}",
+            image_digests[config.serving.container],
+        ),
+        artifact=artifact,
+        container_environment=_container_environment(config),
+        network_isolation=config.endpoint.network_isolation,
+        variant=VariantPlan(
+            instance.name,
+            config.endpoint.instance_count,
+            config.endpoint.model_data_download_timeout_seconds,
+            config.endpoint.container_startup_health_check_timeout_seconds,
+            config.endpoint.volume_size_gb,
+        ),
+        autoscaling=_autoscaling(config),
+        alarms=AlarmPlan(
+            config.alarms.server_error_rate_percent,
+            config.alarms.model_latency_p99_milliseconds * 1000,
+            config.alarms.evaluation_periods_minutes,
+        ),
+        log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
+        log_retention_days=config.endpoint.log_retention_days,
+        tags={
+            **config.tags,
+            "slipway:model": config.name,
+            "slipway:environment": environment.name,
+        },
+        warnings=tuple(_warnings(config, artifact)),
+    )
+
+
+def _artifact(
+    config: ModelConfig, environment: Environment, lock: Lock, *, allow_unpublished: bool
+) -> ArtifactPlan | Problem:
+    locked = lock.artifact(environment.artifacts)
+    if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
+        part = locked.compiled
+        return ArtifactPlan(
+            environment.artifact_bucket, part.digest, part.size_bytes, part.file_count,
+            part.target, published=True,
+        )  # fmt: skip
+    if allow_unpublished:
+        return ArtifactPlan(
+            environment.artifact_bucket, UNPUBLISHED_DIGEST, 0, 0, "none", published=False
+        )
+    state = (
+        f"the {environment.artifacts} was never published"
+        if locked is None
+        else f"the config changed after the {environment.artifacts} was published"
+    )
+    return Problem(
+        Kind.STATE,
+        state,
+        f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "
+        f"model_configs/{config.name}.lock.json.",
+        ("artifacts", environment.artifacts),
+    )
+
+
+def _container_environment(config: ModelConfig) -> dict[str, str]:
+    serving = config.serving
+    return {
+        "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
+        "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
+        "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
+        "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
+        "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
+        "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(serving.request_timeout_seconds),
+    }
+
+
+def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
+    scaling = config.autoscaling
+    if scaling is None:
+        return None
+    return AutoscalingPlan(
+        scaling.min_instance_count,
+        scaling.max_instance_count,
+        scaling.target_invocations_per_instance_per_minute,
+        scaling.scale_in_cooldown_seconds,
+        scaling.scale_out_cooldown_seconds,
+    )
+
+
+def _warnings(config: ModelConfig, artifact: ArtifactPlan) -> list[PlanWarning]:
+    warnings = []
+    if not artifact.published:
+        warnings.append(
+            PlanWarning(
+                "unpublished", "The artifact is not published: SageMaker would refuse this."
+            )
+        )
+    least = (
+        config.autoscaling.min_instance_count if config.autoscaling
+        else config.endpoint.instance_count
+    )  # fmt: skip
+    if least == 1:
+        warnings.append(
+            PlanWarning(
+                "single-instance",
+                "One instance at rest: if it or its zone fails, the endpoint is down meanwhile.",
+            )
+        )
+    return warnings

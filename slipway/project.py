@@ -1,0 +1,155 @@
+"""A project on disk: its configs, locks and environments, brought together into plans.
+
+This is where files are read and `resolve`, which is pure, is called; app.py and every command
+share it, so that `slipway plan` shows what `cdk synth` renders.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from slipway.config.environments import Environment
+from slipway.config.load import (
+    CONFIG_DIRECTORY,
+    ENVIRONMENTS_FILE,
+    LoadedConfig,
+    config_files,
+    load_config,
+    load_environment,
+)
+from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
+from slipway.facts.instances import instance_types
+from slipway.planning.lock import Lock
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from slipway.publishing.image_sources import IMAGE_SOURCES, image_digest
+
+
+@dataclass(frozen=True)
+class Project:
+    """One project.
+
+    Args:
+        root: the folder with environments.yaml and model_configs/.
+    """
+
+    root: Path
+
+    @classmethod
+    def find(cls, start: Path) -> Project:
+        """Finds the project that a folder belongs to, as git does: upwards.
+
+        Raises:
+            UserError: there is none.
+        """
+        for folder in (start, *start.parents):
+            if (folder / ENVIRONMENTS_FILE).is_file():
+                return cls(folder)
+        raise UserError.of(
+            f"no Slipway project here: neither {start} nor a folder above has {ENVIRONMENTS_FILE}",
+            "Run the command inside a project.",
+        )
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """The model configs by name."""
+        return config_files(self.root)
+
+    def select(self, patterns: Sequence[str]) -> list[str]:
+        """Returns the names that any of the patterns matches (fnmatch), in order.
+
+        Raises:
+            UserError: a pattern matches nothing; all such patterns are named.
+        """
+        problems = []
+        for pattern in patterns:
+            if not fnmatch.filter(self.files, pattern):
+                guess = nearest(pattern, self.files)
+                hint = f"Did you mean `{guess}`? " if guess else ""
+                known = ", ".join(self.files) or "none"
+                problems.append(
+                    Problem(
+                        Kind.VALUE,
+                        f"no model config matches {pattern!r}",
+                        f"{hint}{CONFIG_DIRECTORY}/ has: {known}.",
+                    )
+                )
+        if problems:
+            raise UserError(problems)
+        return [n for n in self.files if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+
+    def config(self, name: str) -> LoadedConfig:
+        """Loads one model config; raises `UserError` with everything that is wrong with it."""
+        if name not in self.files:
+            # Says what there is, with the nearest name.
+            self.select([glob.escape(name)])
+        return load_config(self.files[name], self.root)
+
+    def environment(self, name: str) -> Environment:
+        """Loads one environment; raises `UserError`."""
+        return load_environment(name, self.root)
+
+    def lock_path(self, name: str) -> Path:
+        """Path of a model's lock file, whether it exists or not."""
+        return self.root / CONFIG_DIRECTORY / f"{name}.lock.json"
+
+    def lock(self, name: str) -> Lock:
+        """Reads a model's lock; an empty one where nothing was published.
+
+        Raises:
+            UserError: the file is not a lock.
+        """
+        path = self.lock_path(name)
+        try:
+            return Lock.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return Lock()
+        except ValidationError as error:
+            found = "; ".join(
+                f"{'.'.join(map(str, detail['loc'])) or 'file'}: {detail['msg']}"
+                for detail in error.errors(include_url=False)
+            )
+            raise UserError(
+                [
+                    Problem(
+                        Kind.SHAPE,
+                        f"not a lock file: {found}",
+                        f"Restore it with git, or delete it and run `slipway publish {name}`.",
+                        location=Location(relative(path, self.root)),
+                    )
+                ]
+            ) from None
+
+    @cached_property
+    def image_digests(self) -> Mapping[str, str]:
+        """Fingerprint of the sources of each image, by container family."""
+        return {family: image_digest(self.root, family) for family in IMAGE_SOURCES}
+
+    def plan(
+        self, name: str, environment: Environment, *, allow_unpublished: bool = False
+    ) -> DeploymentPlan:
+        """Makes one model's plan.
+
+        Raises:
+            UserError: everything that stands in its way, with places.
+        """
+        loaded = self.config(name)
+        lock = self.lock(name)
+        try:
+            return resolve(
+                loaded.config,
+                instance_types(),
+                environment,
+                lock,
+                self.image_digests,
+                allow_unpublished=allow_unpublished,
+            )
+        except UserError as error:
+            raise UserError(loaded.locate(error.problems)) from None

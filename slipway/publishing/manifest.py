@@ -1,0 +1,95 @@
+"""The content address of an artifact: a manifest of its files, and the manifest's digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.errors import Kind, Problem, UserError
+
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, order=True)
+class ManifestEntry:
+    """One file: its path within the artifact, size and SHA-256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All files of an artifact, in order of path. The same bytes have the same digest anywhere."""
+
+    entries: tuple[ManifestEntry, ...]
+
+    @classmethod
+    def of(cls, directory: Path, shown_as: str) -> Manifest:
+        """Hashes a directory.
+
+        Args:
+            directory: where the files are.
+            shown_as: its name in messages.
+
+        Raises:
+            UserError: there is no such directory, it is empty, or it has files that cannot travel.
+        """
+        if not directory.is_dir():
+            raise UserError.of(f"{shown_as} is not a directory", "Put the model's files there.")
+        files = sorted(_files(directory))
+        # A hub cache is made of links; what a link points to may be outside or gone.
+        links = [path for path in directory.rglob("*") if path.is_symlink()]
+        problems = [
+            Problem(
+                Kind.VALUE,
+                f"{shown_as}/{path.relative_to(directory).as_posix()} is a symbolic link",
+                "Replace it with the file it points to (`cp -rL` copies a directory so).",
+            )
+            for path in sorted(links)
+        ]
+        if not files and not problems:
+            problems = [Problem(Kind.VALUE, f"{shown_as} has no files", "Put the model there.")]
+        if problems:
+            raise UserError(problems)
+        return cls(
+            tuple(
+                sorted(
+                    ManifestEntry(
+                        path.relative_to(directory).as_posix(), path.stat().st_size, _sha256(path)
+                    )
+                    for path in files
+                )
+            )
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the rendered manifest, in hexadecimal."""
+        return hashlib.sha256(self.render()).hexdigest()
+
+    @property
+    def size_bytes(self) -> int:
+        """Sum of the files' sizes."""
+        return sum(entry.size_bytes for entry in self.entries)
+
+    def render(self) -> bytes:
+        """Returns the manifest's canonical JSON, which is what the digest is of."""
+        rows = [[entry.path, entry.size_bytes, entry.sha256] for entry in self.entries]
+        return json.dumps({"version": 1, "files": rows}, separators=(",", ":")).encode()
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    return (path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()

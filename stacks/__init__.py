@@ -1,0 +1,1 @@
+"""Plan in, CloudFormation out: no look-ups, no clock, no randomness."""

@@ -1,0 +1,1 @@
+"""One concern of an endpoint each."""

@@ -1,0 +1,113 @@
+"""Model, endpoint config, endpoint and log group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from slipway.planning.plan import DeploymentPlan
+
+# One variant takes all the traffic; the name is the one SageMaker's own console gives.
+VARIANT_NAME = "AllTraffic"
+
+
+@dataclass(frozen=True)
+class ScalableVariant:
+    """The variant as application autoscaling names it, and the endpoint it waits for."""
+
+    resource_id: str
+    endpoint: sagemaker.CfnEndpoint
+
+
+class HostedEndpoint(Construct):
+    """Only the endpoint has a name: models and configs are replaced, new before old.
+
+    Args:
+        scope: the endpoint's stack.
+        construct_id: name within it.
+        plan: what is deployed.
+        role: what the container runs with.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, role: iam.Role
+    ) -> None:
+        super().__init__(scope, construct_id)
+        log_group = logs.CfnLogGroup(
+            self,
+            "LogGroup",
+            log_group_name=plan.log_group_name,
+            retention_in_days=plan.log_retention_days,
+        )
+        # SageMaker would create the group itself, with no retention and outside the stack.
+        log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
+        model = sagemaker.CfnModel(
+            self,
+            "Model",
+            execution_role_arn=role.role_arn,
+            enable_network_isolation=plan.network_isolation,
+            primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
+                image=plan.image.uri,
+                environment=dict(sorted(plan.container_environment.items())),
+                model_data_source=sagemaker.CfnModel.ModelDataSourceProperty(
+                    s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
+                        s3_uri=plan.artifact.s3_uri,
+                        s3_data_type="S3Prefix",
+                        compression_type="None",
+                    )
+                ),
+            ),
+        )
+        config = sagemaker.CfnEndpointConfig(
+            self,
+            "EndpointConfig",
+            production_variants=[self._variant(plan, model)],
+        )
+        endpoint = sagemaker.CfnEndpoint(
+            self,
+            "Endpoint",
+            endpoint_name=plan.endpoint_name,
+            endpoint_config_name=config.attr_endpoint_config_name,
+            # With autoscaling an update keeps the fleet's size; with a fixed count the file rules.
+            retain_all_variant_properties=plan.autoscaling is not None,
+            exclude_retained_variant_properties=_excluded(plan),
+        )
+        endpoint.add_resource_dependency(log_group)
+        self.scalable_variant = ScalableVariant(
+            f"endpoint/{plan.endpoint_name}/variant/{VARIANT_NAME}", endpoint
+        )
+
+    @staticmethod
+    def _variant(
+        plan: DeploymentPlan, model: sagemaker.CfnModel
+    ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
+        variant = plan.variant
+        return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+            variant_name=VARIANT_NAME,
+            model_name=model.attr_model_name,
+            instance_type=variant.instance_type,
+            initial_instance_count=variant.instance_count,
+            initial_variant_weight=1,
+            volume_size_in_gb=variant.volume_size_gb,
+            model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
+            container_startup_health_check_timeout_in_seconds=(
+                variant.container_startup_health_check_timeout_seconds
+            ),
+        )
+
+
+def _excluded(
+    plan: DeploymentPlan,
+) -> list[sagemaker.CfnEndpoint.VariantPropertyProperty] | None:
+    """What an update takes from the template even while it keeps the instance count."""
+    if plan.autoscaling is None:
+        return None
+    return [
+        sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
+        for name in ("DesiredWeight", "DataCaptureConfig")
+    ]

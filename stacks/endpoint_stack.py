@@ -1,0 +1,56 @@
+"""One model in one environment: role, model, endpoint, log group, autoscaling, alarms."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from slipway.planning.plan import DeploymentPlan
+from stacks.constructs.alarms import EndpointAlarms
+from stacks.constructs.execution_role import ExecutionRole
+from stacks.constructs.hosting import HostedEndpoint
+from stacks.constructs.scaling import VariantScaling
+from stacks.foundation_stack import ARTIFACT_KEY_ARN, NOTIFICATION_TOPIC_ARN, parameter_name
+
+
+class EndpointStack(cdk.Stack):
+    """Renders a plan; decides nothing.
+
+    Args:
+        scope: the app.
+        construct_id: the model's name, which is what one types.
+        plan: what to deploy.
+        env: the plan's account and region, for the CDK CLI.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, env: cdk.Environment
+    ) -> None:
+        super().__init__(
+            scope, construct_id, stack_name=plan.stack_name, description=plan.description, env=env
+        )
+        for key, value in sorted(plan.tags.items()):
+            cdk.Tags.of(self).add(key, value)
+        key_arn = self._foundation_id("ArtifactKeyArn", plan, ARTIFACT_KEY_ARN)
+        topic_arn = self._foundation_id("NotificationTopicArn", plan, NOTIFICATION_TOPIC_ARN)
+        role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
+        hosting = HostedEndpoint(self, "Hosting", plan=plan, role=role.role)
+        if plan.autoscaling is not None:
+            VariantScaling(
+                self, "Scaling", scaling=plan.autoscaling, variant=hosting.scalable_variant
+            )
+        EndpointAlarms(self, "Alarms", plan=plan, topic_arn=topic_arn)
+        for warning in plan.warnings:
+            cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
+        cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)
+        cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
+
+    def _foundation_id(self, construct_id: str, plan: DeploymentPlan, value: str) -> str:
+        parameter = cdk.CfnParameter(
+            self,
+            construct_id,
+            type="AWS::SSM::Parameter::Value<String>",
+            default=parameter_name(plan.environment, value),
+            description="Written by the foundation: cdk deploy foundation",
+        )
+        return parameter.value_as_string

@@ -1,0 +1,146 @@
+"""What the models of one environment share: the artifact bucket, its key, the alarm topic."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_ssm as ssm
+from constructs import Construct
+
+from slipway.config.environments import Environment
+
+FOUNDATION_ID = "foundation"
+
+
+def parameter_name(environment: str, value: str) -> str:
+    """Name of the SSM parameter under which the foundation keeps one of its generated ids.
+
+    Model stacks read them as SSM-typed parameters: no exports that would tie stacks together, and
+    nothing to look up at synth.
+    """
+    return f"/slipway/{environment}/{value}"
+
+
+ARTIFACT_KEY_ARN = "artifact-key-arn"
+NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
+
+
+class FoundationStack(cdk.Stack):
+    """One per environment, deployed first, destroyed last; the artifact bucket outlives it.
+
+    Args:
+        scope: the app.
+        construct_id: `foundation`.
+        environment: account, region and who is notified.
+        env: the same account and region, for the CDK CLI.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        environment: Environment,
+        env: cdk.Environment,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=f"{FOUNDATION_ID}-{environment.name}",
+            description=f"Slipway: what the models of {environment.name} share",
+            env=env,
+        )
+        cdk.Tags.of(self).add("slipway:environment", environment.name)
+        key = self._key(environment)
+        self._artifact_bucket(environment, key)
+        topic = self._topic(environment, key)
+        self._publish_id(environment, ARTIFACT_KEY_ARN, key.key_arn)
+        self._publish_id(environment, NOTIFICATION_TOPIC_ARN, topic.topic_arn)
+
+    def _key(self, environment: Environment) -> kms.Key:
+        key = kms.Key(
+            self,
+            "ArtifactKey",
+            description=f"Slipway: artifacts and notifications of {environment.name}",
+            alias=f"slipway-{environment.name}",
+            enable_key_rotation=True,
+            # Artifacts stay when the stack goes; without their key they would be noise.
+            removal_policy=cdk.RemovalPolicy.RETAIN,
+        )
+        # CloudWatch can send to an encrypted topic only if the key lets it.
+        key.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="AlarmsToEncryptedTopic",
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+                resources=["*"],
+                conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
+            )
+        )
+        return key
+
+    def _artifact_bucket(self, environment: Environment, key: kms.IKey) -> None:
+        access_logs = s3.Bucket(
+            self,
+            "AccessLogs",
+            bucket_name=f"{environment.artifact_bucket}-logs",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            removal_policy=cdk.RemovalPolicy.RETAIN,
+            lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(90))],
+        )
+        s3.Bucket(
+            self,
+            "Artifacts",
+            bucket_name=environment.artifact_bucket,
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            versioned=True,
+            server_access_logs_bucket=access_logs,
+            server_access_logs_prefix="artifacts/",
+            removal_policy=cdk.RemovalPolicy.RETAIN,
+            # Published artifacts never expire: an older lock must still deploy.
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    abort_incomplete_multipart_upload_after=cdk.Duration.days(7),
+                    noncurrent_version_expiration=cdk.Duration.days(30),
+                )
+            ],
+        )
+
+    def _topic(self, environment: Environment, key: kms.IKey) -> sns.Topic:
+        topic = sns.Topic(self, "Notifications", master_key=key, enforce_ssl=True)
+        topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="AlarmsOfThisAccount",
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
+            )
+        )
+        for index, address in enumerate(environment.notification_emails):
+            sns.CfnSubscription(
+                self,
+                f"Notification{index}",
+                topic_arn=topic.topic_arn,
+                protocol="email",
+                endpoint=address,
+            )
+        return topic
+
+    def _publish_id(self, environment: Environment, name: str, value: str) -> None:
+        ssm.CfnParameter(
+            self,
+            "".join(word.capitalize() for word in name.split("-")),
+            name=parameter_name(environment.name, name),
+            type="String",
+            value=value,
+        )
