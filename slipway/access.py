@@ -12,11 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws import control
+from embedded_aws.errors import LocalAwsError
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+
+# botocore's session variables: (name in the config file, environment variable, default, type).
+_WITHOUT_USER_FILES: dict[str, Any] = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+}
 
 
 class Access:
@@ -30,10 +39,13 @@ class Access:
     def __init__(self, region: str, variables: Mapping[str, str | None]) -> None:
         self._region = region
         self._variables = variables
+        # Where variables are given, they alone count: no profile and no files of the user's.
+        own = _WITHOUT_USER_FILES if variables else None
         self._session = boto3.Session(
             aws_access_key_id=variables.get("AWS_ACCESS_KEY_ID"),
             aws_secret_access_key=variables.get("AWS_SECRET_ACCESS_KEY"),
             region_name=region,
+            botocore_session=botocore.session.Session(session_vars=own),
         )
 
     def client(self, service: str) -> Any:
@@ -61,12 +73,7 @@ def open_access(environment: Environment, root: Path) -> Access:
             account's.
     """
     if environment.is_local:
-        state = control.running(root)
-        if state is None:
-            raise UserError.of(
-                "the embedded AWS is not running", "Start it with `slipway local start`."
-            )
-        return Access(environment.region, control.environment(state))
+        return Access(environment.region, local_variables(root, environment.region))
     access = Access(environment.region, {})
     try:
         account = access.client("sts").get_caller_identity()["Account"]
@@ -82,3 +89,20 @@ def open_access(environment: Environment, root: Path) -> Access:
             "Log in to that account, or choose another environment with `--env`.",
         )
     return access
+
+
+def local_variables(root: Path, region: str) -> dict[str, str | None]:
+    """Returns what points a process at the project's embedded AWS; None means unset.
+
+    Raises:
+        UserError: it is not running.
+    """
+    try:
+        status = control.status(root)
+    except LocalAwsError as error:
+        raise UserError.of(str(error), "Stop it with `slipway local stop`.") from None
+    if status is None:
+        raise UserError.of(
+            "the embedded AWS is not running", "Start it with `slipway local start`."
+        )
+    return control.environment(status.state, region=region)

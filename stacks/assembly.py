@@ -69,6 +69,17 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
     for name in names:
         stack = _model_stack(app, project, name, environment, target, selection)
         stack.add_stack_dependency(foundation, "The model's files and alarms need it.")
+        if _leaves_out_foundation(app.node):
+            cdk.Annotations.of(stack).add_info(
+                "Deployed without its foundation (--exclusively). Where that is not there yet, "
+                f"run `cdk deploy {FOUNDATION_ID} -c env={environment.name}` first."
+            )
+
+
+def _leaves_out_foundation(node: Node) -> bool:
+    """Whether `cdk deploy NAME --exclusively` was asked for: the CLI then names the stacks."""
+    named = node.try_get_context("aws:cdk:bundling-stacks") or ["**"]
+    return "**" not in named and not any(name.startswith(FOUNDATION_ID) for name in named)
 
 
 def _model_stack(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from slipway.cli.output import JsonOption, current_project, print_json
+from slipway.config.environments import LOCAL
 from slipway.errors import UserError
 
 app = typer.Typer(
@@ -15,26 +18,21 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-_START = "Start it with `slipway local start`."
-
 
 @app.command()
 def start(
-    port: Annotated[int, typer.Option(help="Loopback port.", min=1, max=65535)] = 4566,
+    port: Annotated[
+        int, typer.Option(help="Loopback port; 0: any free one.", min=0, max=65535)
+    ] = 4566,
     as_json: JsonOption = False,
 ) -> None:
     """Start it, or find it running."""
-    from dataclasses import asdict
-
     from embedded_aws import control
-    from embedded_aws.errors import LocalAwsError
 
-    try:
+    with _user_errors():
         state = control.start(current_project().root, port=port)
-    except LocalAwsError as error:
-        raise UserError.of(str(error), "Choose another port with `--port`.") from None
     if as_json:
-        print_json(asdict(state))
+        print_json({"pid": state.pid, "url": state.url})
     else:
         typer.echo(f"The embedded AWS answers at {state.url} (process {state.pid}).")
         typer.echo('Point this shell at it: eval "$(slipway local env)"')
@@ -45,7 +43,8 @@ def stop() -> None:
     """Stop it and everything it serves; what was deployed and published there is gone."""
     from embedded_aws import control
 
-    stopped = control.stop(current_project().root)
+    with _user_errors():
+        stopped = control.stop(current_project().root)
     typer.echo("Stopped; its state is gone." if stopped else "It was not running.")
 
 
@@ -54,30 +53,43 @@ def status(as_json: JsonOption = False) -> None:
     """Show whether it runs, and which endpoints it serves."""
     from embedded_aws import control
 
-    report = control.status(current_project().root)
+    with _user_errors():
+        found = control.status(current_project().root)
     if as_json:
-        print_json(report)
-        return
-    if report is None:
-        typer.echo(f"The embedded AWS is not running. {_START}")
-        return
-    typer.echo(f"{report['url']} (process {report['pid']})")
-    for endpoint in report["endpoints"]:
-        typer.echo(f"  {endpoint['name']}: {endpoint['status']}")
+        endpoints = [vars(endpoint) for endpoint in found.endpoints] if found else []
+        state = {"pid": found.state.pid, "url": found.state.url} if found else {}
+        print_json({"running": found is not None, **state, "endpoints": endpoints})
+    elif found is None:
+        typer.echo("The embedded AWS is not running. Start it with `slipway local start`.")
+    else:
+        minutes = found.uptime_seconds / 60
+        typer.echo(f"{found.state.url} (process {found.state.pid}), up {minutes:.0f} minutes")
+        typer.echo(f"log: {found.log_file}")
+        for endpoint in found.endpoints:
+            typer.echo(f"{endpoint.name} in {endpoint.region}: {endpoint.status}")
 
 
 @app.command("env")
 def environment(as_json: JsonOption = False) -> None:
     """Print what points the AWS CLI, boto3, s5cmd and the CDK CLI at it, for `eval`."""
-    from embedded_aws import control
+    from slipway.access import local_variables
 
-    state = control.running(current_project().root)
-    if state is None:
-        raise UserError.of("the embedded AWS is not running", _START)
-    variables = control.environment(state)
+    project = current_project()
+    variables = local_variables(project.root, project.environment(LOCAL).region)
     if as_json:
         print_json(variables)
         return
     for name, value in variables.items():
         line = f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
         typer.echo(line)
+
+
+@contextlib.contextmanager
+def _user_errors() -> Iterator[None]:
+    """The embedded AWS reports in its own type; its messages name the remedy themselves."""
+    from embedded_aws.errors import LocalAwsError
+
+    try:
+        yield
+    except LocalAwsError as error:
+        raise UserError.of(str(error), "docs/embedded-aws.md describes it.") from None
