@@ -1,0 +1,210 @@
+"""SageMaker's HTTP contract: GET /ping and POST /invocations.
+
+/ping answers 503 while the model loads and 200 once it is loaded. The port is open from the
+start, so that a loading container and a dead one look different; SageMaker waits for the first
+200 within `ContainerStartupHealthCheckTimeoutInSeconds` either way.
+(https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html)
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable
+from dataclasses import asdict
+from typing import Final, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from containers.serving.errors import (
+    ErrorKind,
+    NotReadyError,
+    RequestExpiredError,
+    RequestTooLargeError,
+    UnsupportedMediaTypeError,
+    classify,
+    error_body,
+)
+from containers.serving.logs import log_event
+from containers.serving.service import InferenceService, ServiceState
+from containers.serving.settings import ServingSettings
+
+_logger = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT")
+
+_MEDIA_TYPE: Final = "application/json"
+_REQUEST_ID_HEADER: Final = "X-Amzn-RequestId"
+_INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
+# What goes into the log and back into a header is held to a plain alphabet and a length.
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+# nginx's code for a client that closed the connection; only the log sees it.
+_CLIENT_CLOSED_REQUEST: Final = 499
+
+
+def create_app(service: InferenceService, settings: ServingSettings) -> Starlette:
+    """Returns the ASGI application that serves `service`."""
+    endpoint = _Endpoint(service, settings)
+    return Starlette(
+        routes=[
+            Route("/ping", endpoint.ping, methods=["GET"]),
+            Route("/invocations", endpoint.invocations, methods=["POST"]),
+        ],
+        exception_handlers={HTTPException: _answer_routing_error},
+    )
+
+
+class _Endpoint:
+    def __init__(self, service: InferenceService, settings: ServingSettings) -> None:
+        self._service = service
+        self._settings = settings
+
+    async def ping(self, _request: Request) -> Response:
+        state = self._service.state
+        if state is ServiceState.READY:
+            return Response(status_code=200)
+        kind, message = classify(NotReadyError(f"The server is {state.value}."))
+        return _error_response(kind, message)
+
+    async def invocations(self, request: Request) -> Response:
+        received_at = time.monotonic()
+        request_id = _identifier(request, _REQUEST_ID_HEADER) or str(uuid.uuid4())
+        fields: dict[str, object] = {"request_id": request_id}
+        if inference_id := _identifier(request, _INFERENCE_ID_HEADER):
+            fields["inference_id"] = inference_id
+        failure: Exception | None = None
+        level = logging.INFO
+        self._service.requests_in_flight += 1
+        try:
+            response = await self._answer(request, fields)
+        except ClientDisconnect:
+            # The response is never sent; the server needs one all the same.
+            response = Response(status_code=_CLIENT_CLOSED_REQUEST)
+            fields["error_code"] = "client_disconnected"
+        except Exception as error:
+            kind, message = classify(error)
+            response = _error_response(kind, message)
+            level = logging.WARNING if kind.status < 500 else logging.ERROR
+            failure = error if kind.code == "internal_error" else None
+            fields |= {"error_code": kind.code, "error_message": message}
+        finally:
+            self._service.requests_in_flight -= 1
+        response.headers[_REQUEST_ID_HEADER] = request_id
+        fields["status"] = response.status_code
+        fields["milliseconds"] = round((time.monotonic() - received_at) * 1000, 2)
+        log_event(_logger, level, "request", error=failure, **fields)
+        return response
+
+    async def _answer(self, request: Request, fields: dict[str, object]) -> Response:
+        timeout_seconds = self._settings.request_timeout_seconds
+        deadline = asyncio.get_running_loop().time() + timeout_seconds
+        if self._service.state is ServiceState.LOADING:
+            raise NotReadyError("The model is still loading.")
+        _check_media_type(request)
+        try:
+            async with asyncio.timeout_at(deadline):
+                body = await _read_body(request, self._settings.max_request_bytes)
+                fields["request_bytes"] = len(body)
+                content, batched = await _unless_disconnected(
+                    request, self._service.answer(body, deadline=deadline)
+                )
+        except (TimeoutError, RequestExpiredError) as error:
+            raise RequestExpiredError(
+                f"The answer was not ready within {timeout_seconds} seconds."
+            ) from error
+        for name, value in asdict(batched).items():
+            if name != "outputs":
+                fields[name] = round(value, 2)
+        return Response(content, media_type=_MEDIA_TYPE)
+
+
+async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) -> ResultT:
+    """Awaits `answering`, and cancels it when the client goes away.
+
+    Raises:
+        ClientDisconnect: the client closed the connection first.
+    """
+    work = asyncio.ensure_future(answering)
+    # With the body read, the next message of the connection can only be its end.
+    end_of_connection = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({work, end_of_connection}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnect
+        return work.result()
+    finally:
+        work.cancel()
+        end_of_connection.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await end_of_connection
+
+
+async def _read_body(request: Request, max_bytes: int) -> bytes:
+    """Reads the body, and stops at the first byte too many.
+
+    Raises:
+        RequestTooLargeError: Content-Length, or what was received, exceeds `max_bytes`.
+        ClientDisconnect: the client closed the connection while sending.
+    """
+    message = f"The body exceeds the limit of {max_bytes} bytes."
+    if int(request.headers.get("content-length", "0")) > max_bytes:
+        raise RequestTooLargeError(message)
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise RequestTooLargeError(message)
+    return bytes(body)
+
+
+def _check_media_type(request: Request) -> None:
+    """Takes application/json in UTF-8; a request that names no type is read as that.
+
+    Raises:
+        UnsupportedMediaTypeError: the Content-Type is another one.
+    """
+    content_type = request.headers.get("content-type")
+    if content_type is None:
+        return
+    media_type, _, parameters = content_type.lower().partition(";")
+    charset = parameters.replace('"', "").replace(" ", "")
+    if media_type.strip() != _MEDIA_TYPE or charset not in ("", "charset=utf-8"):
+        raise UnsupportedMediaTypeError(
+            f"The content type is not supported; send {_MEDIA_TYPE} in UTF-8."
+        )
+
+
+def _identifier(request: Request, header: str) -> str | None:
+    value = request.headers.get(header, "")
+    return value if _IDENTIFIER.fullmatch(value) else None
+
+
+def _error_response(kind: ErrorKind, message: str) -> Response:
+    headers = (
+        {} if kind.retry_after_seconds is None else {"Retry-After": str(kind.retry_after_seconds)}
+    )
+    return Response(
+        error_body(kind.code, message),
+        status_code=kind.status,
+        headers=headers,
+        media_type=_MEDIA_TYPE,
+    )
+
+
+def _answer_routing_error(_request: Request, error: Exception) -> Response:
+    """Answers an unknown path or method in the body that every error has."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    code, message = {
+        404: ("not_found", "The paths of this server are GET /ping and POST /invocations."),
+        405: ("method_not_allowed", "Use GET /ping or POST /invocations."),
+    }.get(status, ("invalid_request", "The request is not valid."))
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return Response(
+        error_body(code, message), status_code=status, headers=headers, media_type=_MEDIA_TYPE
+    )

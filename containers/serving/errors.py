@@ -1,0 +1,84 @@
+"""What can go wrong with one request, and the one table from exception to HTTP answer.
+
+A message of a `ServingError` reaches the client as it is: it names what the client sent and the
+limit, never a path, a class or a traceback. Anything that is not in the table is our bug: the
+client gets a plain 500 and the log gets the traceback under the request's id.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+
+class ServingError(Exception):
+    """A request that is answered with an error; the message is written for the client."""
+
+
+class InvalidRequestError(ServingError):
+    """The body is not what the predictor takes."""
+
+
+class UnsupportedMediaTypeError(ServingError):
+    """The body's content type is not one that the predictor reads."""
+
+
+class RequestTooLargeError(ServingError):
+    """The body exceeds the configured number of bytes."""
+
+
+class QueueFullError(ServingError):
+    """The queue cannot hold the request's inputs now; a later attempt may succeed."""
+
+
+class NotReadyError(ServingError):
+    """The model is still loading, or the process is stopping."""
+
+
+class RequestExpiredError(ServingError):
+    """The answer was not ready within the request's time limit."""
+
+
+class ModelFailureError(ServingError):
+    """The predictor raised; the cause is in the log and kept from the client."""
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """How one kind of error is answered.
+
+    Attributes:
+        status: the HTTP status code.
+        code: the machine-readable `error.code` of the body; stable across versions.
+        retry_after_seconds: the `Retry-After` header, where a retry makes sense.
+    """
+
+    status: int
+    code: str
+    retry_after_seconds: int | None = None
+
+
+ERROR_KINDS: Final[dict[type[ServingError], ErrorKind]] = {
+    InvalidRequestError: ErrorKind(400, "invalid_request"),
+    RequestTooLargeError: ErrorKind(413, "request_too_large"),
+    UnsupportedMediaTypeError: ErrorKind(415, "unsupported_media_type"),
+    ModelFailureError: ErrorKind(500, "model_failure"),
+    QueueFullError: ErrorKind(503, "overloaded", retry_after_seconds=1),
+    NotReadyError: ErrorKind(503, "not_ready", retry_after_seconds=1),
+    RequestExpiredError: ErrorKind(504, "timeout"),
+}
+
+INTERNAL_ERROR: Final = ErrorKind(500, "internal_error")
+INTERNAL_ERROR_MESSAGE: Final = "The server failed to answer; its log holds the request id."
+
+
+def classify(error: Exception) -> tuple[ErrorKind, str]:
+    """Returns how `error` is answered, and the message that the client may see."""
+    kind = ERROR_KINDS.get(type(error)) if isinstance(error, ServingError) else None
+    if kind is None:
+        return INTERNAL_ERROR, INTERNAL_ERROR_MESSAGE
+    return kind, str(error)
+
+
+def error_body(code: str, message: str) -> bytes:
+    """Returns the JSON body that every error answer has."""
+    return json.dumps({"error": {"code": code, "message": message}}).encode()

@@ -1,0 +1,186 @@
+"""The server process: opens the port, loads the model behind it, drains on SIGTERM.
+
+On SIGTERM no connection is accepted any more, /ping included, and idle ones are closed; requests
+in flight are answered, and the process exits with 0. SageMaker takes the container out of routing
+before it sends SIGTERM, and sends SIGKILL 30 s later.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Generator
+from typing import Any, Final, NoReturn
+
+import uvicorn
+
+from containers.serving.app import create_app
+from containers.serving.logs import log_event
+from containers.serving.predictor import ModelLoadError, Predictor
+from containers.serving.service import InferenceService, ServiceState
+from containers.serving.settings import ServingSettings
+
+_logger = logging.getLogger(__name__)
+
+EXIT_OK: Final = 0
+EXIT_OPERATOR_PROBLEM: Final = 1
+EXIT_OWN_FAULT: Final = 2
+
+_BACKLOG_CONNECTIONS: Final = 2048
+# Above SageMaker's 60 s for a request, so that it is the caller who closes a kept connection and
+# never meets one that the server closed at that moment.
+_KEEP_ALIVE_SECONDS: Final = 75
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its signal handlers, which end the process by the signal they caught."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class ModelServer:
+    """One predictor behind one port; a test can start it and stop it.
+
+    Args:
+        predictor: the model, not loaded yet.
+        settings: port, limits and time-outs.
+    """
+
+    # Any: see InferenceService.
+    def __init__(self, predictor: Predictor[Any, Any], settings: ServingSettings) -> None:
+        self._settings = settings
+        self.service = InferenceService(predictor, settings)
+        self._uvicorn = _Uvicorn(
+            uvicorn.Config(
+                create_app(self.service, settings),
+                # Named, not "auto": what is tested is what runs, whatever else is installed.
+                http="h11",
+                loop="asyncio",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=settings.drain_timeout_seconds,
+            )
+        )
+        self._exit_code = EXIT_OK
+        self.listening = asyncio.Event()
+        self.port = settings.port
+
+    async def serve(self) -> int:
+        """Serves until `stop`; returns the exit code that the process should have."""
+        try:
+            listener = _listen(self._settings.bind_address, self._settings.port)
+        except OSError as error:
+            log_event(
+                _logger,
+                logging.ERROR,
+                "listen_failed",
+                message=f"cannot listen on {self._settings.bind_address} port "
+                f"{self._settings.port}: {error.strerror}",
+            )
+            return EXIT_OPERATOR_PROBLEM
+        self.port = listener.getsockname()[1]
+        log_event(
+            _logger,
+            logging.INFO,
+            "listening",
+            address=self._settings.bind_address,
+            port=self.port,
+        )
+        self.listening.set()
+        loading = asyncio.create_task(self._load())
+        try:
+            await self._uvicorn.serve(sockets=[listener])
+        finally:
+            loading.cancel()
+            await asyncio.wait([loading])
+            unanswered = self.service.requests_in_flight
+            await self.service.close()
+        if unanswered:
+            log_event(
+                _logger,
+                logging.ERROR,
+                "drain_timed_out",
+                requests_unanswered=unanswered,
+                drain_timeout_seconds=self._settings.drain_timeout_seconds,
+            )
+            self._exit_code = EXIT_OPERATOR_PROBLEM
+        log_event(_logger, logging.INFO, "stopped", exit_code=self._exit_code)
+        return self._exit_code
+
+    def stop(self) -> None:
+        """Stops accepting, answers what is in flight, then lets `serve` return."""
+        self.service.state = ServiceState.DRAINING
+        log_event(
+            _logger,
+            logging.INFO,
+            "draining",
+            requests_in_flight=self.service.requests_in_flight,
+        )
+        self._uvicorn.should_exit = True
+
+    async def _load(self) -> None:
+        try:
+            await self.service.load()
+        except ModelLoadError as error:
+            log_event(_logger, logging.ERROR, "model_load_failed", message=str(error))
+            self._exit_code = EXIT_OPERATOR_PROBLEM
+            self._uvicorn.should_exit = True
+        except Exception as error:
+            log_event(
+                _logger,
+                logging.ERROR,
+                "model_load_failed",
+                error=error,
+                message="unexpected error; the traceback is in this line",
+            )
+            self._exit_code = EXIT_OWN_FAULT
+            self._uvicorn.should_exit = True
+
+
+# Any: see InferenceService.
+def run_until_terminated(predictor: Predictor[Any, Any], settings: ServingSettings) -> NoReturn:
+    """Serves until SIGTERM or SIGINT, then ends the process.
+
+    Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, or
+    requests were cut off at the end of the drain time-out; 2 for an unexpected error in loading.
+    """
+    server = ModelServer(predictor, settings)
+    exit_code = asyncio.run(_serve_with_signals(server))
+    if server.service.is_computing:
+        # A thread that is still loading or computing cannot be interrupted, and Python would wait
+        # for it: nobody waits for its result any more.
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(exit_code)
+    sys.exit(exit_code)
+
+
+async def _serve_with_signals(server: ModelServer) -> int:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stop)
+    return await server.serve()
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # asyncio turns Nagle's algorithm off only where the protocol is named; left on, it holds the
+    # last packet of every answer until the client's delayed acknowledgement, 40 ms on Linux.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG_CONNECTIONS)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,98 @@
+"""Runs the step graph with ONNX Runtime on the CPU: the reference, and the back end without a GPU.
+
+The graph's contract: inputs `input_ids`, `attention_mask`, `position_ids` (int64) and
+`past_key_values.{i}.key` / `.value` (float32); outputs `logits` [batch, 1, vocabulary], of the
+last position only, and `present.{i}.key` / `.value`. One graph does prefill and decoding.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnxruntime
+
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.generation import Cache, Float32Array, Int64Array
+from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
+
+_STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
+_LOGITS: Final = "logits"
+_TENSOR_TYPES: Final = dict.fromkeys(_STEP_INPUTS, "tensor(int64)")
+_CACHE_TYPE: Final = "tensor(float)"
+_LOG_ERRORS_ONLY: Final = 3
+
+
+class OnnxRuntimeSession:
+    """A `StepSession` on the CPU.
+
+    Args:
+        model_dir: holds model.onnx and, beside it, the files of its external data.
+        config: tells the number of layers, heads and the width of a head.
+        intra_op_threads: threads per operator; None takes one per physical core.
+
+    Raises:
+        ModelLoadError: ONNX Runtime cannot load the graph, or its inputs and outputs are not
+            those of a step graph of this config.
+    """
+
+    def __init__(
+        self, model_dir: Path, config: ModelConfig, *, intra_op_threads: int | None
+    ) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = intra_op_threads or 0
+        options.inter_op_num_threads = 1
+        options.log_severity_level = _LOG_ERRORS_ONLY
+        # Threads that spin between steps would take the cores from the HTTP server.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(model_dir / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
+            )
+        # ONNX Runtime's errors have no public base class of their own.
+        except Exception as error:
+            raise ModelLoadError(f"ONNX Runtime cannot load {GRAPH_FILE}: {error}") from error
+        self._config = config
+        parts = [f"{i}.{part}" for i in range(config.layers) for part in ("key", "value")]
+        self._past_names = [f"past_key_values.{part}" for part in parts]
+        self._output_names = [_LOGITS, *(f"present.{part}" for part in parts)]
+        self._check_graph()
+
+    def empty_cache(self, batch_size: int) -> Cache:
+        """Returns a cache of past length 0."""
+        shape = (batch_size, self._config.heads, 0, self._config.head_dim)
+        return [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
+
+    def step(
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        past: Cache,
+    ) -> tuple[Float32Array, Cache]:
+        """Runs the graph once; see `StepSession.step` for the shapes."""
+        feeds = dict(
+            zip(_STEP_INPUTS, (input_ids, attention_mask, position_ids), strict=True)
+        ) | dict(zip(self._past_names, past, strict=True))
+        logits, *present = self._session.run(self._output_names, feeds)
+        return logits[:, -1, :], present
+
+    def _check_graph(self) -> None:
+        expected = _TENSOR_TYPES | dict.fromkeys(self._past_names, _CACHE_TYPE)
+        inputs = {item.name: item.type for item in self._session.get_inputs()}
+        outputs = {item.name for item in self._session.get_outputs()}
+        problems = [
+            f"input {name} is {inputs[name]} instead of {tensor_type}"
+            if name in inputs
+            else f"input {name} is missing"
+            for name, tensor_type in expected.items()
+            if inputs.get(name) != tensor_type
+        ]
+        problems += [f"input {name} is unknown" for name in inputs if name not in expected]
+        problems += [
+            f"output {name} is missing" for name in self._output_names if name not in outputs
+        ]
+        if problems:
+            raise ModelLoadError(
+                f"{GRAPH_FILE} is not a step graph with {self._config.layers} layers: "
+                f"{'; '.join(problems)}"
+            )
