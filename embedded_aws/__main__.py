@@ -1,0 +1,75 @@
+"""Runs the embedded AWS in the foreground: `python -m embedded_aws --port 4566 --directory DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from embedded_aws.control import DEFAULT_PORT, held_lock
+from embedded_aws.errors import LocalAwsError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves until SIGTERM or SIGINT; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m embedded_aws", description=__doc__)
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0: any free port")
+    parser.add_argument("--directory", type=Path, required=True, help="for models, logs, the lock")
+    parser.add_argument("--ready-file", type=Path, help="written when it answers")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    stops = (signal.SIGTERM, signal.SIGINT)
+    # Blocked before any thread exists, so that every thread leaves them to sigwait below.
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+    options.directory.mkdir(parents=True, exist_ok=True)
+    try:
+        with held_lock(options.directory):
+            _serve(options.port, options.directory, options.ready_file, stops)
+    except LocalAwsError as error:
+        print(error.message, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _serve(
+    port: int, directory: Path, ready_file: Path | None, stops: tuple[signal.Signals, ...]
+) -> None:
+    # After the lock: importing moto takes a second, and a second process should not pay for it.
+    from embedded_aws.server import EmbeddedAws
+
+    try:
+        server = EmbeddedAws(port=port, directory=directory)
+    except OSError as error:
+        raise LocalAwsError(
+            f"Cannot listen on port {port}: {os.strerror(error.errno or 0)}. Choose another port."
+        ) from error
+    with server:
+        logging.getLogger("embedded_aws").info("listening at %s", server.url)
+        if ready_file is not None:
+            _write_state(ready_file, server.port, server.url)
+        signal.sigwait(stops)
+        logging.getLogger("embedded_aws").info("stopping")
+
+
+def _write_state(ready_file: Path, port: int, url: str) -> None:
+    state = {
+        "pid": os.getpid(),
+        "port": port,
+        "url": url,
+        "started_at": datetime.now(UTC).isoformat(),
+    }
+    # Renamed into place: whoever waits for the file never reads half of it.
+    partial = ready_file.with_suffix(".partial")
+    partial.write_text(json.dumps(state))
+    partial.replace(ready_file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""One AWS service's API: parse the request, validate it, call the operation, write the response.
+
+Requests and responses follow botocore's service model, so that a field is spelled, required and
+bounded exactly as the real API's. An operation is a function from parsed parameters (a dict of the
+model's member names) to the response's members; it raises `ApiError` for the client's faults.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from botocore.model import OperationNotFoundError
+from moto.core.exceptions import ServiceException
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.serialize import SerializationContext, get_serializer_class
+from moto.core.utils import get_service_model
+from werkzeug.datastructures import Headers, MultiDict
+
+from embedded_aws.validation import validation_errors
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+logger = logging.getLogger(__name__)
+
+
+class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type information
+    """A fault of the client's, answered with the API's error code and message.
+
+    Args:
+        code: error code as the API's model spells it, for example `ValidationException`.
+        message: what the client reads.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: the account and region that the request's signature names."""
+
+    account_id: str
+    region: str
+
+
+Operation = Callable[[Caller, dict[str, Any]], Mapping[str, Any] | None]
+
+
+class ServiceApi:
+    """A WSGI application for the operations of one AWS service.
+
+    Args:
+        service: botocore's name of the service, for example `cloudformation`.
+        operations: operation name (`CreateStack`) to the function that does it.
+        account_id: the one account there is.
+        validation_code: the error code this service uses for malformed input.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        operations: Mapping[str, Operation],
+        *,
+        account_id: str,
+        validation_code: str,
+    ) -> None:
+        self._model = get_service_model(service)
+        unknown = set(operations) - set(self._model.operation_names)
+        if unknown:
+            raise ValueError(f"{service} has no operations {sorted(unknown)}")
+        self._service = service
+        self._operations = dict(operations)
+        self._account_id = account_id
+        self._validation_code = validation_code
+        self._protocol: str = self._model.protocol
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answers one request (PEP 3333)."""
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        name = self._operation_name(environ, body)
+        try:
+            operation_model = self._model.operation_model(name)
+        except OperationNotFoundError:
+            return self._respond(start_response, 400, [], b"unknown operation")
+        serializer = get_serializer_class(self._service, self._protocol)(
+            operation_model, context=SerializationContext(request_id=environ["slipway.request_id"])
+        )
+        try:
+            result: Any = self._call(operation_model, environ, body)
+        except ServiceException as error:
+            result = error
+        except Exception:
+            # Our bug, not the client's: the log has the traceback, the client a 500 to report.
+            logger.error("%s.%s failed:\n%s", self._service, name, traceback.format_exc())
+            return self._respond(
+                start_response, 500, [], b"internal error of the embedded AWS; see its log"
+            )
+        response = serializer.serialize(result if result is not None else {})
+        payload = response["body"]
+        return self._respond(
+            start_response,
+            response["status_code"],
+            list(response["headers"].items()),
+            payload.encode() if isinstance(payload, str) else payload,
+        )
+
+    def _operation_name(self, environ: WSGIEnvironment, body: bytes) -> str:
+        target: str = environ.get("HTTP_X_AMZ_TARGET", "")
+        if target:
+            return target.rpartition(".")[2]
+        return dict(parse_qsl(body.decode())).get("Action", "")
+
+    def _call(
+        self, operation_model: Any, environ: WSGIEnvironment, body: bytes
+    ) -> Mapping[str, Any] | None:
+        operation = self._operations.get(operation_model.name)
+        if operation is None:
+            raise ApiError(
+                self._validation_code,
+                f"The embedded AWS does not implement {self._service}:{operation_model.name}. "
+                "docs/embedded-aws.md lists what it does.",
+            )
+        parser = PROTOCOL_PARSERS[self._protocol](operation_model)
+        # keep_blank_values: an empty parameter value is a value to CloudFormation.
+        values = MultiDict(parse_qsl(body.decode(), keep_blank_values=True))
+        parameters = parser.parse(
+            {
+                "method": environ["REQUEST_METHOD"],
+                "values": values,
+                "headers": Headers(),
+                "body": body,
+                "url_path": environ.get("PATH_INFO", "/"),
+                "url_params": {},
+            }
+        )
+        problems = validation_errors(operation_model.input_shape, parameters)
+        if problems:
+            count = len(problems)
+            noun = "error" if count == 1 else "errors"
+            raise ApiError(
+                self._validation_code,
+                f"{count} validation {noun} detected: " + "; ".join(problems),
+            )
+        caller = Caller(self._account_id, environ["slipway.region"])
+        return operation(caller, parameters)
+
+    @staticmethod
+    def _respond(
+        start_response: StartResponse, status: int, headers: list[tuple[str, str]], body: bytes
+    ) -> Iterable[bytes]:
+        start_response(f"{status} ", [*headers, ("Content-Length", str(len(body)))])
+        return [body]

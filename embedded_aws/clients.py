@@ -1,0 +1,72 @@
+"""boto3 clients that talk to the embedded AWS itself.
+
+CloudFormation's resources are created through the same APIs a user calls, as the real
+CloudFormation does; a resource that these APIs refuse fails its stack with their message.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.config import Config
+
+from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, SECRET_ACCESS_KEY
+
+# The account comes with the clients: whoever writes an ARN needs both.
+__all__ = ["ACCOUNT_ID", "LoopbackClients"]
+
+
+class LoopbackClients:
+    """Makes and keeps one client per service and region.
+
+    Args:
+        endpoint_url: where this embedded AWS listens, for example `http://localhost:4566`.
+    """
+
+    def __init__(self, endpoint_url: str) -> None:
+        self.endpoint_url = endpoint_url
+        # Nothing is taken from the user's profile or configuration files: a profile that does not
+        # exist here, or a retry mode meant for the real AWS, must not break or change a client.
+        isolated = {
+            "profile": (None, None, None, None),
+            "config_file": (None, None, os.devnull, None),
+            "credentials_file": (None, None, os.devnull, None),
+        }
+        self._session: Any = boto3.Session(
+            aws_access_key_id=ACCESS_KEY_ID,
+            aws_secret_access_key=SECRET_ACCESS_KEY,
+            botocore_session=botocore.session.Session(session_vars=isolated),
+        )
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
+
+    def client(self, service: str, region: str) -> Any:
+        """Returns the client of a service (botocore's name) in a region."""
+        # boto3's sessions are not thread-safe, its clients are.
+        with self._lock:
+            key = (service, region)
+            if key not in self._clients:
+                self._clients[key] = self._session.client(
+                    service,
+                    region_name=region,
+                    endpoint_url=self.endpoint_url,
+                    config=Config(
+                        retries={"total_max_attempts": 1},
+                        s3={"addressing_style": "path"},
+                        # Not the environment's: a proxy knows no loopback address.
+                        proxies={},
+                    ),
+                )
+            return self._clients[key]
+
+    def close(self) -> None:
+        """Closes every client's connections."""
+        with self._lock:
+            clients = list(self._clients.values())
+            self._clients.clear()
+        for client in clients:
+            client.close()

@@ -1,0 +1,208 @@
+"""The operations on change sets: what the CDK CLI deploys with."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.cloudformation.engine import Engine
+from embedded_aws.cloudformation.preparation import Preparation
+from embedded_aws.cloudformation.stack import ChangeSet, Stack, StackStore, now
+from embedded_aws.cloudformation.stack_api import find_stack, rollback_disabled
+from embedded_aws.cloudformation.views import (
+    change_set_summary,
+    change_set_view,
+    change_view,
+    page,
+)
+
+_NO_CHANGES = (
+    "The submitted information didn't contain changes. Submit different information to create a "
+    "change set."
+)
+
+
+class ChangeSetApi:
+    """Create, show, execute and delete change sets.
+
+    Args:
+        store: every stack.
+        engine: runs the operations.
+        preparation: reads requests.
+    """
+
+    def __init__(self, store: StackStore, engine: Engine, preparation: Preparation) -> None:
+        self._store = store
+        self._engine = engine
+        self._preparation = preparation
+
+    def operations(self) -> dict[str, Operation]:
+        """Returns the API's operations by name."""
+        return {
+            "CreateChangeSet": self.create_change_set,
+            "DeleteChangeSet": self.delete_change_set,
+            "DescribeChangeSet": self.describe_change_set,
+            "ExecuteChangeSet": self.execute_change_set,
+            "ListChangeSets": self.list_change_sets,
+        }
+
+    def create_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """CreateChangeSet."""
+        kind = parameters.get("ChangeSetType", "UPDATE")
+        _check_supported(kind, parameters)
+        stack = self._target(caller, kind, parameters)
+        existing = stack if stack is not None and stack.desired is not None else None
+        if existing is not None:
+            self._engine.check_updatable(existing)
+        desired = self._preparation.desire(caller, parameters, existing)
+        identity = (
+            stack.identity
+            if stack is not None
+            else self._preparation.identity(caller, parameters["StackName"])
+        )
+        desired, plan = self._preparation.plan(identity, desired, existing)
+        name = parameters["ChangeSetName"]
+        with self._store.lock:
+            if stack is None:
+                stack = Stack(identity=identity, status="REVIEW_IN_PROGRESS", created=now())
+                stack.set_status("REVIEW_IN_PROGRESS", "User Initiated")
+                self._store.add(stack)
+            known = stack.change_sets.get(name)
+            if known is not None and known.execution_status != "EXECUTE_COMPLETE":
+                raise ApiError("AlreadyExistsException", f"ChangeSet {name} already exists")
+            change_set = ChangeSet(
+                name=name,
+                arn=(
+                    f"arn:aws:cloudformation:{caller.region}:{caller.account_id}:changeSet/{name}/"
+                    f"{uuid.uuid4()}"
+                ),
+                kind=kind,
+                description=parameters.get("Description"),
+                created=now(),
+                desired=desired,
+                plan=plan,
+                on_failure=parameters.get("OnStackFailure"),
+                status="FAILED" if plan.is_empty else "CREATE_COMPLETE",
+                reason=_NO_CHANGES if plan.is_empty else None,
+                execution_status="UNAVAILABLE" if plan.is_empty else "AVAILABLE",
+                submitted=parameters,
+            )
+            stack.change_sets[name] = change_set
+        return {"Id": change_set.arn, "StackId": stack.identity.id}
+
+    def describe_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """DescribeChangeSet."""
+        stack, change_set = self._found(caller, parameters)
+        changes, more = page(change_set.plan.changes, parameters)
+        return {
+            **change_set_view(stack, change_set),
+            "Changes": [change_view(change) for change in changes],
+            **more,
+        }
+
+    def execute_change_set(self, caller: Caller, parameters: dict[str, Any]) -> None:
+        """ExecuteChangeSet; the stack's other change sets are gone afterwards."""
+        with self._store.lock:
+            stack, change_set = self._found(caller, parameters)
+            if change_set.execution_status != "AVAILABLE":
+                raise ApiError(
+                    "InvalidChangeSetStatus",
+                    f"ChangeSet [{change_set.arn}] cannot be executed in its current status of "
+                    f"[{change_set.status}]",
+                )
+            stack.client_token = parameters.get("ClientRequestToken")
+            submitted = change_set.submitted
+            disabled = rollback_disabled({**submitted, **parameters})
+            retain_except_on_create = bool(parameters.get("RetainExceptOnCreate"))
+            if stack.status == "REVIEW_IN_PROGRESS":
+                stack.role_arn = submitted.get("RoleARN")
+                self._engine.create(
+                    stack,
+                    change_set.desired,
+                    on_failure=("DO_NOTHING" if disabled else change_set.on_failure or "ROLLBACK"),
+                    retain_except_on_create=retain_except_on_create,
+                )
+            else:
+                disabled = disabled or change_set.on_failure == "DO_NOTHING"
+                self._engine.update(
+                    stack,
+                    change_set.desired,
+                    disable_rollback=disabled,
+                    retain_except_on_create=retain_except_on_create,
+                )
+                stack.role_arn = submitted.get("RoleARN", stack.role_arn)
+            change_set.execution_status = "EXECUTE_COMPLETE"
+            stack.change_set_id = change_set.arn
+            stack.change_sets = {change_set.name: change_set}
+
+    def delete_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """DeleteChangeSet; one that is not there counts as deleted."""
+        stack = self._stack(caller, parameters)
+        if stack is not None:
+            change_set = _of(stack, parameters["ChangeSetName"])
+            if change_set is not None:
+                del stack.change_sets[change_set.name]
+        return {}
+
+    def list_change_sets(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """ListChangeSets."""
+        stack = find_stack(
+            self._store, caller, parameters["StackName"], "Stack [{name}] does not exist"
+        )
+        listed, more = page(list(stack.change_sets.values()), parameters)
+        return {"Summaries": [change_set_summary(stack, item) for item in listed], **more}
+
+    def _target(self, caller: Caller, kind: str, parameters: Mapping[str, Any]) -> Stack | None:
+        """The stack a new change set is for; None if it is yet to be made."""
+        name = parameters["StackName"]
+        stack = self._store.find(caller.region, name)
+        if kind == "UPDATE" and stack is None:
+            raise ApiError("ValidationError", f"Stack [{name}] does not exist")
+        if kind == "CREATE" and stack is not None and stack.status != "REVIEW_IN_PROGRESS":
+            raise ApiError(
+                "ValidationError",
+                f"Stack [{stack.name}] already exists and cannot be created again with the "
+                f"changeSet [{parameters['ChangeSetName']}].",
+            )
+        return stack
+
+    def _stack(self, caller: Caller, parameters: Mapping[str, Any]) -> Stack | None:
+        if "StackName" in parameters:
+            return self._store.find(caller.region, parameters["StackName"])
+        if not parameters["ChangeSetName"].startswith("arn:"):
+            raise ApiError(
+                "ValidationError", "StackName must be specified if ChangeSetName is not an ARN."
+            )
+        return next(
+            (
+                stack
+                for stack in self._store.all(caller.region)
+                if _of(stack, parameters["ChangeSetName"]) is not None
+            ),
+            None,
+        )
+
+    def _found(self, caller: Caller, parameters: Mapping[str, Any]) -> tuple[Stack, ChangeSet]:
+        stack = self._stack(caller, parameters)
+        name = parameters["ChangeSetName"]
+        if stack is None and "StackName" in parameters:
+            raise ApiError("ValidationError", f"Stack [{parameters['StackName']}] does not exist")
+        change_set = _of(stack, name) if stack is not None else None
+        if stack is None or change_set is None:
+            raise ApiError("ChangeSetNotFound", f"ChangeSet [{name}] does not exist")
+        return stack, change_set
+
+
+def _of(stack: Stack, name_or_arn: str) -> ChangeSet | None:
+    return next(
+        (item for item in stack.change_sets.values() if name_or_arn in (item.name, item.arn)), None
+    )
+
+
+def _check_supported(kind: str, parameters: Mapping[str, Any]) -> None:
+    if kind == "IMPORT" or parameters.get("ResourcesToImport"):
+        raise ApiError("ValidationError", "The embedded AWS does not import resources.")
+    if parameters.get("DeploymentMode") == "REVERT_DRIFT":
+        raise ApiError("ValidationError", "The embedded AWS does not detect drift.")

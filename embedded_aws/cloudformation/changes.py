@@ -1,0 +1,281 @@
+"""What separates a stack from its desired state: the content of a change set.
+
+Planning touches nothing. It finds what CloudFormation finds before a deployment, and refuses what
+the embedded AWS could not do faithfully, so that nothing is silently left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from embedded_aws.api import ApiError
+from embedded_aws.cloudformation.desired import (
+    Desired,
+    StackIdentity,
+    unresolved,
+    with_stack_tags,
+)
+from embedded_aws.cloudformation.intrinsics import (
+    KNOWN_AFTER_APPLY,
+    Evaluator,
+    Lookups,
+    TemplateError,
+)
+from embedded_aws.cloudformation.resources.base import ResourceHandler
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.snapshot import Output, StackResource
+from embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
+
+_REMEDY = "docs/embedded-aws.md lists what the embedded AWS does."
+
+
+@dataclass(frozen=True)
+class PropertyChange:
+    """One property that differs."""
+
+    name: str
+    recreation: str
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """What will happen to one resource.
+
+    Attributes:
+        action: `Add`, `Modify` or `Remove`.
+        replacement: `True`, `False` or `Conditional`; None unless modified.
+    """
+
+    logical_id: str
+    type: str
+    action: str
+    physical_id: str | None = None
+    replacement: str | None = None
+    properties: tuple[PropertyChange, ...] = ()
+    attributes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every change, and whether there is anything to do at all."""
+
+    changes: tuple[Change, ...]
+    is_empty: bool
+
+
+def make_plan(
+    *,
+    identity: StackIdentity,
+    desired: Desired,
+    current: Mapping[str, StackResource],
+    deployed: Desired | None,
+    outputs: Mapping[str, Output],
+    registry: ResourceRegistry,
+    lookups: Lookups,
+) -> tuple[Desired, Plan]:
+    """Compares a stack with its desired state.
+
+    Args:
+        identity: the stack.
+        desired: the state it shall have.
+        current: its resources.
+        deployed: the state it was last brought to; None for a new stack.
+        outputs: its outputs.
+        registry: the resource types there are.
+        lookups: what lies outside the stack.
+
+    Returns:
+        The desired state with the exports that it imports, and the plan.
+
+    Raises:
+        ApiError: the state cannot be reached.
+    """
+    _check_types(desired, registry)
+    scope = _PlannedScope(current)
+    evaluator = desired.evaluator(identity, scope, lookups)
+    try:
+        broken = desired.broken_rules(evaluator)
+        if broken:
+            raise ApiError("ValidationError", "Template error: " + "; ".join(broken))
+        scope.active = frozenset(desired.active(evaluator))
+        changes, problems = _compare(desired, current, evaluator, scope, registry)
+        if problems:
+            raise ApiError("ValidationError", "; ".join(problems))
+        changes += [
+            Change(logical_id, resource.type, "Remove", resource.physical_id)
+            for logical_id, resource in current.items()
+            if logical_id not in scope.active
+        ]
+        new_outputs = desired.outputs(evaluator)
+        imports = frozenset(
+            evaluator.evaluate(argument) for argument in _imported(desired.template.resources)
+        ) | frozenset(evaluator.evaluate(item) for item in _imported(desired.template.outputs))
+    except TemplateError as error:
+        raise ApiError("ValidationError", str(error)) from None
+    unchanged = (
+        not changes
+        and deployed is not None
+        and new_outputs == dict(outputs)
+        and deployed.tags == desired.tags
+    )
+    return dataclasses.replace(desired, imports=imports), Plan(tuple(changes), unchanged)
+
+
+class _PlannedScope:
+    """Resources as far as they are known before the deployment."""
+
+    def __init__(self, current: Mapping[str, StackResource]) -> None:
+        self._current = current
+        self.active: frozenset[str] = frozenset()
+        self.unknown: set[str] = set()
+
+    def reference(self, logical_id: str) -> Any:
+        if logical_id not in self.active:
+            raise unresolved(logical_id)
+        resource = self._current.get(logical_id)
+        if resource is None or logical_id in self.unknown or resource.physical_id is None:
+            return KNOWN_AFTER_APPLY
+        return resource.physical_id
+
+    def attribute(self, logical_id: str, attribute: str) -> Any:
+        if self.reference(logical_id) == KNOWN_AFTER_APPLY:
+            return KNOWN_AFTER_APPLY
+        try:
+            return self._current[logical_id].attributes[attribute]
+        except KeyError:
+            return KNOWN_AFTER_APPLY
+
+
+def _check_types(desired: Desired, registry: ResourceRegistry) -> None:
+    resources = desired.template.resources.values()
+    unknown = sorted({item.type for item in resources if registry.find(item.type) is None})
+    if unknown:
+        raise ApiError(
+            "ValidationError",
+            f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]. "
+            f"{_REMEDY}",
+        )
+    for part in (
+        [dict(item.properties) for item in resources],
+        [dict(output) for output in desired.template.outputs.values()],
+    ):
+        for logical_id, attribute in attribute_references(part):
+            definition = desired.template.resources.get(logical_id)
+            if definition and not registry.get(definition.type).has_attribute(attribute):
+                raise ApiError(
+                    "ValidationError",
+                    f"Template error: resource {logical_id} does not support attribute type "
+                    f"{attribute} in Fn::GetAtt",
+                )
+
+
+def _compare(
+    desired: Desired,
+    current: Mapping[str, StackResource],
+    evaluator: Evaluator,
+    scope: _PlannedScope,
+    registry: ResourceRegistry,
+) -> tuple[list[Change], list[str]]:
+    changes: list[Change] = []
+    problems: list[str] = []
+    retyped: list[str] = []
+    for logical_id in (name for name in desired.template.order if name in scope.active):
+        definition = desired.template.resources[logical_id]
+        handler = registry.get(definition.type)
+        evaluated = evaluator.evaluate(dict(definition.properties))
+        problems += _property_problems(definition, handler, evaluated)
+        existing = current.get(logical_id)
+        if existing is None:
+            scope.unknown.add(logical_id)
+            changes.append(Change(logical_id, definition.type, "Add"))
+        elif existing.type != definition.type:
+            retyped.append(logical_id)
+        else:
+            properties = with_stack_tags(handler, evaluated, desired.tags)
+            change = _modification(definition, handler, existing, properties)
+            if change is not None:
+                changes.append(change)
+                if change.replacement != "False":
+                    scope.unknown.add(logical_id)
+    if retyped:
+        problems.append(
+            "Update of resource type is not permitted. The new template modifies resource type of "
+            f"the following resources: [{', '.join(retyped)}]"
+        )
+    return changes, problems
+
+
+def _property_problems(
+    definition: ResourceDefinition, handler: ResourceHandler, evaluated: Mapping[str, Any]
+) -> list[str]:
+    prefix = f"Properties validation failed for resource {definition.logical_id} with message: #:"
+    problems = [
+        f"{prefix} required key [{name}] not found"
+        for name in sorted(handler.required)
+        if name not in evaluated
+    ]
+    if handler.properties:
+        problems += [
+            f"{prefix} property [{name}] of {definition.type} is unknown or not emulated. {_REMEDY}"
+            for name in evaluated
+            if name not in handler.properties
+        ]
+    return problems
+
+
+def _modification(
+    definition: ResourceDefinition,
+    handler: ResourceHandler,
+    existing: StackResource,
+    properties: Mapping[str, Any],
+) -> Change | None:
+    differing = []
+    for name in sorted(set(existing.properties) | set(properties)):
+        if existing.properties.get(name) == properties.get(name):
+            continue
+        dynamic = KNOWN_AFTER_APPLY in repr(properties.get(name))
+        recreation = "Never"
+        if name in handler.create_only:
+            recreation = "Conditionally" if dynamic else "Always"
+        differing.append(PropertyChange(name, recreation, dynamic))
+    attributes = []
+    if existing.metadata != definition.metadata:
+        attributes.append("Metadata")
+    if existing.deletion_policy != definition.deletion_policy:
+        attributes.append("DeletionPolicy")
+    if existing.update_replace_policy != definition.update_replace_policy:
+        attributes.append("UpdateReplacePolicy")
+    settled = existing.status not in ("CREATE_FAILED", "UPDATE_FAILED")
+    if settled and not differing and not attributes:
+        return None
+    recreations = {change.recreation for change in differing}
+    replacement = "False"
+    if "Always" in recreations or existing.status == "CREATE_FAILED":
+        replacement = "True"
+    elif "Conditionally" in recreations:
+        replacement = "Conditional"
+    return Change(
+        definition.logical_id,
+        definition.type,
+        "Modify",
+        existing.physical_id,
+        replacement,
+        tuple(differing),
+        tuple(attributes),
+    )
+
+
+def _imported(value: Any) -> list[Any]:
+    if isinstance(value, ResourceDefinition):
+        return _imported(dict(value.properties))
+    if isinstance(value, list):
+        return [found for item in value for found in _imported(item)]
+    if isinstance(value, Mapping):
+        if "Fn::ImportValue" in value:
+            return [value["Fn::ImportValue"]]
+        return [found for item in value.values() for found in _imported(item)]
+    return []

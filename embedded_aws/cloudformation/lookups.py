@@ -1,0 +1,66 @@
+"""What a template may ask for that lies outside its stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.intrinsics import TemplateError
+from embedded_aws.cloudformation.stack import StackStore
+
+# ssm:GetParameters takes ten names a call.
+_NAMES_PER_CALL = 10
+
+
+class ServerLookups:
+    """Reads exports, the parameter store and the zones of this server.
+
+    Args:
+        clients: clients of this server.
+        store: every stack.
+        region: where the asking stack is.
+    """
+
+    def __init__(self, clients: LoopbackClients, store: StackStore, region: str) -> None:
+        self._clients = clients
+        self._store = store
+        self._region = region
+
+    def exported(self, name: str) -> str:
+        """Returns the value of an export of this region."""
+        for _, output in self._store.exports(self._region):
+            if output.export_name == name:
+                return output.value
+        raise TemplateError(f"No export named {name} found.")
+
+    def dynamic(self, service: str, key: str) -> str:
+        """Returns what `{{resolve:ssm:NAME}}` (with or without a version) stands for."""
+        if service != "ssm":
+            raise TemplateError(
+                f"Template error: the embedded AWS does not resolve {{{{resolve:{service}:...}}}}; "
+                "docs/embedded-aws.md lists what it does"
+            )
+        values = self.parameters([key])
+        if key not in values:
+            raise TemplateError(
+                f"Unable to fetch parameters [{key}] from parameter store for this account."
+            )
+        return values[key]
+
+    def parameters(self, names: list[str]) -> Mapping[str, str]:
+        """Reads the parameter store; leaves out names that are not there."""
+        client = self._clients.client("ssm", self._region)
+        unique = list(dict.fromkeys(names))
+        found: dict[str, str] = {}
+        for start in range(0, len(unique), _NAMES_PER_CALL):
+            answer = client.get_parameters(Names=unique[start : start + _NAMES_PER_CALL])
+            found |= {
+                item["Name"] + item.get("Selector", ""): item["Value"]
+                for item in answer["Parameters"]
+            }
+        return found
+
+    def availability_zones(self, region: str) -> list[str]:
+        """Returns the names of a region's availability zones."""
+        zones = self._clients.client("ec2", region).describe_availability_zones()
+        return [zone["ZoneName"] for zone in zones["AvailabilityZones"]]

@@ -1,0 +1,354 @@
+"""One resource at a time: call its handler, record the events, keep the stack's state right."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import traceback
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.lookups import ServerLookups
+from embedded_aws.cloudformation.resources.base import (
+    ChangeRefusedError,
+    InterruptedOperationError,
+    Physical,
+    ReplacementRequiredError,
+    ResourceContext,
+    ResourceFailedError,
+    ResourceHandler,
+)
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.snapshot import StackResource, deletion_order
+from embedded_aws.cloudformation.stack import Stack, StackStore, now
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_REPLACING = (
+    "Requested update requires the creation of a new physical resource; hence creating one."
+)
+
+
+class StepFailedError(Exception):
+    """A resource failed; its event is recorded.
+
+    Args:
+        reason: why.
+        touched: whether the resource may have been changed.
+    """
+
+    def __init__(self, reason: str, *, touched: bool = True) -> None:
+        super().__init__(reason)
+        self.touched = touched
+
+
+class StoppedError(Exception):
+    """The server is stopping: leave everything as it is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """What every operation works with."""
+
+    clients: LoopbackClients
+    registry: ResourceRegistry
+    store: StackStore
+
+
+class Interrupt:
+    """Ends the waits of one operation: to cancel it, or because the server stops."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._stopping = False
+
+    def cancel(self) -> None:
+        """Makes the operation fail at its next step, and so roll back."""
+        self.event.set()
+
+    def stop(self) -> None:
+        """Makes the operation end at its next step, whatever state that leaves."""
+        self._stopping = True
+        self.event.set()
+
+    def check(self) -> None:
+        """Raises if the operation shall not go on."""
+        if self._stopping:
+            raise StoppedError
+        if self.event.is_set():
+            raise InterruptedOperationError
+
+    def settle(self) -> None:
+        """Forgets a cancellation, so that the rollback can wait."""
+        if self._stopping:
+            raise StoppedError
+        self.event.clear()
+
+
+class ResourceSteps:
+    """Creates, updates and deletes the resources of one stack during one operation.
+
+    Args:
+        environment: clients, types and stacks.
+        stack: the stack.
+        interrupt: ends the operation's waits.
+    """
+
+    def __init__(self, environment: Environment, stack: Stack, interrupt: Interrupt) -> None:
+        self.environment = environment
+        self.stack = stack
+        self.interrupt = interrupt
+        self.lookups = ServerLookups(environment.clients, environment.store, stack.identity.region)
+
+    def handler(self, type_name: str) -> ResourceHandler:
+        """Returns the handler of an emulated type."""
+        return self.environment.registry.get(type_name)
+
+    def create(self, planned: StackResource, *, replacing: StackResource | None = None) -> None:
+        """Makes a resource and puts it into the stack.
+
+        Args:
+            planned: the resource without a physical id.
+            replacing: the resource it takes the place of; that one is deleted later.
+
+        Raises:
+            StepFailedError: it could not be made; what exists of it stays in the stack, failed.
+        """
+        verb = "CREATE" if replacing is None else "UPDATE"
+        old_id = replacing.physical_id or "" if replacing else ""
+        reason = _REPLACING if replacing else None
+        self._record(planned, f"{verb}_IN_PROGRESS", reason, physical_id=old_id)
+        current = dataclasses.replace(planned, status=f"{verb}_IN_PROGRESS", timestamp=now())
+        self.stack.resources[planned.logical_id] = current
+
+        def initiated(physical_id: str) -> None:
+            nonlocal current
+            current = dataclasses.replace(current, physical_id=physical_id)
+            self.stack.resources[planned.logical_id] = current
+            self._record(current, f"{verb}_IN_PROGRESS", "Resource creation Initiated")
+
+        def attempt(handler: ResourceHandler, context: ResourceContext) -> Physical:
+            return handler.create(context, planned.properties)
+
+        try:
+            physical = self._handle(planned, attempt, initiated)
+        except StepFailedError as error:
+            # Also while replacing: a retry must then make it anew, not change it.
+            self._finish(current, "CREATE_FAILED", str(error), event=f"{verb}_FAILED")
+            raise
+        if current.physical_id is None:
+            initiated(physical.physical_id)
+        made = dataclasses.replace(
+            current, physical_id=physical.physical_id, attributes=physical.attributes
+        )
+        self._finish(made, f"{verb}_COMPLETE")
+
+    def update(self, existing: StackResource, planned: StackResource) -> bool:
+        """Changes a resource in place.
+
+        Returns:
+            False if the handler says that it must be replaced; nothing was changed then.
+
+        Raises:
+            StepFailedError: the change failed and may be half done.
+        """
+        target = dataclasses.replace(
+            planned, physical_id=existing.physical_id, attributes=existing.attributes
+        )
+        if _same_state(existing, target):
+            self.stack.resources[target.logical_id] = dataclasses.replace(
+                target, status=existing.status, timestamp=existing.timestamp
+            )
+            return True
+        self._record(target, "UPDATE_IN_PROGRESS")
+
+        def attempt(handler: ResourceHandler, context: ResourceContext) -> Mapping[str, Any] | None:
+            try:
+                return handler.update(
+                    context, str(existing.physical_id), existing.properties, target.properties
+                )
+            except ReplacementRequiredError:
+                return None
+
+        running = dataclasses.replace(target, status="UPDATE_IN_PROGRESS", timestamp=now())
+        self.stack.resources[target.logical_id] = running
+        try:
+            attributes = self._handle(target, attempt, lambda _: None)
+        except StepFailedError as error:
+            left = running if error.touched else dataclasses.replace(existing, attempted=False)
+            self._finish(left, "UPDATE_FAILED", str(error))
+            raise
+        if attributes is None:
+            self.stack.resources[target.logical_id] = existing
+            return False
+        self._finish(dataclasses.replace(running, attributes=attributes), "UPDATE_COMPLETE")
+        return True
+
+    def delete_all(
+        self, resources: Iterable[StackResource], *, retained: Callable[[StackResource], bool]
+    ) -> list[StackResource]:
+        """Deletes resources, each before those it depends on.
+
+        Args:
+            resources: what to delete.
+            retained: tells which are left alone (DELETE_SKIPPED).
+
+        Returns:
+            Those that could not be deleted, the ones kept because of them included.
+        """
+        failed: list[StackResource] = []
+        kept: set[str] = set()
+        for resource in deletion_order(resources):
+            if resource.logical_id in kept:
+                kept |= resource.dependencies
+                failed.append(resource)
+            elif resource.physical_id is None:
+                self._record(resource, "DELETE_COMPLETE")
+            elif retained(resource):
+                self._record(resource, "DELETE_SKIPPED")
+            elif not self._delete(resource):
+                kept |= resource.dependencies
+                failed.append(resource)
+        return failed
+
+    def fail(self, planned: StackResource, verb: str, reason: str) -> None:
+        """Fails a resource whose handler was never called.
+
+        Raises:
+            StepFailedError: always.
+        """
+        existing = self.stack.resources.get(planned.logical_id)
+        self._record(planned, f"{verb}_FAILED", reason, physical_id=planned.physical_id or "")
+        subject = existing if existing is not None else planned
+        self.stack.resources[planned.logical_id] = dataclasses.replace(
+            subject, status=f"{verb}_FAILED", reason=reason, timestamp=now(), attempted=False
+        )
+        raise StepFailedError(reason)
+
+    def restore(self, resource: StackResource) -> None:
+        """Puts a resource back as it was, where there is nothing to call for that."""
+        self._record(resource, "UPDATE_COMPLETE")
+        self.stack.resources[resource.logical_id] = resource
+
+    def _delete(self, resource: StackResource) -> bool:
+        self._record(resource, "DELETE_IN_PROGRESS")
+        if self.stack.resources.get(resource.logical_id) is resource:
+            self.stack.resources[resource.logical_id] = dataclasses.replace(
+                resource, status="DELETE_IN_PROGRESS", timestamp=now()
+            )
+
+        def attempt(handler: ResourceHandler, context: ResourceContext) -> None:
+            handler.delete(context, str(resource.physical_id), resource.properties)
+
+        try:
+            self._handle(resource, attempt, lambda _: None)
+        except StepFailedError as error:
+            self._record(resource, "DELETE_FAILED", str(error))
+            return False
+        self._record(resource, "DELETE_COMPLETE")
+        return True
+
+    def _handle(
+        self,
+        resource: StackResource,
+        attempt: Callable[[ResourceHandler, ResourceContext], T],
+        initiated: Callable[[str], None],
+    ) -> T:
+        identity = self.stack.identity
+        context = ResourceContext(
+            clients=self.environment.clients,
+            account_id=identity.account_id,
+            region=identity.region,
+            stack_name=identity.name,
+            stack_id=identity.id,
+            logical_id=resource.logical_id,
+            interrupted=self.interrupt.event,
+            on_initiated=initiated,
+        )
+        try:
+            self.interrupt.check()
+            return attempt(self.handler(resource.type), context)
+        except InterruptedOperationError:
+            self.interrupt.settle()
+            raise StepFailedError("Resource operation cancelled") from None
+        except ChangeRefusedError as error:
+            raise StepFailedError(str(error), touched=False) from None
+        except (ResourceFailedError, ClientError, BotoCoreError) as error:
+            raise StepFailedError(_reason(error)) from None
+        except StoppedError:
+            raise
+        except Exception:
+            # Our bug, or moto's. The stack must not hang on it: fail the resource and say where.
+            logger.error("%s failed:\n%s", resource.type, traceback.format_exc())
+            raise StepFailedError(
+                f"Internal error of the embedded AWS in {resource.type}; see its log"
+            ) from None
+
+    def _finish(
+        self,
+        resource: StackResource,
+        status: str,
+        reason: str | None = None,
+        *,
+        event: str | None = None,
+    ) -> None:
+        self._record(resource, event or status, reason)
+        self.stack.resources[resource.logical_id] = dataclasses.replace(
+            resource, status=status, reason=reason, timestamp=now()
+        )
+
+    def _record(
+        self,
+        resource: StackResource,
+        status: str,
+        reason: str | None = None,
+        *,
+        physical_id: str | None = None,
+    ) -> None:
+        self.stack.record(
+            resource.logical_id,
+            (resource.physical_id or "") if physical_id is None else physical_id,
+            resource.type,
+            status,
+            reason,
+            resource.properties,
+        )
+
+
+def _same_state(existing: StackResource, target: StackResource) -> bool:
+    return existing.status != "UPDATE_FAILED" and existing.properties == target.properties
+
+
+def _reason(error: Exception) -> str:
+    """Words a failure as CloudFormation's resource handlers do."""
+    token = uuid.uuid4()
+    if isinstance(error, ClientError):
+        details = error.response["Error"]
+        metadata = error.response.get("ResponseMetadata", {})
+        code = details.get("Code", "")
+        kind = {
+            "ResourceAlreadyExistsException": "AlreadyExists",
+            "EntityAlreadyExists": "AlreadyExists",
+            "AlreadyExistsException": "AlreadyExists",
+            "BucketAlreadyExists": "AlreadyExists",
+            "ResourceInUse": "ResourceConflict",
+            "NoSuchEntity": "NotFound",
+        }.get(code, "InvalidRequest" if "Valid" in code else "GeneralServiceException")
+        return (
+            f'Resource handler returned message: "{details.get("Message", "")} (Error Code: '
+            f"{code}, Status Code: {metadata.get('HTTPStatusCode', 0)}, Request ID: "
+            f'{metadata.get("RequestId", token)})" (RequestToken: {token}, '
+            f"HandlerErrorCode: {kind})"
+        )
+    if isinstance(error, BotoCoreError):
+        return (
+            f'Resource handler returned message: "{error}" (RequestToken: {token}, '
+            "HandlerErrorCode: InvalidRequest)"
+        )
+    return str(error)

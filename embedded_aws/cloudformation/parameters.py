@@ -1,0 +1,163 @@
+"""A template's parameters: which values a deployment gives them, and whether they are allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from embedded_aws.api import ApiError
+
+_SSM_VALUE = re.compile(r"AWS::SSM::Parameter::Value<(?P<inner>.+)>")
+# Reads names from the parameter store; leaves out those that are not there.
+ReadParameters = Callable[[list[str]], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class ParameterValue:
+    """One parameter of a deployment.
+
+    Attributes:
+        submitted: what the caller (or the default) said; a name, if the type is an SSM one.
+        resolved: what the parameter store holds under that name, or None for other types.
+        value: what Ref gives: a string, or a list of strings.
+        no_echo: whether the value is hidden in answers.
+    """
+
+    submitted: str
+    resolved: str | None
+    value: str | list[str]
+    no_echo: bool
+
+
+def parameter_values(
+    definitions: Mapping[str, Mapping[str, Any]],
+    submitted: Iterable[Mapping[str, Any]],
+    previous: Mapping[str, ParameterValue],
+    read_parameters: ReadParameters,
+) -> dict[str, ParameterValue]:
+    """Gives every parameter its value.
+
+    Args:
+        definitions: the template's Parameters section.
+        submitted: the request's parameters (ParameterKey, ParameterValue, UsePreviousValue).
+        previous: the values the stack was last deployed with.
+        read_parameters: reads the parameter store.
+
+    Raises:
+        ApiError: a value is missing, unknown, not allowed, or not in the parameter store.
+    """
+    texts = _texts(definitions, submitted, previous)
+    ssm_names = [
+        texts[name] for name, definition in definitions.items() if _is_ssm(definition["Type"])
+    ]
+    stored = read_parameters(ssm_names) if ssm_names else {}
+    unreadable = [name for name in dict.fromkeys(ssm_names) if name not in stored]
+    if unreadable:
+        raise _invalid(
+            f"Unable to fetch parameters [{','.join(unreadable)}] from parameter store for this "
+            "account."
+        )
+    return {
+        name: _value(name, definition, texts[name], stored)
+        for name, definition in definitions.items()
+    }
+
+
+def _texts(
+    definitions: Mapping[str, Mapping[str, Any]],
+    submitted: Iterable[Mapping[str, Any]],
+    previous: Mapping[str, ParameterValue],
+) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for entry in submitted:
+        name = entry["ParameterKey"]
+        if name not in definitions:
+            raise _invalid(f"Parameters: [{name}] do not exist in the template")
+        if entry.get("UsePreviousValue"):
+            if name not in previous:
+                raise _invalid(
+                    f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as "
+                    "true for a parameter key not in the previous template"
+                )
+            texts[name] = previous[name].submitted
+        elif "ParameterValue" in entry:
+            texts[name] = entry["ParameterValue"]
+    for name, definition in definitions.items():
+        if "Type" not in definition:
+            raise _invalid(
+                "Template format error: Every Parameters object must contain a Type member."
+            )
+        if name not in texts and "Default" in definition:
+            texts[name] = _default(definition["Default"])
+    missing = [name for name in definitions if name not in texts]
+    if missing:
+        raise _invalid(f"Parameters: [{', '.join(missing)}] must have values")
+    return texts
+
+
+def _default(default: Any) -> str:
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    return ",".join(map(str, default)) if isinstance(default, list) else str(default)
+
+
+def _is_ssm(type_name: str) -> bool:
+    return _SSM_VALUE.fullmatch(type_name) is not None
+
+
+def _value(
+    name: str, definition: Mapping[str, Any], text: str, stored: Mapping[str, str]
+) -> ParameterValue:
+    type_name: str = definition["Type"]
+    ssm = _SSM_VALUE.fullmatch(type_name)
+    inner = ssm["inner"] if ssm else type_name
+    resolved = stored[text] if ssm else None
+    effective = text if resolved is None else resolved
+    # For an SSM parameter the constraints speak of its name, not of the value behind it.
+    is_list = inner == "CommaDelimitedList" or inner.startswith("List<")
+    items = [item.strip() for item in effective.split(",")] if is_list else [effective]
+    constrained = [text] if ssm else items
+    for item in constrained:
+        _check(name, definition, item)
+    if inner in ("Number", "List<Number>"):
+        for item in items:
+            if not re.fullmatch(r"-?\d+(\.\d+)?", item):
+                raise _invalid(f"Parameter '{name}' must be a number.")
+    if is_list and not effective:
+        items = []
+    return ParameterValue(
+        submitted=text,
+        resolved=resolved,
+        value=items if is_list else effective,
+        no_echo=str(definition.get("NoEcho", False)).lower() == "true",
+    )
+
+
+def _check(name: str, definition: Mapping[str, Any], item: str) -> None:
+    def refuse(rule: str) -> ApiError:
+        described = definition.get("ConstraintDescription")
+        if described:
+            return _invalid(f"Parameter {name} failed to satisfy constraint: {described}")
+        return _invalid(f"Parameter '{name}' {rule}")
+
+    allowed = definition.get("AllowedValues")
+    if allowed is not None and item not in [_default(value) for value in allowed]:
+        values = ", ".join(_default(value) for value in allowed)
+        raise refuse(f"must be one of AllowedValues [{values}]")
+    pattern = definition.get("AllowedPattern")
+    if pattern is not None and not re.fullmatch(pattern, item):
+        raise refuse(f"must match pattern {pattern}")
+    if "MinLength" in definition and len(item) < int(definition["MinLength"]):
+        raise refuse(f"must contain at least {definition['MinLength']} characters")
+    if "MaxLength" in definition and len(item) > int(definition["MaxLength"]):
+        raise refuse(f"must contain at most {definition['MaxLength']} characters")
+    if "MinValue" in definition and float(item) < float(definition["MinValue"]):
+        raise refuse(f"must be a number not less than {definition['MinValue']}")
+    if "MaxValue" in definition and float(item) > float(definition["MaxValue"]):
+        raise refuse(f"must be a number not greater than {definition['MaxValue']}")
+
+
+def _invalid(message: str) -> ApiError:
+    return ApiError("ValidationError", message)

@@ -1,0 +1,156 @@
+"""Turns a request (template, parameters, tags, capabilities) into a desired state and a plan."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.api import ApiError, Caller
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.changes import Plan, make_plan
+from embedded_aws.cloudformation.desired import Desired, StackIdentity
+from embedded_aws.cloudformation.lookups import ServerLookups
+from embedded_aws.cloudformation.parameters import parameter_values
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.stack import Stack, StackStore
+from embedded_aws.cloudformation.template import Template, parse_template
+
+_NAMED_IAM_PROPERTIES = {
+    "AWS::IAM::InstanceProfile": "InstanceProfileName",
+    "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
+    "AWS::IAM::Role": "RoleName",
+}
+IAM_TYPES = {*_NAMED_IAM_PROPERTIES, "AWS::IAM::Policy"}
+
+
+class Preparation:
+    """Reads what a caller wants and finds what that changes.
+
+    Args:
+        clients: clients of this server.
+        registry: the resource types there are.
+        store: every stack.
+    """
+
+    def __init__(
+        self, clients: LoopbackClients, registry: ResourceRegistry, store: StackStore
+    ) -> None:
+        self._clients = clients
+        self._registry = registry
+        self._store = store
+
+    def identity(self, caller: Caller, name: str) -> StackIdentity:
+        """Returns the identity of a new stack."""
+        scope = f"{caller.region}:{caller.account_id}"
+        stack_id = f"arn:aws:cloudformation:{scope}:stack/{name}/{uuid.uuid4()}"
+        return StackIdentity(name, stack_id, caller.region, caller.account_id)
+
+    def template(
+        self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None
+    ) -> Template:
+        """Reads the template that a request gives or points to.
+
+        Raises:
+            ApiError: there is none, it cannot be read, or it is malformed.
+        """
+        if parameters.get("UsePreviousTemplate"):
+            if stack is None or stack.desired is None:
+                raise ApiError("ValidationError", "There is no previous template to use.")
+            return stack.desired.template
+        if "TemplateBody" in parameters:
+            return parse_template(parameters["TemplateBody"])
+        if "TemplateURL" in parameters:
+            return parse_template(self._from_s3(caller, parameters["TemplateURL"]))
+        raise ApiError("ValidationError", "Either Template URL or Template Body must be specified.")
+
+    def desire(self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None) -> Desired:
+        """Joins the request's template with its values.
+
+        Raises:
+            ApiError: the template or a value is not acceptable.
+        """
+        template = self.template(caller, parameters, stack)
+        deployed = stack.desired if stack is not None else None
+        lookups = ServerLookups(self._clients, self._store, caller.region)
+        values = parameter_values(
+            template.parameters,
+            parameters.get("Parameters", []),
+            deployed.parameters if deployed else {},
+            lookups.parameters,
+        )
+        given = parameters.get("Tags")
+        tags = {tag["Key"]: tag["Value"] for tag in given} if given is not None else None
+        if tags is None:
+            tags = dict(deployed.tags) if deployed else {}
+        capabilities = tuple(parameters.get("Capabilities", []))
+        _check_capabilities(template, capabilities)
+        return Desired(
+            template=template,
+            parameters=values,
+            tags=tags,
+            notification_arns=tuple(parameters.get("NotificationARNs", [])),
+            capabilities=capabilities,
+        )
+
+    def plan(
+        self, identity: StackIdentity, desired: Desired, stack: Stack | None
+    ) -> tuple[Desired, Plan]:
+        """Compares the desired state with the stack.
+
+        Raises:
+            ApiError: the state cannot be reached.
+        """
+        return make_plan(
+            identity=identity,
+            desired=desired,
+            current=dict(stack.resources) if stack else {},
+            deployed=stack.desired if stack else None,
+            outputs=dict(stack.outputs) if stack else {},
+            registry=self._registry,
+            lookups=ServerLookups(self._clients, self._store, identity.region),
+        )
+
+    def _from_s3(self, caller: Caller, url: str) -> str:
+        bucket, key = _bucket_and_key(url)
+        version = parse_qs(urlsplit(url).query).get("versionId")
+        selected = {"VersionId": version[0]} if version else {}
+        client = self._clients.client("s3", caller.region)
+        try:
+            body: bytes = client.get_object(Bucket=bucket, Key=key, **selected)["Body"].read()
+        except ClientError as error:
+            raise ApiError(
+                "ValidationError", f"S3 error: {error.response['Error'].get('Message', error)}"
+            ) from None
+        return body.decode()
+
+
+def _bucket_and_key(url: str) -> tuple[str, str]:
+    """Understands path style (also of this server) and virtual-hosted style."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    path = unquote(parts.path).lstrip("/")
+    bucket, marker, _ = host.partition(".s3.")
+    if marker and bucket:
+        return bucket, path
+    if host.endswith(".localhost"):
+        return host.removesuffix(".localhost"), path
+    bucket, _, key = path.partition("/")
+    if not bucket or not key:
+        raise ApiError("ValidationError", f"TemplateURL must be a supported URL. ({url})")
+    return bucket, key
+
+
+def _check_capabilities(template: Template, capabilities: tuple[str, ...]) -> None:
+    iam = [item for item in template.resources.values() if item.type in IAM_TYPES]
+    named = any(_NAMED_IAM_PROPERTIES.get(item.type, "") in item.properties for item in iam)
+    if named and "CAPABILITY_NAMED_IAM" not in capabilities:
+        missing = "CAPABILITY_NAMED_IAM"
+    elif iam and not {"CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"} & set(capabilities):
+        missing = "CAPABILITY_IAM"
+    else:
+        return
+    raise ApiError("InsufficientCapabilitiesException", f"Requires capabilities : [{missing}]")

@@ -1,0 +1,246 @@
+"""The operations that only read: stacks, events, resources, templates and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.cloudformation.preparation import IAM_TYPES, Preparation
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.snapshot import StackResource
+from embedded_aws.cloudformation.stack import Stack, StackStore
+from embedded_aws.cloudformation.stack_api import find_stack
+from embedded_aws.cloudformation.template import Template
+from embedded_aws.cloudformation.views import (
+    event_view,
+    operation_event_view,
+    page,
+    resource_summary,
+    resource_view,
+    stack_summary,
+    stack_view,
+    without_none,
+)
+
+_NO_ID = "Stack with id {name} does not exist"
+_NO_STACK = "Stack [{name}] does not exist"
+
+
+class QueryApi:
+    """Shows stacks and what is in them.
+
+    Args:
+        store: every stack.
+        registry: the resource types there are.
+        preparation: reads templates.
+    """
+
+    def __init__(
+        self, store: StackStore, registry: ResourceRegistry, preparation: Preparation
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._preparation = preparation
+
+    def operations(self) -> dict[str, Operation]:
+        """Returns the API's operations by name."""
+        return {
+            "DescribeEvents": self.describe_events,
+            "DescribeStackEvents": self.describe_stack_events,
+            "DescribeStackResource": self.describe_stack_resource,
+            "DescribeStackResources": self.describe_stack_resources,
+            "DescribeStacks": self.describe_stacks,
+            "GetTemplate": self.get_template,
+            "GetTemplateSummary": self.get_template_summary,
+            "ListExports": self.list_exports,
+            "ListImports": self.list_imports,
+            "ListStackResources": self.list_stack_resources,
+            "ListStacks": self.list_stacks,
+            "ValidateTemplate": self.validate_template,
+        }
+
+    def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """DescribeStacks."""
+        if "StackName" in parameters:
+            return {"Stacks": [stack_view(self._stack(caller, parameters, _NO_ID))]}
+        live = [s for s in self._store.all(caller.region) if s.status != "DELETE_COMPLETE"]
+        stacks, more = page(live, parameters)
+        return {"Stacks": [stack_view(stack) for stack in stacks], **more}
+
+    def list_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """ListStacks."""
+        wanted = parameters.get("StackStatusFilter")
+        listed = [
+            stack
+            for stack in self._store.all(caller.region)
+            if not wanted or stack.status in wanted
+        ]
+        stacks, more = page(listed, parameters)
+        return {"StackSummaries": [stack_summary(stack) for stack in stacks], **more}
+
+    def describe_stack_events(
+        self, caller: Caller, parameters: dict[str, Any]
+    ) -> Mapping[str, Any]:
+        """DescribeStackEvents: newest first."""
+        stack = self._stack(caller, parameters, _NO_STACK)
+        events, more = page(stack.events[::-1], parameters)
+        return {"StackEvents": [event_view(stack, event) for event in events], **more}
+
+    def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """DescribeEvents: the same events; a change set has none of its own here."""
+        if "StackName" not in parameters or "ChangeSetName" in parameters:
+            return {"OperationEvents": []}
+        stack = self._stack(caller, parameters, _NO_STACK)
+        only_failed = parameters.get("Filters", {}).get("FailedEvents", False)
+        selected = [
+            event
+            for event in stack.events[::-1]
+            if not only_failed or event.status.endswith("_FAILED")
+        ]
+        events, more = page(selected, parameters)
+        return {"OperationEvents": [operation_event_view(stack, e) for e in events], **more}
+
+    def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """ListStackResources."""
+        stack = self._stack(caller, parameters, _NO_ID)
+        resources, more = page(list(stack.resources.values()), parameters)
+        return {"StackResourceSummaries": [resource_summary(stack, r) for r in resources], **more}
+
+    def describe_stack_resources(
+        self, caller: Caller, parameters: dict[str, Any]
+    ) -> Mapping[str, Any]:
+        """DescribeStackResources, by stack or by physical id."""
+        wanted = parameters.get("PhysicalResourceId")
+        if "StackName" in parameters:
+            stacks = [self._stack(caller, parameters, _NO_ID)]
+        elif wanted is not None:
+            stacks = [
+                stack
+                for stack in self._store.all(caller.region)
+                if any(item.physical_id == wanted for item in stack.resources.values())
+            ]
+            if not stacks:
+                raise ApiError("ValidationError", f"Stack for {wanted} does not exist")
+        else:
+            raise ApiError("ValidationError", "StackName or PhysicalResourceId must be specified")
+        logical_id = parameters.get("LogicalResourceId")
+        return {
+            "StackResources": [
+                resource_view(stack, resource, "Timestamp")
+                for stack in stacks
+                for resource in list(stack.resources.values())
+                if logical_id in (None, resource.logical_id)
+            ]
+        }
+
+    def describe_stack_resource(
+        self, caller: Caller, parameters: dict[str, Any]
+    ) -> Mapping[str, Any]:
+        """DescribeStackResource."""
+        stack = self._stack(caller, parameters, _NO_STACK)
+        logical_id = parameters["LogicalResourceId"]
+        resource: StackResource | None = stack.resources.get(logical_id)
+        if resource is None:
+            raise ApiError(
+                "ValidationError",
+                f"Resource {logical_id} does not exist for stack {stack.name}",
+            )
+        return {"StackResourceDetail": resource_view(stack, resource, "LastUpdatedTimestamp")}
+
+    def get_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """GetTemplate, of a stack or of one of its change sets."""
+        stack = self._stack(caller, parameters, _NO_ID)
+        desired = stack.desired
+        wanted = parameters.get("ChangeSetName")
+        if wanted is not None:
+            found = [c for c in stack.change_sets.values() if wanted in (c.name, c.arn)]
+            if not found:
+                raise ApiError("ChangeSetNotFound", f"ChangeSet [{wanted}] does not exist")
+            desired = found[0].desired
+        # A stack under review has no template yet.
+        text = desired.template.text if desired else ""
+        return {"TemplateBody": text, "StagesAvailable": ["Original", "Processed"]}
+
+    def get_template_summary(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """GetTemplateSummary, of a stack or of a template that was never deployed."""
+        if "StackName" in parameters:
+            stack = self._stack(caller, parameters, _NO_ID)
+            if stack.desired is None:
+                raise ApiError("ValidationError", _NO_ID.format(name=stack.name))
+            template = stack.desired.template
+        else:
+            template = self._preparation.template(caller, parameters, None)
+        return {
+            **_described(template),
+            "ResourceTypes": sorted({item.type for item in template.resources.values()}),
+            "ResourceIdentifierSummaries": [],
+            "DeclaredTransforms": [],
+        }
+
+    def validate_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """ValidateTemplate."""
+        template = self._preparation.template(caller, parameters, None)
+        unknown = sorted(
+            {
+                item.type
+                for item in template.resources.values()
+                if self._registry.find(item.type) is None
+            }
+        )
+        if unknown:
+            raise ApiError(
+                "ValidationError",
+                f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]",
+            )
+        return _described(template)
+
+    def list_exports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """ListExports."""
+        exports, more = page(list(self._store.exports(caller.region)), parameters)
+        return {
+            "Exports": [
+                {
+                    "ExportingStackId": stack.identity.id,
+                    "Name": output.export_name,
+                    "Value": output.value,
+                }
+                for stack, output in exports
+            ],
+            **more,
+        }
+
+    def list_imports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """ListImports."""
+        name = parameters["ExportName"]
+        importers, more = page(self._store.importers(caller.region, name), parameters)
+        if not importers:
+            raise ApiError("ValidationError", f"Export '{name}' is not imported by any stack.")
+        return {"Imports": importers, **more}
+
+    def _stack(self, caller: Caller, parameters: Mapping[str, Any], message: str) -> Stack:
+        return find_stack(self._store, caller, parameters["StackName"], message)
+
+
+def _described(template: Template) -> dict[str, Any]:
+    iam = any(item.type in IAM_TYPES for item in template.resources.values())
+    needed = {
+        "Capabilities": ["CAPABILITY_NAMED_IAM"],
+        "CapabilitiesReason": "The following resource(s) require capabilities: [IAM resources]",
+    }
+    return {
+        "Parameters": [
+            without_none(
+                {
+                    "ParameterKey": name,
+                    "ParameterType": body["Type"],
+                    "DefaultValue": str(body["Default"]) if "Default" in body else None,
+                    "NoEcho": str(body.get("NoEcho", False)).lower() == "true",
+                    "Description": body.get("Description"),
+                }
+            )
+            for name, body in template.parameters.items()
+        ],
+        "Description": template.description,
+        **(needed if iam else {}),
+    }

@@ -1,0 +1,1 @@
+"""Resource types: one handler each, found through the registry."""

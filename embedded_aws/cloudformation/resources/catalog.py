@@ -1,0 +1,76 @@
+"""The resource types of the embedded AWS."""
+
+from __future__ import annotations
+
+from embedded_aws.cloudformation.resources.base import ResourceHandler
+from embedded_aws.cloudformation.resources.codebuild import ProjectHandler
+from embedded_aws.cloudformation.resources.ecr import RepositoryHandler
+from embedded_aws.cloudformation.resources.iam import (
+    InlinePolicyHandler,
+    InstanceProfileHandler,
+    ManagedPolicyHandler,
+    RoleHandler,
+)
+from embedded_aws.cloudformation.resources.inert import inert_handlers
+from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
+from embedded_aws.cloudformation.resources.monitoring import (
+    AlarmHandler,
+    DashboardHandler,
+    LogGroupHandler,
+)
+from embedded_aws.cloudformation.resources.moto_types import moto_handlers
+from embedded_aws.cloudformation.resources.network import SecurityGroupHandler, VpcEndpointHandler
+from embedded_aws.cloudformation.resources.s3 import BucketHandler, BucketPolicyHandler
+from embedded_aws.cloudformation.resources.sagemaker import (
+    EndpointConfigHandler,
+    EndpointHandler,
+    ModelHandler,
+)
+from embedded_aws.cloudformation.resources.scaling import (
+    ScalableTargetHandler,
+    ScalingPolicyHandler,
+)
+from embedded_aws.cloudformation.resources.sns import (
+    SubscriptionHandler,
+    TopicHandler,
+    TopicPolicyHandler,
+)
+from embedded_aws.cloudformation.resources.ssm import ParameterHandler
+
+
+def own_handlers() -> list[ResourceHandler]:
+    """Returns a handler of each type that is written here."""
+    return [
+        AlarmHandler(),
+        AliasHandler(),
+        BucketHandler(),
+        BucketPolicyHandler(),
+        DashboardHandler(),
+        EndpointConfigHandler(),
+        EndpointHandler(),
+        InlinePolicyHandler(),
+        InstanceProfileHandler(),
+        KeyHandler(),
+        LogGroupHandler(),
+        ManagedPolicyHandler(),
+        ModelHandler(),
+        ParameterHandler(),
+        ProjectHandler(),
+        RepositoryHandler(),
+        RoleHandler(),
+        ScalableTargetHandler(),
+        ScalingPolicyHandler(),
+        SecurityGroupHandler(),
+        SubscriptionHandler(),
+        TopicHandler(),
+        TopicPolicyHandler(),
+        VpcEndpointHandler(),
+        *inert_handlers(),
+    ]
+
+
+def resource_handlers() -> list[ResourceHandler]:
+    """Returns a handler of every type: those written here, and moto's for the rest."""
+    own = own_handlers()
+    taken = {handler.type_name for handler in own}
+    return own + [handler for handler in moto_handlers() if handler.type_name not in taken]

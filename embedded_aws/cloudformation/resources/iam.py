@@ -1,0 +1,297 @@
+"""Roles, policies and instance profiles."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceHandler,
+    TagStyle,
+    changed,
+)
+from embedded_aws.cloudformation.resources.requests import (
+    allowed_members,
+    call,
+    ignoring,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
+
+_NAME_LENGTH = 64
+_MISSING = "NoSuchEntity"
+_DEFAULT_SESSION_SECONDS = 3600
+
+
+def _document(policy: Any) -> str:
+    return policy if isinstance(policy, str) else json.dumps(policy)
+
+
+class RoleHandler(ResourceHandler):
+    """AWS::IAM::Role."""
+
+    type_name = "AWS::IAM::Role"
+    properties = frozenset(
+        {
+            "AssumeRolePolicyDocument", "Description", "ManagedPolicyArns", "MaxSessionDuration",
+            "Path", "PermissionsBoundary", "Policies", "RoleName", "Tags",
+        }
+    )  # fmt: skip
+    name_property = "RoleName"
+    attributes = frozenset({"Arn", "RoleId"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateRole and gives it its policies."""
+        client = context.client("iam")
+        name = properties.get("RoleName") or context.physical_name(maximum=_NAME_LENGTH)
+        fields = ("Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
+        request = {
+            "RoleName": name,
+            "AssumeRolePolicyDocument": _document(properties["AssumeRolePolicyDocument"]),
+            **selected(properties, *fields),
+            "Tags": tag_list(properties) or None,
+        }
+        role = call(client, "CreateRole", request)["Role"]
+        context.initiated(name)
+        self._set_policies(client, name, {}, properties)
+        return Physical(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes everything but name and path."""
+        client = context.client("iam")
+        if changed(old, new, "AssumeRolePolicyDocument"):
+            client.update_assume_role_policy(
+                RoleName=physical_id, PolicyDocument=_document(new["AssumeRolePolicyDocument"])
+            )
+        if changed(old, new, "Description", "MaxSessionDuration"):
+            client.update_role(
+                RoleName=physical_id,
+                Description=new.get("Description", ""),
+                MaxSessionDuration=int(new.get("MaxSessionDuration", _DEFAULT_SESSION_SECONDS)),
+            )
+        if changed(old, new, "PermissionsBoundary"):
+            if "PermissionsBoundary" in new:
+                client.put_role_permissions_boundary(
+                    RoleName=physical_id, PermissionsBoundary=new["PermissionsBoundary"]
+                )
+            else:
+                client.delete_role_permissions_boundary(RoleName=physical_id)
+        self._set_policies(client, physical_id, old, new)
+        if changed(old, new, "Tags"):
+            removed = removed_tag_keys(old, new)
+            if removed:
+                client.untag_role(RoleName=physical_id, TagKeys=removed)
+            if tag_list(new):
+                call(client, "TagRole", {"RoleName": physical_id, "Tags": tag_list(new)})
+        role = client.get_role(RoleName=physical_id)["Role"]
+        return {"Arn": role["Arn"], "RoleId": role["RoleId"]}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Takes its own policies away, then calls DeleteRole; foreign ones make that fail."""
+        client = context.client("iam")
+        with ignoring(_MISSING):
+            self._set_policies(client, physical_id, properties, {})
+        with ignoring(_MISSING):
+            client.delete_role(RoleName=physical_id)
+
+    def _set_policies(self, client: Any, name: str, old: Properties, new: Properties) -> None:
+        before, after = set(old.get("ManagedPolicyArns", [])), new.get("ManagedPolicyArns", [])
+        for arn in after:
+            if arn not in before:
+                client.attach_role_policy(RoleName=name, PolicyArn=arn)
+        for arn in before - set(after):
+            with ignoring(_MISSING):
+                client.detach_role_policy(RoleName=name, PolicyArn=arn)
+        kept = set()
+        for policy in new.get("Policies", []):
+            allowed_members(policy, ("PolicyDocument", "PolicyName"), "Policies")
+            kept.add(policy["PolicyName"])
+            client.put_role_policy(
+                RoleName=name,
+                PolicyName=policy["PolicyName"],
+                PolicyDocument=_document(policy["PolicyDocument"]),
+            )
+        for policy in old.get("Policies", []):
+            if policy["PolicyName"] not in kept:
+                with ignoring(_MISSING):
+                    client.delete_role_policy(RoleName=name, PolicyName=policy["PolicyName"])
+
+
+class InlinePolicyHandler(ResourceHandler):
+    """AWS::IAM::Policy: one inline policy of several roles, users and groups."""
+
+    type_name = "AWS::IAM::Policy"
+    properties = frozenset({"Groups", "PolicyDocument", "PolicyName", "Roles", "Users"})
+    attributes = frozenset({"Id"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Puts the policy into every principal."""
+        physical_id = context.physical_name(maximum=_NAME_LENGTH)
+        self._put(context, properties)
+        context.initiated(physical_id)
+        return Physical(physical_id, {"Id": physical_id})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Puts the policy again and takes it from those that left the lists."""
+        self._put(context, new)
+        renamed = changed(old, new, "PolicyName")
+        for kind, principals in _principals(old):
+            left = [p for p in principals if renamed or p not in new.get(f"{kind}s", [])]
+            self._remove(context, kind, left, old["PolicyName"])
+        return {"Id": physical_id}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Takes the policy from every principal."""
+        for kind, principals in _principals(properties):
+            self._remove(context, kind, principals, properties["PolicyName"])
+
+    def _put(self, context: ResourceContext, properties: Properties) -> None:
+        for kind, principals in _principals(properties):
+            for principal in principals:
+                call(
+                    context.client("iam"),
+                    f"Put{kind}Policy",
+                    {
+                        f"{kind}Name": principal,
+                        "PolicyName": properties["PolicyName"],
+                        "PolicyDocument": _document(properties["PolicyDocument"]),
+                    },
+                )
+
+    def _remove(
+        self, context: ResourceContext, kind: str, principals: list[str], policy_name: str
+    ) -> None:
+        for principal in principals:
+            with ignoring(_MISSING):
+                call(
+                    context.client("iam"),
+                    f"Delete{kind}Policy",
+                    {f"{kind}Name": principal, "PolicyName": policy_name},
+                )
+
+
+class ManagedPolicyHandler(ResourceHandler):
+    """AWS::IAM::ManagedPolicy."""
+
+    type_name = "AWS::IAM::ManagedPolicy"
+    properties = frozenset(
+        {
+            "Description", "Groups", "ManagedPolicyName", "Path", "PolicyDocument", "Roles",
+            "Users",
+        }
+    )  # fmt: skip
+    name_property = "ManagedPolicyName"
+    attributes = frozenset({"PolicyArn", "PolicyId"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreatePolicy and attaches it."""
+        client = context.client("iam")
+        name = properties.get("ManagedPolicyName") or context.physical_name(maximum=128)
+        request = {
+            "PolicyName": name,
+            "PolicyDocument": _document(properties["PolicyDocument"]),
+            **selected(properties, "Description", "Path"),
+        }
+        policy = call(client, "CreatePolicy", request)["Policy"]
+        context.initiated(policy["Arn"])
+        self._attach(context, policy["Arn"], {}, properties)
+        return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Makes a new default version and drops the others, as CloudFormation does."""
+        client = context.client("iam")
+        if changed(old, new, "PolicyDocument"):
+            document = _document(new["PolicyDocument"])
+            self._drop_old_versions(client, physical_id)
+            client.create_policy_version(
+                PolicyArn=physical_id, PolicyDocument=document, SetAsDefault=True
+            )
+        self._attach(context, physical_id, old, new)
+        policy = client.get_policy(PolicyArn=physical_id)["Policy"]
+        return {"PolicyArn": physical_id, "PolicyId": policy["PolicyId"]}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Detaches the policy and calls DeletePolicy."""
+        client = context.client("iam")
+        with ignoring(_MISSING):
+            self._attach(context, physical_id, properties, {})
+        with ignoring(_MISSING):
+            self._drop_old_versions(client, physical_id)
+            client.delete_policy(PolicyArn=physical_id)
+
+    def _drop_old_versions(self, client: Any, arn: str) -> None:
+        for version in client.list_policy_versions(PolicyArn=arn)["Versions"]:
+            if not version["IsDefaultVersion"]:
+                client.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
+
+    def _attach(self, context: ResourceContext, arn: str, old: Properties, new: Properties) -> None:
+        client = context.client("iam")
+        before = {(kind, name) for kind, names in _principals(old) for name in names}
+        after = {(kind, name) for kind, names in _principals(new) for name in names}
+        for kind, name in sorted(after - before):
+            call(client, f"Attach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
+        for kind, name in sorted(before - after):
+            with ignoring(_MISSING):
+                call(client, f"Detach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
+
+
+class InstanceProfileHandler(ResourceHandler):
+    """AWS::IAM::InstanceProfile."""
+
+    type_name = "AWS::IAM::InstanceProfile"
+    properties = frozenset({"InstanceProfileName", "Path", "Roles"})
+    name_property = "InstanceProfileName"
+    attributes = frozenset({"Arn"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateInstanceProfile and puts its role in."""
+        client = context.client("iam")
+        name = properties.get("InstanceProfileName") or context.physical_name(maximum=128)
+        request = {"InstanceProfileName": name, **selected(properties, "Path")}
+        profile = call(client, "CreateInstanceProfile", request)["InstanceProfile"]
+        context.initiated(name)
+        self._set_roles(client, name, [], properties["Roles"])
+        return Physical(name, {"Arn": profile["Arn"]})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Exchanges the role."""
+        client = context.client("iam")
+        self._set_roles(client, physical_id, old["Roles"], new["Roles"])
+        profile = client.get_instance_profile(InstanceProfileName=physical_id)["InstanceProfile"]
+        return {"Arn": profile["Arn"]}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Takes the role out and calls DeleteInstanceProfile."""
+        client = context.client("iam")
+        with ignoring(_MISSING):
+            self._set_roles(client, physical_id, properties["Roles"], [])
+        with ignoring(_MISSING):
+            client.delete_instance_profile(InstanceProfileName=physical_id)
+
+    def _set_roles(self, client: Any, name: str, old: list[str], new: list[str]) -> None:
+        for role in old:
+            if role not in new:
+                client.remove_role_from_instance_profile(InstanceProfileName=name, RoleName=role)
+        for role in new:
+            if role not in old:
+                client.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
+
+
+def _principals(properties: Properties) -> list[tuple[str, list[str]]]:
+    return [(kind, list(properties.get(f"{kind}s", []))) for kind in ("Role", "User", "Group")]

@@ -1,0 +1,48 @@
+"""Types that stand for nothing but themselves."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceHandler,
+)
+
+
+class InertHandler(ResourceHandler):
+    """A resource without any effect.
+
+    Args:
+        type_name: its type.
+        properties: the properties it may have.
+    """
+
+    def __init__(self, type_name: str, properties: frozenset[str]) -> None:
+        self.type_name = type_name
+        self.properties = properties
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Gives it a name."""
+        return Physical(context.physical_name(maximum=128), {})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Does nothing."""
+        return {}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Does nothing."""
+
+
+def inert_handlers() -> list[ResourceHandler]:
+    """Returns the types that CDK emits for its own sake."""
+    return [
+        InertHandler("AWS::CDK::Metadata", frozenset({"Analytics", "Modules"})),
+        # A handle without a condition is the usual stand-in for "no resource".
+        InertHandler("AWS::CloudFormation::WaitConditionHandle", frozenset()),
+    ]

@@ -1,0 +1,141 @@
+"""Encryption keys and their aliases."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    ChangeRefusedError,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceHandler,
+    TagStyle,
+    changed,
+)
+from embedded_aws.cloudformation.resources.requests import (
+    boolean,
+    call,
+    ignoring,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
+
+_DEFAULT_WINDOW_DAYS = 30
+
+
+class KeyHandler(ResourceHandler):
+    """AWS::KMS::Key."""
+
+    type_name = "AWS::KMS::Key"
+    properties = frozenset(
+        {
+            "BypassPolicyLockoutSafetyCheck", "Description", "EnableKeyRotation", "Enabled",
+            "KeyPolicy", "KeySpec", "KeyUsage", "MultiRegion", "Origin", "PendingWindowInDays",
+            "RotationPeriodInDays", "Tags",
+        }
+    )  # fmt: skip
+    attributes = frozenset({"Arn", "KeyId"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateKey, then sets rotation and state."""
+        client = context.client("kms")
+        policy = properties.get("KeyPolicy")
+        request: dict[str, Any] = {
+            **selected(
+                properties,
+                "BypassPolicyLockoutSafetyCheck", "Description", "KeySpec", "KeyUsage",
+                "MultiRegion", "Origin",
+            ),
+            "Policy": json.dumps(policy) if policy is not None else None,
+            "Tags": _kms_tags(properties),
+        }  # fmt: skip
+        key = call(client, "CreateKey", request)["KeyMetadata"]
+        context.initiated(key["KeyId"])
+        self._set_rotation(context, key["KeyId"], properties)
+        if not boolean(properties.get("Enabled", True)):
+            client.disable_key(KeyId=key["KeyId"])
+        return Physical(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes policy, description, rotation, state and tags; a key's kind is for ever."""
+        client = context.client("kms")
+        kind = ("KeySpec", "KeyUsage", "MultiRegion", "Origin")
+        fixed = [name for name in kind if changed(old, new, name)]
+        if fixed:
+            raise ChangeRefusedError(
+                f"Invalid request provided: You cannot change {', '.join(fixed)} after an "
+                "AWS KMS key is created."
+            )
+        if changed(old, new, "KeyPolicy") and "KeyPolicy" in new:
+            policy = json.dumps(new["KeyPolicy"])
+            client.put_key_policy(KeyId=physical_id, PolicyName="default", Policy=policy)
+        if changed(old, new, "Description"):
+            client.update_key_description(KeyId=physical_id, Description=new.get("Description", ""))
+        if changed(old, new, "EnableKeyRotation", "RotationPeriodInDays"):
+            self._set_rotation(context, physical_id, new)
+        if changed(old, new, "Enabled"):
+            enable = boolean(new.get("Enabled", True))
+            (client.enable_key if enable else client.disable_key)(KeyId=physical_id)
+        if changed(old, new, "Tags"):
+            removed = removed_tag_keys(old, new)
+            if removed:
+                client.untag_resource(KeyId=physical_id, TagKeys=removed)
+            if tag_list(new):
+                call(client, "TagResource", {"KeyId": physical_id, "Tags": _kms_tags(new)})
+        return {"Arn": context.arn("kms", f"key/{physical_id}"), "KeyId": physical_id}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Schedules the deletion: the key stays, unusable, for its waiting period."""
+        days = int(properties.get("PendingWindowInDays", _DEFAULT_WINDOW_DAYS))
+        with ignoring("NotFoundException", "KMSInvalidStateException"):
+            context.client("kms").schedule_key_deletion(KeyId=physical_id, PendingWindowInDays=days)
+
+    def _set_rotation(self, context: ResourceContext, key_id: str, properties: Properties) -> None:
+        client = context.client("kms")
+        if boolean(properties.get("EnableKeyRotation", False)):
+            period = selected(properties, "RotationPeriodInDays")
+            call(client, "EnableKeyRotation", {"KeyId": key_id, **period})
+        elif client.get_key_rotation_status(KeyId=key_id)["KeyRotationEnabled"]:
+            client.disable_key_rotation(KeyId=key_id)
+
+
+class AliasHandler(ResourceHandler):
+    """AWS::KMS::Alias."""
+
+    type_name = "AWS::KMS::Alias"
+    properties = frozenset({"AliasName", "TargetKeyId"})
+    name_property = "AliasName"
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateAlias."""
+        client = context.client("kms")
+        name = properties["AliasName"]
+        client.create_alias(AliasName=name, TargetKeyId=properties["TargetKeyId"])
+        context.initiated(name)
+        return Physical(name, {})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Points the alias at another key."""
+        context.client("kms").update_alias(AliasName=physical_id, TargetKeyId=new["TargetKeyId"])
+        return {}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteAlias."""
+        with ignoring("NotFoundException"):
+            context.client("kms").delete_alias(AliasName=physical_id)
+
+
+def _kms_tags(properties: Properties) -> list[dict[str, str]] | None:
+    tags = [{"TagKey": t["Key"], "TagValue": str(t["Value"])} for t in tag_list(properties)]
+    return tags or None

@@ -1,0 +1,182 @@
+"""Alarms, dashboards and log groups."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    ChangeRefusedError,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceFailedError,
+    ResourceHandler,
+    TagStyle,
+    changed,
+)
+from embedded_aws.cloudformation.resources.requests import (
+    call,
+    ignoring,
+    removed_tag_keys,
+    tag_list,
+)
+
+_NAME_LENGTH = 255
+
+
+class AlarmHandler(ResourceHandler):
+    """AWS::CloudWatch::Alarm, with metric math."""
+
+    type_name = "AWS::CloudWatch::Alarm"
+    properties = frozenset(
+        {
+            "ActionsEnabled", "AlarmActions", "AlarmDescription", "AlarmName",
+            "ComparisonOperator", "DatapointsToAlarm", "Dimensions",
+            "EvaluateLowSampleCountPercentile", "EvaluationPeriods", "ExtendedStatistic",
+            "InsufficientDataActions", "MetricName", "Metrics", "Namespace", "OKActions", "Period",
+            "Statistic", "Tags", "Threshold", "ThresholdMetricId", "TreatMissingData", "Unit",
+        }
+    )  # fmt: skip
+    name_property = "AlarmName"
+    attributes = frozenset({"Arn"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls PutMetricAlarm."""
+        name = properties.get("AlarmName") or context.physical_name(maximum=_NAME_LENGTH)
+        client = context.client("cloudwatch")
+        if client.describe_alarms(AlarmNames=[name])["MetricAlarms"]:
+            raise ResourceFailedError(f"{name} already exists")
+        call(client, "PutMetricAlarm", {**properties, "AlarmName": name})
+        context.initiated(name)
+        return Physical(name, self._attributes(context, name))
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Puts the alarm again; tags have their own calls."""
+        client = context.client("cloudwatch")
+        attributes = self._attributes(context, physical_id)
+        without_tags = {name: value for name, value in new.items() if name != "Tags"}
+        call(client, "PutMetricAlarm", {**without_tags, "AlarmName": physical_id})
+        removed = removed_tag_keys(old, new)
+        if removed:
+            client.untag_resource(ResourceARN=attributes["Arn"], TagKeys=removed)
+        if tag_list(new):
+            tags = {"ResourceARN": attributes["Arn"], "Tags": tag_list(new)}
+            call(client, "TagResource", tags)
+        return attributes
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteAlarms."""
+        with ignoring("ResourceNotFound"):
+            context.client("cloudwatch").delete_alarms(AlarmNames=[physical_id])
+
+    def _attributes(self, context: ResourceContext, name: str) -> Attributes:
+        return {"Arn": context.arn("cloudwatch", f"alarm:{name}")}
+
+
+class DashboardHandler(ResourceHandler):
+    """AWS::CloudWatch::Dashboard."""
+
+    type_name = "AWS::CloudWatch::Dashboard"
+    properties = frozenset({"DashboardBody", "DashboardName"})
+    name_property = "DashboardName"
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls PutDashboard."""
+        name = properties.get("DashboardName") or context.physical_name(maximum=_NAME_LENGTH)
+        self._put(context, name, properties)
+        context.initiated(name)
+        return Physical(name, {})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Puts the dashboard again."""
+        self._put(context, physical_id, new)
+        return {}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteDashboards."""
+        with ignoring("ResourceNotFound", "DashboardNotFoundError"):
+            context.client("cloudwatch").delete_dashboards(DashboardNames=[physical_id])
+
+    def _put(self, context: ResourceContext, name: str, properties: Properties) -> None:
+        body = properties["DashboardBody"]
+        try:
+            json.loads(body)
+        except (TypeError, ValueError):
+            raise ResourceFailedError(
+                "The field DashboardBody must be a valid JSON object"
+            ) from None
+        context.client("cloudwatch").put_dashboard(DashboardName=name, DashboardBody=body)
+
+
+class LogGroupHandler(ResourceHandler):
+    """AWS::Logs::LogGroup."""
+
+    type_name = "AWS::Logs::LogGroup"
+    properties = frozenset({"KmsKeyId", "LogGroupClass", "LogGroupName", "RetentionInDays", "Tags"})
+    name_property = "LogGroupName"
+    attributes = frozenset({"Arn"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateLogGroup; a group of that name makes it fail."""
+        client = context.client("logs")
+        name = properties.get("LogGroupName") or context.physical_name(maximum=512)
+        request: dict[str, Any] = {
+            "logGroupName": name,
+            "kmsKeyId": properties.get("KmsKeyId"),
+            "logGroupClass": properties.get("LogGroupClass"),
+            "tags": {tag["Key"]: tag["Value"] for tag in tag_list(properties)} or None,
+        }
+        call(client, "CreateLogGroup", request)
+        context.initiated(name)
+        self._retain(context, name, properties)
+        return Physical(name, self._attributes(context, name))
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes retention, key and tags."""
+        client = context.client("logs")
+        if changed(old, new, "LogGroupClass"):
+            raise ChangeRefusedError("LogGroupClass cannot be changed")
+        if changed(old, new, "RetentionInDays"):
+            self._retain(context, physical_id, new)
+        if changed(old, new, "KmsKeyId"):
+            if "KmsKeyId" in new:
+                client.associate_kms_key(logGroupName=physical_id, kmsKeyId=new["KmsKeyId"])
+            else:
+                client.disassociate_kms_key(logGroupName=physical_id)
+        if changed(old, new, "Tags"):
+            arn = context.arn("logs", f"log-group:{physical_id}")
+            removed = removed_tag_keys(old, new)
+            if removed:
+                client.untag_resource(resourceArn=arn, tagKeys=removed)
+            tags = {tag["Key"]: tag["Value"] for tag in tag_list(new)}
+            if tags:
+                client.tag_resource(resourceArn=arn, tags=tags)
+        return self._attributes(context, physical_id)
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteLogGroup."""
+        with ignoring("ResourceNotFoundException"):
+            context.client("logs").delete_log_group(logGroupName=physical_id)
+
+    def _retain(self, context: ResourceContext, name: str, properties: Properties) -> None:
+        client = context.client("logs")
+        if "RetentionInDays" in properties:
+            request = {"logGroupName": name, "retentionInDays": properties["RetentionInDays"]}
+            call(client, "PutRetentionPolicy", request)
+        else:
+            client.delete_retention_policy(logGroupName=name)
+
+    def _attributes(self, context: ResourceContext, name: str) -> Attributes:
+        return {"Arn": context.arn("logs", f"log-group:{name}:*")}

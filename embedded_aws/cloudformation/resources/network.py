@@ -1,0 +1,219 @@
+"""Security groups and VPC endpoints."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceHandler,
+    TagStyle,
+    changed,
+)
+from embedded_aws.cloudformation.resources.requests import (
+    allowed_members,
+    boolean,
+    call,
+    ignoring,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
+
+# Template member to the API's list and member.
+_PEERS = {
+    "CidrIp": ("IpRanges", "CidrIp"),
+    "CidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
+    "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
+    "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+    "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
+    "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
+}
+_ALL_OUTBOUND = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+
+
+class SecurityGroupHandler(ResourceHandler):
+    """AWS::EC2::SecurityGroup with its inline rules."""
+
+    type_name = "AWS::EC2::SecurityGroup"
+    properties = frozenset(
+        {
+            "GroupDescription", "GroupName", "SecurityGroupEgress", "SecurityGroupIngress", "Tags",
+            "VpcId",
+        }
+    )  # fmt: skip
+    name_property = "GroupName"
+    attributes = frozenset({"GroupId", "Id", "VpcId"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateSecurityGroup and authorises the rules."""
+        client = context.client("ec2")
+        request = {
+            "GroupName": properties.get("GroupName") or context.physical_name(maximum=255),
+            "Description": properties["GroupDescription"],
+            "TagSpecifications": _tag_specifications("security-group", properties),
+            **selected(properties, "VpcId"),
+        }
+        group_id: str = call(client, "CreateSecurityGroup", request)["GroupId"]
+        context.initiated(group_id)
+        self._set_ingress(client, group_id, [], properties.get("SecurityGroupIngress", []))
+        if properties.get("SecurityGroupEgress"):
+            self._set_egress(client, group_id, [], properties["SecurityGroupEgress"])
+        return Physical(group_id, self._attributes(context, group_id))
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes rules and tags."""
+        client = context.client("ec2")
+        self._set_ingress(
+            client,
+            physical_id,
+            old.get("SecurityGroupIngress", []),
+            new.get("SecurityGroupIngress", []),
+        )
+        self._set_egress(
+            client,
+            physical_id,
+            old.get("SecurityGroupEgress", []),
+            new.get("SecurityGroupEgress", []),
+        )
+        _update_tags(client, physical_id, old, new)
+        return self._attributes(context, physical_id)
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteSecurityGroup."""
+        with ignoring("InvalidGroup.NotFound"):
+            context.client("ec2").delete_security_group(GroupId=physical_id)
+
+    def _set_ingress(self, client: Any, group_id: str, old: list[Any], new: list[Any]) -> None:
+        for rule in old:
+            if rule not in new:
+                call(client, "RevokeSecurityGroupIngress", _rule(group_id, rule))
+        for rule in new:
+            if rule not in old:
+                call(client, "AuthorizeSecurityGroupIngress", _rule(group_id, rule))
+
+    def _set_egress(self, client: Any, group_id: str, old: list[Any], new: list[Any]) -> None:
+        """No rule in the template stands for the default one: everything out."""
+        if old == new:
+            return
+        before = [_rule(group_id, rule) for rule in old] or [_default_egress(group_id)]
+        after = [_rule(group_id, rule) for rule in new] or [_default_egress(group_id)]
+        for rule in before:
+            call(client, "RevokeSecurityGroupEgress", rule)
+        for rule in after:
+            call(client, "AuthorizeSecurityGroupEgress", rule)
+
+    def _attributes(self, context: ResourceContext, group_id: str) -> Attributes:
+        groups = context.client("ec2").describe_security_groups(GroupIds=[group_id])
+        vpc_id = groups["SecurityGroups"][0].get("VpcId", "")
+        return {"GroupId": group_id, "Id": group_id, "VpcId": vpc_id}
+
+
+class VpcEndpointHandler(ResourceHandler):
+    """AWS::EC2::VPCEndpoint."""
+
+    type_name = "AWS::EC2::VPCEndpoint"
+    properties = frozenset(
+        {
+            "PolicyDocument", "PrivateDnsEnabled", "RouteTableIds", "SecurityGroupIds",
+            "ServiceName", "SubnetIds", "Tags", "VpcEndpointType", "VpcId",
+        }
+    )  # fmt: skip
+    attributes = frozenset({"CreationTimestamp", "DnsEntries", "Id", "NetworkInterfaceIds"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateVpcEndpoint."""
+        names = (
+            "PrivateDnsEnabled", "RouteTableIds", "SecurityGroupIds", "ServiceName", "SubnetIds",
+            "VpcEndpointType", "VpcId",
+        )  # fmt: skip
+        request = {
+            **selected(properties, *names),
+            "PolicyDocument": _policy(properties),
+            "TagSpecifications": _tag_specifications("vpc-endpoint", properties),
+        }
+        answer = call(context.client("ec2"), "CreateVpcEndpoint", request)
+        endpoint_id: str = answer["VpcEndpoint"]["VpcEndpointId"]
+        context.initiated(endpoint_id)
+        return Physical(endpoint_id, self._attributes(context, endpoint_id))
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Calls ModifyVpcEndpoint with what is added and removed."""
+        client = context.client("ec2")
+        request: dict[str, Any] = {"VpcEndpointId": physical_id}
+        for singular in ("RouteTableId", "SecurityGroupId", "SubnetId"):
+            before, after = old.get(f"{singular}s", []), new.get(f"{singular}s", [])
+            request[f"Add{singular}s"] = [i for i in after if i not in before] or None
+            request[f"Remove{singular}s"] = [i for i in before if i not in after] or None
+        if changed(old, new, "PolicyDocument"):
+            request["PolicyDocument"] = _policy(new)
+        if changed(old, new, "PrivateDnsEnabled"):
+            request["PrivateDnsEnabled"] = boolean(new.get("PrivateDnsEnabled", False))
+        call(client, "ModifyVpcEndpoint", request)
+        _update_tags(client, physical_id, old, new)
+        return self._attributes(context, physical_id)
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteVpcEndpoints."""
+        with ignoring("InvalidVpcEndpointId.NotFound"):
+            context.client("ec2").delete_vpc_endpoints(VpcEndpointIds=[physical_id])
+
+    def _attributes(self, context: ResourceContext, endpoint_id: str) -> Attributes:
+        answer = context.client("ec2").describe_vpc_endpoints(VpcEndpointIds=[endpoint_id])
+        endpoint = answer["VpcEndpoints"][0]
+        return {
+            "CreationTimestamp": endpoint["CreationTimestamp"].isoformat(),
+            "DnsEntries": [
+                f"{entry.get('HostedZoneId', '')}:{entry.get('DnsName', '')}"
+                for entry in endpoint.get("DnsEntries", [])
+            ],
+            "Id": endpoint_id,
+            "NetworkInterfaceIds": endpoint.get("NetworkInterfaceIds", []),
+        }
+
+
+def _rule(group_id: str, rule: dict[str, Any]) -> dict[str, Any]:
+    allowed_members(
+        rule, ("Description", "FromPort", "IpProtocol", "ToPort", *_PEERS), "SecurityGroup rule"
+    )
+    permission: dict[str, Any] = selected(rule, "FromPort", "IpProtocol", "ToPort")
+    for name, (members, member) in _PEERS.items():
+        if name in rule:
+            permission[members] = [{member: rule[name], **selected(rule, "Description")}]
+    return {"GroupId": group_id, "IpPermissions": [permission]}
+
+
+def _default_egress(group_id: str) -> dict[str, Any]:
+    return {"GroupId": group_id, "IpPermissions": [_ALL_OUTBOUND]}
+
+
+def _policy(properties: Properties) -> str | None:
+    policy = properties.get("PolicyDocument")
+    if policy is None or isinstance(policy, str):
+        return policy
+    return json.dumps(policy)
+
+
+def _tag_specifications(kind: str, properties: Properties) -> list[dict[str, Any]] | None:
+    tags = tag_list(properties)
+    return [{"ResourceType": kind, "Tags": tags}] if tags else None
+
+
+def _update_tags(client: Any, resource_id: str, old: Properties, new: Properties) -> None:
+    removed = removed_tag_keys(old, new)
+    if removed:
+        client.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed])
+    if tag_list(new):
+        call(client, "CreateTags", {"Resources": [resource_id], "Tags": tag_list(new)})

@@ -1,0 +1,134 @@
+"""Calls an API with values from a template.
+
+CloudFormation takes "60" for 60 and "true" for true (parameters are always strings); the APIs do
+not. Names need no translation: a template's nested properties are the API's members, and botocore
+refuses one that the API does not have, which fails the resource with its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.cloudformation.resources.base import Properties, ResourceFailedError
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+def call(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
+    """Calls an operation with parameters converted to the types of its input.
+
+    Args:
+        client: boto3 client.
+        operation: the operation's name, for example `CreateModel`.
+        parameters: the input's members; those that are None are left out.
+    """
+    model = client.meta.service_model.operation_model(operation)
+    given = {name: value for name, value in parameters.items() if value is not None}
+    shaped = _converted(model.input_shape, given, operation)
+    method = client.meta.method_to_api_mapping
+    name = next(python for python, api in method.items() if api == operation)
+    return getattr(client, name)(**shaped)
+
+
+def selected(properties: Properties, *names: str, **renamed: str) -> dict[str, Any]:
+    """Picks properties for a request.
+
+    Args:
+        properties: the resource's.
+        names: those the API calls the same.
+        renamed: API member to property, where the names differ.
+    """
+    picked = {name: properties[name] for name in names if name in properties}
+    picked |= {member: properties[name] for member, name in renamed.items() if name in properties}
+    return picked
+
+
+@contextlib.contextmanager
+def ignoring(*codes: str) -> Iterator[None]:
+    """Takes these error codes for success: deleting what is gone already."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in codes:
+            raise
+
+
+def tag_list(properties: Properties) -> list[dict[str, str]]:
+    """Returns the Tags property, which may be absent."""
+    return list(properties.get("Tags", []))
+
+
+def removed_tag_keys(old: Properties, new: Properties) -> list[str]:
+    """Returns the keys of tags that the new properties no longer have."""
+    kept = {tag["Key"] for tag in tag_list(new)}
+    return [tag["Key"] for tag in tag_list(old) if tag["Key"] not in kept]
+
+
+def boolean(value: Any) -> bool:
+    """Reads a template's boolean, which may be text."""
+    if value in (True, "true", "True"):
+        return True
+    if value in (False, "false", "False"):
+        return False
+    raise ResourceFailedError(f"Properties validation failed: {value!r} is not a boolean")
+
+
+def allowed_members(value: Mapping[str, Any], names: Iterable[str], path: str) -> None:
+    """Refuses members that a handler would drop.
+
+    Raises:
+        ResourceFailedError: there is one.
+    """
+    unknown = sorted(set(value) - set(names))
+    if unknown:
+        raise ResourceFailedError(
+            f"The embedded AWS does not emulate {', '.join(f'{path}.{name}' for name in unknown)}. "
+            "docs/embedded-aws.md lists what it does."
+        )
+
+
+def _converted(shape: Any, value: Any, path: str) -> Any:
+    kind = shape.type_name
+    if kind == "structure" and isinstance(value, Mapping):
+        unknown = [name for name in value if name not in shape.members]
+        if unknown:
+            raise ResourceFailedError(
+                f"Properties validation failed with message: #: extraneous key [{unknown[0]}] is "
+                f"not permitted ({path})"
+            )
+        return {
+            name: _converted(shape.members[name], member, f"{path}.{name}")
+            for name, member in value.items()
+        }
+    if kind == "list" and isinstance(value, list | tuple):
+        return [_converted(shape.member, item, path) for item in value]
+    if kind == "map" and isinstance(value, Mapping):
+        return {key: _converted(shape.value, item, path) for key, item in value.items()}
+    try:
+        return _scalar(kind, value)
+    except (KeyError, TypeError, ValueError):
+        raise ResourceFailedError(
+            f"Properties validation failed with message: {path}: {value!r} is not of type {kind}"
+        ) from None
+
+
+def _scalar(kind: str, value: Any) -> Any:
+    if isinstance(value, dict | list):
+        if kind in ("structure", "list", "map", "string", "boolean", "integer"):
+            raise TypeError
+        return value
+    if kind == "boolean" and isinstance(value, str):
+        return _BOOLEANS[value.lower()]
+    if kind in ("integer", "long") and not isinstance(value, bool):
+        return int(value)
+    if kind in ("float", "double") and not isinstance(value, bool):
+        return float(value)
+    if kind == "string":
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+    return value

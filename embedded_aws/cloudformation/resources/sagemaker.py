@@ -1,0 +1,249 @@
+"""Models, endpoint configurations and endpoints."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceFailedError,
+    ResourceHandler,
+    TagStyle,
+    changed,
+    random_suffix,
+)
+from embedded_aws.cloudformation.resources.requests import (
+    call,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
+
+# How often an endpoint's status is asked for; real waits take minutes, these take seconds.
+_POLL_SECONDS = 0.2
+# CloudFormation's own limit on an endpoint's creation (160 minutes) is far off; SageMaker's
+# container timeout (at most an hour) ends an endpoint's start before that.
+_SETTLED = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
+_NAME_LENGTH = 63
+
+
+def _is_missing(error: ClientError) -> bool:
+    """SageMaker has no error code for what is not there, only these words."""
+    message = error.response["Error"].get("Message", "")
+    return "Could not find" in message or "does not exist" in message
+
+
+def _update_tags(client: Any, arn: str, old: Properties, new: Properties) -> None:
+    removed = removed_tag_keys(old, new)
+    if removed:
+        client.delete_tags(ResourceArn=arn, TagKeys=removed)
+    if tag_list(new):
+        call(client, "AddTags", {"ResourceArn": arn, "Tags": tag_list(new)})
+
+
+def _generated_name(context: ResourceContext) -> str:
+    """SageMaker's resources are named LOGICALID-RANDOM, without the stack's name."""
+    suffix = random_suffix()
+    return f"{context.logical_id[: _NAME_LENGTH - len(suffix) - 1]}-{suffix}"
+
+
+def _name(client: Any, kind: str, arn: str) -> str | None:
+    """Finds a resource's name by its ARN, which has the name in lower case; None: it is gone.
+
+    Args:
+        client: SageMaker's.
+        kind: `model`, `endpoint_config` or `endpoint`.
+        arn: the physical id.
+    """
+    shape = "".join(word.capitalize() for word in kind.split("_"))
+    pages = client.get_paginator(f"list_{kind}s").paginate(NameContains=arn.rpartition("/")[2])
+    for page in pages:
+        for item in page[f"{shape}s"]:
+            if item[f"{shape}Arn"] == arn:
+                return str(item[f"{shape}Name"])
+    return None
+
+
+def _existing_name(client: Any, kind: str, arn: str) -> str:
+    name = _name(client, kind, arn)
+    if name is None:
+        raise ResourceFailedError(f"{arn} was deleted outside of CloudFormation")
+    return name
+
+
+class ModelHandler(ResourceHandler):
+    """AWS::SageMaker::Model."""
+
+    type_name = "AWS::SageMaker::Model"
+    properties = frozenset(
+        {
+            "Containers", "EnableNetworkIsolation", "ExecutionRoleArn", "InferenceExecutionConfig",
+            "ModelName", "PrimaryContainer", "Tags", "VpcConfig",
+        }
+    )  # fmt: skip
+    name_property = "ModelName"
+    attributes = frozenset({"ModelArn", "ModelName"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateModel."""
+        name = properties.get("ModelName") or _generated_name(context)
+        answer = call(context.client("sagemaker"), "CreateModel", {**properties, "ModelName": name})
+        arn: str = answer["ModelArn"]
+        context.initiated(arn)
+        return Physical(arn, {"ModelArn": arn, "ModelName": name})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes tags; everything else replaces a model."""
+        client = context.client("sagemaker")
+        _update_tags(client, physical_id, old, new)
+        return {"ModelArn": physical_id, "ModelName": _existing_name(client, "model", physical_id)}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteModel."""
+        client = context.client("sagemaker")
+        name = _name(client, "model", physical_id)
+        if name is not None:
+            client.delete_model(ModelName=name)
+
+
+class EndpointConfigHandler(ResourceHandler):
+    """AWS::SageMaker::EndpointConfig."""
+
+    type_name = "AWS::SageMaker::EndpointConfig"
+    properties = frozenset(
+        {
+            "AsyncInferenceConfig", "DataCaptureConfig", "EnableNetworkIsolation",
+            "EndpointConfigName", "ExecutionRoleArn", "ExplainerConfig", "KmsKeyId",
+            "MetricsConfig", "ProductionVariants", "ShadowProductionVariants", "Tags", "VpcConfig",
+        }
+    )  # fmt: skip
+    name_property = "EndpointConfigName"
+    attributes = frozenset({"EndpointConfigArn", "EndpointConfigName"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateEndpointConfig."""
+        name = properties.get("EndpointConfigName") or _generated_name(context)
+        answer = call(
+            context.client("sagemaker"),
+            "CreateEndpointConfig",
+            {**properties, "EndpointConfigName": name},
+        )
+        arn: str = answer["EndpointConfigArn"]
+        context.initiated(arn)
+        return Physical(arn, {"EndpointConfigArn": arn, "EndpointConfigName": name})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes tags; everything else replaces a configuration."""
+        client = context.client("sagemaker")
+        _update_tags(client, physical_id, old, new)
+        name = _existing_name(client, "endpoint_config", physical_id)
+        return {"EndpointConfigArn": physical_id, "EndpointConfigName": name}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteEndpointConfig."""
+        client = context.client("sagemaker")
+        name = _name(client, "endpoint_config", physical_id)
+        if name is not None:
+            client.delete_endpoint_config(EndpointConfigName=name)
+
+
+class EndpointHandler(ResourceHandler):
+    """AWS::SageMaker::Endpoint: waits until the endpoint serves."""
+
+    type_name = "AWS::SageMaker::Endpoint"
+    properties = frozenset(
+        {
+            "DeploymentConfig", "EndpointConfigName", "EndpointName",
+            "ExcludeRetainedVariantProperties", "RetainAllVariantProperties",
+            "RetainDeploymentConfig", "Tags",
+        }
+    )  # fmt: skip
+    name_property = "EndpointName"
+    attributes = frozenset({"EndpointArn", "EndpointName"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateEndpoint and waits for InService."""
+        client = context.client("sagemaker")
+        name = properties.get("EndpointName") or _generated_name(context)
+        request = selected(properties, "DeploymentConfig", "EndpointConfigName", "Tags")
+        arn: str = call(client, "CreateEndpoint", {"EndpointName": name, **request})["EndpointArn"]
+        context.initiated(arn)
+        endpoint = self._settled(context, name)
+        if endpoint["EndpointStatus"] != "InService":
+            raise ResourceFailedError(_failure(endpoint))
+        return Physical(arn, {"EndpointArn": arn, "EndpointName": name})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Calls UpdateEndpoint where that has something to do, and waits for its outcome."""
+        client = context.client("sagemaker")
+        name = _existing_name(client, "endpoint", physical_id)
+        if changed(old, new, "Tags"):
+            _update_tags(client, physical_id, old, new)
+        wanted = new["EndpointConfigName"]
+        before = self._settled(context, name)
+        serves = before["EndpointStatus"] == "InService"
+        # SageMaker may have rolled back by itself already: nothing is left to update then.
+        if before["EndpointConfigName"] != wanted or not serves:
+            request = selected(
+                new,
+                "DeploymentConfig",
+                "EndpointConfigName",
+                "ExcludeRetainedVariantProperties",
+                "RetainAllVariantProperties",
+                "RetainDeploymentConfig",
+            )
+            call(client, "UpdateEndpoint", {"EndpointName": name, **request})
+            after = self._settled(context, name)
+            if after["EndpointStatus"] != "InService" or after["EndpointConfigName"] != wanted:
+                raise ResourceFailedError(_failure(after))
+        return {"EndpointArn": physical_id, "EndpointName": name}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteEndpoint and waits until the endpoint is gone."""
+        client = context.client("sagemaker")
+        name = _name(client, "endpoint", physical_id)
+        if name is None:
+            return
+        try:
+            # SageMaker refuses to delete an endpoint that it is still bringing up.
+            status = self._settled(context, name)["EndpointStatus"]
+            if status != "Deleting":
+                client.delete_endpoint(EndpointName=name)
+            while True:
+                client.describe_endpoint(EndpointName=name)
+                context.wait(_POLL_SECONDS)
+        except ClientError as error:
+            if not _is_missing(error):
+                raise
+
+    def _settled(self, context: ResourceContext, name: str) -> dict[str, Any]:
+        client = context.client("sagemaker")
+        while True:
+            endpoint: dict[str, Any] = client.describe_endpoint(EndpointName=name)
+            if endpoint["EndpointStatus"] in (*_SETTLED, "Deleting"):
+                return endpoint
+            context.wait(_POLL_SECONDS)
+
+
+def _failure(endpoint: dict[str, Any]) -> str:
+    reason = endpoint.get("FailureReason") or (
+        f"Endpoint {endpoint['EndpointName']} is {endpoint['EndpointStatus']} with configuration "
+        f"{endpoint['EndpointConfigName']}"
+    )
+    return f'Resource handler returned message: "{reason}" (HandlerErrorCode: NotStabilized)'

@@ -1,0 +1,140 @@
+"""Scalable targets and their policies (application autoscaling)."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceFailedError,
+    ResourceHandler,
+)
+from embedded_aws.cloudformation.resources.requests import call, ignoring, selected
+
+_SERVICE = "application-autoscaling"
+_TARGET = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+
+
+class ScalableTargetHandler(ResourceHandler):
+    """AWS::ApplicationAutoScaling::ScalableTarget."""
+
+    type_name = "AWS::ApplicationAutoScaling::ScalableTarget"
+    properties = frozenset(
+        {*_TARGET, "MaxCapacity", "MinCapacity", "RoleARN", "SuspendedState", "Tags"}
+    )
+    attributes = frozenset({"Id"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls RegisterScalableTarget."""
+        self._register(context, properties)
+        physical_id = "|".join(
+            properties[name] for name in ("ResourceId", "ScalableDimension", "ServiceNamespace")
+        )
+        context.initiated(physical_id)
+        return Physical(physical_id, {"Id": physical_id})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Registers the target again, which changes its limits."""
+        self._register(context, new)
+        return {"Id": physical_id}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeregisterScalableTarget."""
+        with ignoring("ObjectNotFoundException"):
+            call(context.client(_SERVICE), "DeregisterScalableTarget", _target(physical_id))
+
+    def _register(self, context: ResourceContext, properties: Properties) -> None:
+        request = selected(
+            properties, *_TARGET, "MinCapacity", "MaxCapacity", "RoleARN", "SuspendedState"
+        )
+        # This API takes tags as a map, CloudFormation as a list.
+        tags = {tag["Key"]: tag["Value"] for tag in properties.get("Tags", ())}
+        if tags:
+            request["Tags"] = tags
+        call(context.client(_SERVICE), "RegisterScalableTarget", request)
+
+
+class ScalingPolicyHandler(ResourceHandler):
+    """AWS::ApplicationAutoScaling::ScalingPolicy."""
+
+    type_name = "AWS::ApplicationAutoScaling::ScalingPolicy"
+    properties = frozenset(
+        {
+            *_TARGET, "PolicyName", "PolicyType", "ScalingTargetId",
+            "StepScalingPolicyConfiguration", "TargetTrackingScalingPolicyConfiguration",
+        }
+    )  # fmt: skip
+    name_property = "PolicyName"
+    attributes = frozenset({"Arn"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls PutScalingPolicy."""
+        arn = self._put(context, properties)
+        context.initiated(arn)
+        return Physical(arn, {"Arn": arn})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Puts the policy again."""
+        return {"Arn": self._put(context, new)}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteScalingPolicy."""
+        with ignoring("ObjectNotFoundException"):
+            call(
+                context.client(_SERVICE),
+                "DeleteScalingPolicy",
+                {"PolicyName": properties["PolicyName"], **_policy_target(properties)},
+            )
+
+    def _put(self, context: ResourceContext, properties: Properties) -> str:
+        client = context.client(_SERVICE)
+        target = _policy_target(properties)
+        # The real API refuses a policy without its target; moto would keep it.
+        known = client.describe_scalable_targets(
+            ServiceNamespace=target["ServiceNamespace"],
+            ResourceIds=[target["ResourceId"]],
+            ScalableDimension=target["ScalableDimension"],
+        )["ScalableTargets"]
+        if not known:
+            raise ResourceFailedError(
+                "No scalable target found for service namespace: "
+                f"{target['ServiceNamespace']}, resource ID: {target['ResourceId']}, scalable "
+                f"dimension: {target['ScalableDimension']}"
+            )
+        names = (
+            "PolicyName",
+            "PolicyType",
+            "StepScalingPolicyConfiguration",
+            "TargetTrackingScalingPolicyConfiguration",
+        )
+        answer = call(client, "PutScalingPolicy", {**selected(properties, *names), **target})
+        return str(answer["PolicyARN"])
+
+
+def _policy_target(properties: Properties) -> dict[str, Any]:
+    if "ScalingTargetId" in properties:
+        return _target(properties["ScalingTargetId"])
+    missing = [name for name in _TARGET if name not in properties]
+    if missing:
+        raise ResourceFailedError(
+            f"Properties validation failed: ScalingTargetId or {', '.join(missing)} is needed"
+        )
+    return selected(properties, *_TARGET)
+
+
+def _target(physical_id: str) -> dict[str, Any]:
+    resource_id, dimension, namespace = physical_id.split("|")
+    return {
+        "ServiceNamespace": namespace,
+        "ResourceId": resource_id,
+        "ScalableDimension": dimension,
+    }

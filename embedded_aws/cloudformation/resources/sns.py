@@ -1,0 +1,215 @@
+"""Notification topics, their policies and subscriptions."""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceFailedError,
+    ResourceHandler,
+    TagStyle,
+    changed,
+)
+from embedded_aws.cloudformation.resources.requests import (
+    allowed_members,
+    call,
+    ignoring,
+    removed_tag_keys,
+    tag_list,
+)
+
+_TOPIC_ATTRIBUTES = (
+    "ContentBasedDeduplication", "DisplayName", "FifoTopic", "KmsMasterKeyId", "SignatureVersion",
+    "TracingConfig",
+)  # fmt: skip
+_SUBSCRIPTION_ATTRIBUTES = (
+    "DeliveryPolicy", "FilterPolicy", "FilterPolicyScope", "RawMessageDelivery", "RedrivePolicy",
+    "SubscriptionRoleArn",
+)  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    """Attributes of SNS are text: documents as JSON, booleans in lower case."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class TopicHandler(ResourceHandler):
+    """AWS::SNS::Topic."""
+
+    type_name = "AWS::SNS::Topic"
+    properties = frozenset({*_TOPIC_ATTRIBUTES, "Subscription", "Tags", "TopicName"})
+    name_property = "TopicName"
+    attributes = frozenset({"TopicArn", "TopicName"})
+    tags = TagStyle.LIST
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls CreateTopic; a topic of that name makes it fail."""
+        client = context.client("sns")
+        name = properties.get("TopicName") or context.physical_name(maximum=256)
+        try:
+            client.get_topic_attributes(TopicArn=context.arn("sns", name))
+        except ClientError:
+            pass
+        else:
+            # The API would answer with the topic that is there; CloudFormation refuses it.
+            raise ResourceFailedError(f"{name} already exists")
+        attributes = {key: _text(properties[key]) for key in _TOPIC_ATTRIBUTES if key in properties}
+        request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
+        arn: str = call(client, "CreateTopic", request)["TopicArn"]
+        context.initiated(arn)
+        for subscription in properties.get("Subscription", []):
+            allowed_members(subscription, ("Endpoint", "Protocol"), "Subscription")
+            client.subscribe(TopicArn=arn, **subscription)
+        return Physical(arn, {"TopicArn": arn, "TopicName": name})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes attributes, subscriptions and tags."""
+        client = context.client("sns")
+        for key in _TOPIC_ATTRIBUTES:
+            if changed(old, new, key):
+                client.set_topic_attributes(
+                    TopicArn=physical_id,
+                    AttributeName=key,
+                    AttributeValue=_text(new.get(key, "")),
+                )
+        if changed(old, new, "Subscription"):
+            self._resubscribe(client, physical_id, new)
+        if changed(old, new, "Tags"):
+            removed = removed_tag_keys(old, new)
+            if removed:
+                client.untag_resource(ResourceArn=physical_id, TagKeys=removed)
+            if tag_list(new):
+                call(client, "TagResource", {"ResourceArn": physical_id, "Tags": tag_list(new)})
+        return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls DeleteTopic, which takes its subscriptions along."""
+        with ignoring("NotFound", "NotFoundException"):
+            context.client("sns").delete_topic(TopicArn=physical_id)
+
+    def _resubscribe(self, client: Any, arn: str, new: Properties) -> None:
+        wanted = {
+            (item["Protocol"], item["Endpoint"]): item for item in new.get("Subscription", [])
+        }
+        present = client.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
+        for item in present:
+            if (item["Protocol"], item["Endpoint"]) not in wanted:
+                client.unsubscribe(SubscriptionArn=item["SubscriptionArn"])
+        known = {(item["Protocol"], item["Endpoint"]) for item in present}
+        for key, item in wanted.items():
+            if key not in known:
+                client.subscribe(TopicArn=arn, **item)
+
+
+class TopicPolicyHandler(ResourceHandler):
+    """AWS::SNS::TopicPolicy."""
+
+    type_name = "AWS::SNS::TopicPolicy"
+    properties = frozenset({"PolicyDocument", "Topics"})
+    attributes = frozenset({"Id"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Sets the policy of every topic."""
+        self._set(context, properties["Topics"], properties["PolicyDocument"])
+        name = context.physical_name(maximum=256)
+        context.initiated(name)
+        return Physical(name, {"Id": name})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Sets the policy again; topics that left the list get the default one."""
+        self._reset(context, [arn for arn in old["Topics"] if arn not in new["Topics"]])
+        self._set(context, new["Topics"], new["PolicyDocument"])
+        return {"Id": physical_id}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Gives every topic the default policy."""
+        self._reset(context, properties["Topics"])
+
+    def _set(self, context: ResourceContext, topics: list[str], policy: Any) -> None:
+        for arn in topics:
+            context.client("sns").set_topic_attributes(
+                TopicArn=arn, AttributeName="Policy", AttributeValue=_text(policy)
+            )
+
+    def _reset(self, context: ResourceContext, topics: list[str]) -> None:
+        for arn in topics:
+            with ignoring("NotFound", "NotFoundException"):
+                self._set(context, [arn], _default_policy(context, arn))
+
+
+class SubscriptionHandler(ResourceHandler):
+    """AWS::SNS::Subscription."""
+
+    type_name = "AWS::SNS::Subscription"
+    properties = frozenset({*_SUBSCRIPTION_ATTRIBUTES, "Endpoint", "Protocol", "TopicArn"})
+    attributes = frozenset({"Arn"})
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Calls Subscribe."""
+        attributes = {
+            key: _text(properties[key]) for key in _SUBSCRIPTION_ATTRIBUTES if key in properties
+        }
+        request = {
+            "TopicArn": properties["TopicArn"],
+            "Protocol": properties["Protocol"],
+            "Endpoint": properties.get("Endpoint"),
+            "Attributes": attributes,
+            "ReturnSubscriptionArn": True,
+        }
+        arn: str = call(context.client("sns"), "Subscribe", request)["SubscriptionArn"]
+        context.initiated(arn)
+        return Physical(arn, {"Arn": arn})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Changes the subscription's attributes."""
+        for key in _SUBSCRIPTION_ATTRIBUTES:
+            if changed(old, new, key):
+                context.client("sns").set_subscription_attributes(
+                    SubscriptionArn=physical_id,
+                    AttributeName=key,
+                    AttributeValue=_text(new.get(key, "")),
+                )
+        return {"Arn": physical_id}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Calls Unsubscribe."""
+        with ignoring("NotFound", "NotFoundException"):
+            context.client("sns").unsubscribe(SubscriptionArn=physical_id)
+
+
+def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:
+    """The policy that SNS gives a new topic: its owner may do everything."""
+    return {
+        "Version": "2008-10-17",
+        "Id": "__default_policy_ID",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Sid": "__default_statement_ID",
+                "Principal": {"AWS": "*"},
+                "Action": [
+                    "SNS:GetTopicAttributes", "SNS:SetTopicAttributes", "SNS:AddPermission",
+                    "SNS:RemovePermission", "SNS:DeleteTopic", "SNS:Subscribe",
+                    "SNS:ListSubscriptionsByTopic", "SNS:Publish",
+                ],
+                "Resource": arn,
+                "Condition": {"StringEquals": {"AWS:SourceOwner": context.account_id}},
+            }
+        ],
+    }  # fmt: skip

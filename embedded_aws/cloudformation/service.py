@@ -1,0 +1,49 @@
+"""CloudFormation's API."""
+
+from __future__ import annotations
+
+from moto.core.config import default_user_config
+
+from embedded_aws.api import ServiceApi
+from embedded_aws.bucket_policies import enforce_unconditional_statements
+from embedded_aws.clients import ACCOUNT_ID, LoopbackClients
+from embedded_aws.cloudformation.change_set_api import ChangeSetApi
+from embedded_aws.cloudformation.engine import Engine
+from embedded_aws.cloudformation.preparation import Preparation
+from embedded_aws.cloudformation.query_api import QueryApi
+from embedded_aws.cloudformation.resources.catalog import resource_handlers
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.stack import StackStore
+from embedded_aws.cloudformation.stack_api import StackApi
+
+
+class CloudFormation:
+    """CloudFormation of the embedded AWS.
+
+    Args:
+        clients: clients of this server, through which resources are made.
+
+    Attributes:
+        api: the WSGI application that answers CloudFormation's requests.
+    """
+
+    def __init__(self, clients: LoopbackClients) -> None:
+        # Roles attach AWS's managed policies (`cdk bootstrap`'s do); moto has to be told to have them.
+        default_user_config["iam"]["load_aws_managed_policies"] = True
+        enforce_unconditional_statements()
+        store = StackStore()
+        registry = ResourceRegistry(resource_handlers())
+        self._engine = Engine(clients, registry, store)
+        preparation = Preparation(clients, registry, store)
+        operations = {
+            **StackApi(store, self._engine, preparation).operations(),
+            **ChangeSetApi(store, self._engine, preparation).operations(),
+            **QueryApi(store, registry, preparation).operations(),
+        }
+        self.api = ServiceApi(
+            "cloudformation", operations, account_id=ACCOUNT_ID, validation_code="ValidationError"
+        )
+
+    def close(self) -> None:
+        """Ends running deployments at their next step."""
+        self._engine.close()

@@ -1,0 +1,74 @@
+"""What a stack holds at one moment, as immutable values: remembering a state is copying a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from embedded_aws.cloudformation.graph import CircularDependencyError, creation_order
+
+
+@dataclass(frozen=True)
+class StackResource:
+    """A resource of a stack.
+
+    Attributes:
+        physical_id: None while (or when) it could not be made.
+        properties: evaluated, with the stack's tags.
+        dependencies: logical ids that must outlive it.
+        attempted: whether its handler may have begun to change it.
+    """
+
+    logical_id: str
+    type: str
+    physical_id: str | None
+    properties: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    dependencies: frozenset[str]
+    deletion_policy: str
+    update_replace_policy: str
+    metadata: Any
+    status: str
+    reason: str | None
+    timestamp: datetime
+    attempted: bool = True
+
+    def is_same_object(self, other: StackResource) -> bool:
+        """Tells whether both are the same physical resource."""
+        return self.type == other.type and self.physical_id == other.physical_id
+
+
+@dataclass(frozen=True)
+class Output:
+    """An evaluated output of a stack."""
+
+    key: str
+    value: str
+    description: str | None
+    export_name: str | None
+
+
+def deletion_order(resources: Iterable[StackResource]) -> list[StackResource]:
+    """Orders resources so that each is deleted before those it depends on.
+
+    Two resources may share a logical id (one replaced the other); the younger goes first.
+    """
+    listed = list(resources)
+    present = {resource.logical_id for resource in listed}
+    dependencies: dict[str, frozenset[str]] = {}
+    for resource in listed:
+        known = dependencies.get(resource.logical_id, frozenset())
+        dependencies[resource.logical_id] = known | (resource.dependencies & present)
+    try:
+        order = creation_order(dependencies)
+    except CircularDependencyError:
+        # Old and new resources of one id may depend on each other crosswise: youngest first, then.
+        return list(reversed(listed))
+    return [
+        resource
+        for logical_id in reversed(order)
+        for resource in reversed(listed)
+        if resource.logical_id == logical_id
+    ]

@@ -1,0 +1,203 @@
+"""The state of stacks: resources, events, change sets, and the store that finds them.
+
+Nothing here acts; the engine changes a stack, the API shows it.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from embedded_aws.cloudformation.changes import Plan
+from embedded_aws.cloudformation.desired import Desired, StackIdentity
+from embedded_aws.cloudformation.snapshot import Output, StackResource
+
+_TICK = timedelta(milliseconds=1)
+STACK_TYPE = "AWS::CloudFormation::Stack"
+# Statuses in which a stack's resources are settled and an update may start.
+UPDATABLE = frozenset(
+    {
+        "CREATE_COMPLETE", "IMPORT_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE",
+        "CREATE_FAILED", "UPDATE_FAILED",
+    }
+)  # fmt: skip
+
+
+def now() -> datetime:
+    """Returns the present in UTC, as precise as the API reports it (milliseconds)."""
+    moment = datetime.now(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a stack's history."""
+
+    event_id: str
+    logical_id: str
+    physical_id: str
+    type: str
+    status: str
+    reason: str | None
+    timestamp: datetime
+    properties: Mapping[str, Any] | None
+    client_token: str | None
+
+
+@dataclass
+class Journal:
+    """What an unfinished update needs to go back, or to finish.
+
+    Attributes:
+        resources: the stack's resources when they were last settled.
+        desired: the state that they were settled in; None for a stack that is being created.
+        outputs: its outputs then.
+        superseded: resources made since and replaced again, which neither way keeps.
+    """
+
+    resources: dict[str, StackResource]
+    desired: Desired | None
+    outputs: dict[str, Output]
+    superseded: list[StackResource] = field(default_factory=list)
+
+
+@dataclass
+class ChangeSet:
+    """A planned change of one stack."""
+
+    name: str
+    arn: str
+    kind: str
+    description: str | None
+    created: datetime
+    desired: Desired
+    plan: Plan
+    on_failure: str | None
+    status: str
+    reason: str | None
+    execution_status: str
+    submitted: Mapping[str, Any]
+
+
+@dataclass
+class Stack:
+    """A stack, from its first change set until long after its deletion."""
+
+    identity: StackIdentity
+    status: str
+    created: datetime
+    reason: str | None = None
+    updated: datetime | None = None
+    deleted: datetime | None = None
+    desired: Desired | None = None
+    resources: dict[str, StackResource] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    change_sets: dict[str, ChangeSet] = field(default_factory=dict)
+    journal: Journal | None = None
+    disable_rollback: bool = False
+    termination_protection: bool = False
+    role_arn: str | None = None
+    change_set_id: str | None = None
+    client_token: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The stack's name."""
+        return self.identity.name
+
+    def set_status(self, status: str, reason: str | None = None) -> None:
+        """Changes the stack's status and records the event."""
+        # The event first: who polls the status may then rely on the event being there.
+        self.record(self.name, self.identity.id, STACK_TYPE, status, reason)
+        self.status, self.reason = status, reason
+
+    def record(
+        self,
+        logical_id: str,
+        physical_id: str,
+        type_name: str,
+        status: str,
+        reason: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Appends an event."""
+        unique = str(uuid.uuid4())
+        # Clients order events by their time, which has only milliseconds: no two may share one.
+        moment = now()
+        if self.events:
+            moment = max(moment, self.events[-1].timestamp + _TICK)
+        self.events.append(
+            Event(
+                event_id=unique if type_name == STACK_TYPE else f"{logical_id}-{status}-{unique}",
+                logical_id=logical_id,
+                physical_id=physical_id,
+                type=type_name,
+                status=status,
+                reason=reason,
+                timestamp=moment,
+                properties=properties,
+                client_token=self.client_token,
+            )
+        )
+
+
+class StackStore:
+    """Every stack of every region, the deleted ones too.
+
+    Attributes:
+        lock: held to decide on a status and change it in one step.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._stacks: dict[str, Stack] = {}
+
+    def add(self, stack: Stack) -> None:
+        """Adds a stack."""
+        self._stacks[stack.identity.id] = stack
+
+    def remove(self, stack: Stack) -> None:
+        """Forgets a stack that never had a resource."""
+        self._stacks.pop(stack.identity.id, None)
+
+    def find(self, region: str, name_or_id: str) -> Stack | None:
+        """Returns the stack of that id, or the live one of that name."""
+        if name_or_id.startswith("arn:"):
+            return self._stacks.get(name_or_id)
+        return next(
+            (
+                stack
+                for stack in self.all(region)
+                if stack.name == name_or_id and stack.status != "DELETE_COMPLETE"
+            ),
+            None,
+        )
+
+    def all(self, region: str) -> list[Stack]:
+        """Returns a region's stacks, newest first."""
+        with self.lock:
+            stacks = list(self._stacks.values())
+        return [stack for stack in reversed(stacks) if stack.identity.region == region]
+
+    def exports(self, region: str) -> Iterator[tuple[Stack, Output]]:
+        """Yields every exported output of a region with its stack."""
+        for stack in self.all(region):
+            if stack.status != "DELETE_COMPLETE":
+                for output in list(stack.outputs.values()):
+                    if output.export_name is not None:
+                        yield stack, output
+
+    def importers(self, region: str, export_name: str) -> list[str]:
+        """Returns the names of the stacks that import an export."""
+        return [
+            stack.name
+            for stack in self.all(region)
+            if stack.status != "DELETE_COMPLETE"
+            and stack.desired is not None
+            and export_name in stack.desired.imports
+        ]

@@ -1,0 +1,167 @@
+"""The operations that change stacks directly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.cloudformation.engine import Engine
+from embedded_aws.cloudformation.preparation import Preparation
+from embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
+
+
+def find_stack(store: StackStore, caller: Caller, name: str, message: str) -> Stack:
+    """Returns the stack of that name or id.
+
+    Args:
+        store: every stack.
+        caller: whose region counts.
+        name: name or id.
+        message: what to answer if there is none, with `{name}` in it.
+
+    Raises:
+        ApiError: there is none.
+    """
+    stack = store.find(caller.region, name)
+    if stack is None:
+        raise ApiError("ValidationError", message.format(name=name))
+    return stack
+
+
+class StackApi:
+    """Create, update, roll back and delete stacks.
+
+    Args:
+        store: every stack.
+        engine: runs the operations.
+        preparation: reads requests.
+    """
+
+    def __init__(self, store: StackStore, engine: Engine, preparation: Preparation) -> None:
+        self._store = store
+        self._engine = engine
+        self._preparation = preparation
+
+    def operations(self) -> dict[str, Operation]:
+        """Returns the API's operations by name."""
+        return {
+            "CancelUpdateStack": self.cancel_update_stack,
+            "ContinueUpdateRollback": self.continue_update_rollback,
+            "CreateStack": self.create_stack,
+            "DeleteStack": self.delete_stack,
+            "RollbackStack": self.rollback_stack,
+            "UpdateStack": self.update_stack,
+            "UpdateTerminationProtection": self.update_termination_protection,
+        }
+
+    def create_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """CreateStack."""
+        name = parameters["StackName"]
+        desired = self._preparation.desire(caller, parameters, None)
+        identity = self._preparation.identity(caller, name)
+        desired, _ = self._preparation.plan(identity, desired, None)
+        if parameters.get("DisableRollback") and parameters.get("OnFailure"):
+            raise ApiError(
+                "ValidationError", "You can specify only one of DisableRollback and OnFailure"
+            )
+        disabled = rollback_disabled(parameters)
+        with self._store.lock:
+            if self._store.find(caller.region, name) is not None:
+                raise ApiError("AlreadyExistsException", f"Stack [{name}] already exists")
+            stack = Stack(
+                identity=identity,
+                status="CREATE_IN_PROGRESS",
+                created=now(),
+                termination_protection=bool(parameters.get("EnableTerminationProtection")),
+                role_arn=parameters.get("RoleARN"),
+                client_token=parameters.get("ClientRequestToken"),
+            )
+            self._store.add(stack)
+            self._engine.create(
+                stack,
+                desired,
+                on_failure=("DO_NOTHING" if disabled else parameters.get("OnFailure", "ROLLBACK")),
+                retain_except_on_create=bool(parameters.get("RetainExceptOnCreate")),
+            )
+        return {"StackId": identity.id}
+
+    def update_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """UpdateStack."""
+        stack = self._stack(caller, parameters)
+        self._engine.check_updatable(stack)
+        desired = self._preparation.desire(caller, parameters, stack)
+        desired, plan = self._preparation.plan(stack.identity, desired, stack)
+        if plan.is_empty and stack.status in UPDATABLE - {"CREATE_FAILED", "UPDATE_FAILED"}:
+            raise ApiError("ValidationError", "No updates are to be performed.")
+        stack.client_token = parameters.get("ClientRequestToken")
+        stack.role_arn = parameters.get("RoleARN", stack.role_arn)
+        self._engine.update(
+            stack,
+            desired,
+            disable_rollback=rollback_disabled(parameters),
+            retain_except_on_create=bool(parameters.get("RetainExceptOnCreate")),
+        )
+        return {"StackId": stack.identity.id}
+
+    def delete_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
+        """DeleteStack; a stack that is not there counts as deleted."""
+        stack = self._store.find(caller.region, parameters["StackName"])
+        if stack is None:
+            return
+        if stack.termination_protection:
+            raise ApiError(
+                "ValidationError",
+                f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled",
+            )
+        retain = parameters.get("RetainResources", [])
+        if retain and stack.status != "DELETE_FAILED":
+            raise ApiError(
+                "ValidationError",
+                "Invalid operation on stack. RetainResources can only be specified for a stack "
+                "in DELETE_FAILED state.",
+            )
+        stack.client_token = parameters.get("ClientRequestToken")
+        self._engine.delete(
+            stack,
+            retain=retain,
+            force=parameters.get("DeletionMode") == "FORCE_DELETE_STACK",
+        )
+
+    def rollback_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """RollbackStack."""
+        stack = self._stack(caller, parameters)
+        stack.client_token = parameters.get("ClientRequestToken")
+        self._engine.roll_back(
+            stack, retain_except_on_create=bool(parameters.get("RetainExceptOnCreate"))
+        )
+        return {"StackId": stack.identity.id}
+
+    def continue_update_rollback(self, caller: Caller, parameters: dict[str, Any]) -> None:
+        """ContinueUpdateRollback."""
+        stack = self._stack(caller, parameters)
+        stack.client_token = parameters.get("ClientRequestToken")
+        self._engine.continue_rollback(stack, skip=parameters.get("ResourcesToSkip", []))
+
+    def cancel_update_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
+        """CancelUpdateStack."""
+        self._engine.cancel_update(self._stack(caller, parameters))
+
+    def update_termination_protection(
+        self, caller: Caller, parameters: dict[str, Any]
+    ) -> Mapping[str, Any]:
+        """UpdateTerminationProtection."""
+        stack = self._stack(caller, parameters)
+        stack.termination_protection = parameters["EnableTerminationProtection"]
+        return {"StackId": stack.identity.id}
+
+    def _stack(self, caller: Caller, parameters: Mapping[str, Any]) -> Stack:
+        return find_stack(
+            self._store, caller, parameters["StackName"], "Stack [{name}] does not exist"
+        )
+
+
+def rollback_disabled(parameters: Mapping[str, Any]) -> bool:
+    """Tells whether a request asks to leave a failed deployment as it is."""
+    config = parameters.get("DeploymentConfig", {})
+    return bool(parameters.get("DisableRollback", config.get("DisableRollback", False)))

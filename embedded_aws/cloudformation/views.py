@@ -1,0 +1,241 @@
+"""Writes stacks, events and change sets as the API's answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from embedded_aws.api import ApiError
+from embedded_aws.cloudformation.changes import Change
+from embedded_aws.cloudformation.desired import Desired
+from embedded_aws.cloudformation.parameters import ParameterValue
+from embedded_aws.cloudformation.snapshot import StackResource
+from embedded_aws.cloudformation.stack import ChangeSet, Event, Stack
+
+PAGE_SIZE = 100
+_HIDDEN = "****"
+
+
+def page(
+    items: Sequence[Any], parameters: Mapping[str, Any], size: int = PAGE_SIZE
+) -> tuple[list[Any], dict[str, str]]:
+    """Cuts one page out of a listing.
+
+    Args:
+        items: all of it.
+        parameters: the request's, with NextToken if it asks for a later page.
+        size: items a page.
+
+    Returns:
+        The page, and NextToken if there is another.
+
+    Raises:
+        ApiError: the token is none of ours.
+    """
+    token = parameters.get("NextToken") or "0"
+    if not token.isdigit():
+        raise ApiError("ValidationError", "Invalid NextToken")
+    start = int(token)
+    following = start + size
+    more = {"NextToken": str(following)} if following < len(items) else {}
+    return list(items[start:following]), more
+
+
+def stack_view(stack: Stack) -> dict[str, Any]:
+    """Writes a stack as DescribeStacks does."""
+    desired = stack.desired
+    view: dict[str, Any] = {
+        **_summary(stack),
+        "DisableRollback": stack.disable_rollback,
+        "EnableTerminationProtection": stack.termination_protection,
+        "DriftInformation": {"StackDriftStatus": "NOT_CHECKED"},
+        "RollbackConfiguration": {},
+        "ChangeSetId": stack.change_set_id,
+        "RoleARN": stack.role_arn,
+        "NotificationARNs": list(desired.notification_arns) if desired else [],
+        "Capabilities": list(desired.capabilities) if desired else [],
+        "Parameters": parameter_views(desired.parameters) if desired else [],
+        "Tags": tag_views(desired) if desired else [],
+        "Outputs": [
+            without_none(
+                {
+                    "OutputKey": output.key,
+                    "OutputValue": output.value,
+                    "Description": output.description,
+                    "ExportName": output.export_name,
+                }
+            )
+            for output in stack.outputs.values()
+        ],
+        "Description": (desired.template.description or None) if desired else None,
+    }
+    return without_none(view)
+
+
+def stack_summary(stack: Stack) -> dict[str, Any]:
+    """Writes a stack as ListStacks does."""
+    description = stack.desired.template.description if stack.desired else None
+    return without_none({**_summary(stack), "TemplateDescription": description or None})
+
+
+def _summary(stack: Stack) -> dict[str, Any]:
+    return {
+        "StackId": stack.identity.id,
+        "StackName": stack.name,
+        "CreationTime": stack.created,
+        "LastUpdatedTime": stack.updated,
+        "DeletionTime": stack.deleted,
+        "StackStatus": stack.status,
+        "StackStatusReason": stack.reason,
+    }
+
+
+def event_view(stack: Stack, event: Event) -> dict[str, Any]:
+    """Writes an event as DescribeStackEvents does."""
+    return without_none(
+        {
+            "StackId": stack.identity.id,
+            "EventId": event.event_id,
+            "StackName": stack.name,
+            "LogicalResourceId": event.logical_id,
+            "PhysicalResourceId": event.physical_id,
+            "ResourceType": event.type,
+            "Timestamp": event.timestamp,
+            "ResourceStatus": event.status,
+            "ResourceStatusReason": event.reason,
+            "ResourceProperties": (
+                json.dumps(event.properties) if event.properties is not None else None
+            ),
+            "ClientRequestToken": event.client_token,
+        }
+    )
+
+
+def operation_event_view(stack: Stack, event: Event) -> dict[str, Any]:
+    """Writes an event as DescribeEvents does."""
+    view = event_view(stack, event)
+    del view["StackName"]
+    return {**view, "EventType": "STACK_EVENT"}
+
+
+def resource_view(stack: Stack, resource: StackResource, time_field: str) -> dict[str, Any]:
+    """Writes a resource; the name of its timestamp differs between the operations."""
+    return without_none(
+        {
+            "StackId": stack.identity.id,
+            "StackName": stack.name,
+            "LogicalResourceId": resource.logical_id,
+            "PhysicalResourceId": resource.physical_id,
+            "ResourceType": resource.type,
+            time_field: resource.timestamp,
+            "ResourceStatus": resource.status,
+            "ResourceStatusReason": resource.reason,
+            "DriftInformation": {"StackResourceDriftStatus": "NOT_CHECKED"},
+        }
+    )
+
+
+def resource_summary(stack: Stack, resource: StackResource) -> dict[str, Any]:
+    """Writes a resource as ListStackResources does."""
+    view = resource_view(stack, resource, "LastUpdatedTimestamp")
+    return {name: value for name, value in view.items() if name not in ("StackId", "StackName")}
+
+
+def change_set_view(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
+    """Writes a change set as DescribeChangeSet does, without its changes."""
+    desired = change_set.desired
+    return without_none(
+        {
+            **change_set_summary(stack, change_set),
+            "Parameters": parameter_views(desired.parameters),
+            "NotificationARNs": list(desired.notification_arns),
+            "RollbackConfiguration": {},
+            "Capabilities": list(desired.capabilities),
+            "Tags": tag_views(desired),
+            "OnStackFailure": change_set.on_failure,
+            "DeploymentConfig": change_set.submitted.get("DeploymentConfig"),
+        }
+    )
+
+
+def change_set_summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
+    """Writes a change set as ListChangeSets does."""
+    return without_none(
+        {
+            "ChangeSetName": change_set.name,
+            "ChangeSetId": change_set.arn,
+            "StackId": stack.identity.id,
+            "StackName": stack.name,
+            "Description": change_set.description,
+            "CreationTime": change_set.created,
+            "Status": change_set.status,
+            "StatusReason": change_set.reason,
+            "ExecutionStatus": change_set.execution_status,
+            "IncludeNestedStacks": False,
+        }
+    )
+
+
+def change_view(change: Change) -> dict[str, Any]:
+    """Writes one change of a change set."""
+    scope = (["Properties"] if change.properties else []) + list(change.attributes)
+    details: list[dict[str, Any]] = [
+        {
+            "Target": {
+                "Attribute": "Properties",
+                "Name": item.name,
+                "RequiresRecreation": item.recreation,
+                "Path": f"/Properties/{item.name}",
+            },
+            "Evaluation": "Dynamic" if item.dynamic else "Static",
+            "ChangeSource": "ResourceReference" if item.dynamic else "DirectModification",
+        }
+        for item in change.properties
+    ]
+    details += [
+        {
+            "Target": {"Attribute": attribute, "RequiresRecreation": "Never"},
+            "Evaluation": "Static",
+            "ChangeSource": "DirectModification",
+        }
+        for attribute in change.attributes
+    ]
+    return {
+        "Type": "Resource",
+        "ResourceChange": without_none(
+            {
+                "Action": change.action,
+                "LogicalResourceId": change.logical_id,
+                "PhysicalResourceId": change.physical_id,
+                "ResourceType": change.type,
+                "Replacement": change.replacement,
+                "Scope": scope,
+                "Details": details,
+            }
+        ),
+    }
+
+
+def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, Any]]:
+    """Writes parameters, with those hidden that ask for it."""
+    return [
+        without_none(
+            {
+                "ParameterKey": name,
+                "ParameterValue": _HIDDEN if value.no_echo else value.submitted,
+                "ResolvedValue": value.resolved,
+            }
+        )
+        for name, value in parameters.items()
+    ]
+
+
+def tag_views(desired: Desired) -> list[dict[str, str]]:
+    """Writes a stack's tags."""
+    return [{"Key": key, "Value": value} for key, value in desired.tags.items()]
+
+
+def without_none(view: dict[str, Any]) -> dict[str, Any]:
+    """Leaves out what has no value."""
+    return {name: value for name, value in view.items() if value is not None}

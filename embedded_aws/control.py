@@ -1,0 +1,340 @@
+"""The life of the embedded AWS as a background process of one project.
+
+The process holds a lock on a file for as long as it lives, whatever ends it: that, not a process
+id, tells whether it runs. Its state is not kept: the next start begins with an empty account.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from embedded_aws.errors import LocalAwsError
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY, STATUS_PATH
+
+DEFAULT_PORT = 4566
+DEFAULT_REGION = "us-east-1"
+LOCK_FILE = "lock"
+_START_SECONDS = 60.0
+# The containers' 30 seconds from SIGTERM to SIGKILL, and what the server itself needs.
+_STOP_SECONDS = 45.0
+_ANSWER_SECONDS = 5.0
+_LOCK_SECONDS = 1.0
+_POLL_SECONDS = 0.02
+_LOG_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class LocalState:
+    """A running embedded AWS.
+
+    Attributes:
+        pid: its process.
+        port: its loopback port.
+        url: its endpoint URL.
+        started_at: in UTC.
+    """
+
+    pid: int
+    port: int
+    url: str
+    started_at: datetime
+
+
+@dataclass(frozen=True)
+class EndpointSummary:
+    """An endpoint that it has."""
+
+    region: str
+    name: str
+    status: str
+
+
+@dataclass(frozen=True)
+class LocalStatus:
+    """What a running embedded AWS says of itself.
+
+    Attributes:
+        state: where it runs.
+        uptime_seconds: since its start.
+        endpoints: of all regions, oldest first.
+        log_file: its own log.
+    """
+
+    state: LocalState
+    uptime_seconds: float
+    endpoints: tuple[EndpointSummary, ...]
+    log_file: Path
+
+
+def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
+    """Starts the embedded AWS of a project, or returns the one that runs, on whatever port.
+
+    Args:
+        project_directory: its files lie in `.slipway/local` there.
+        port: loopback port of a new one; 0 lets the operating system choose.
+
+    Raises:
+        LocalAwsError: it does not start, for example because the port is taken.
+    """
+    directory = _directory(project_directory)
+    if _is_locked(directory):
+        return _await_state(directory)
+    _require_free(port)
+    directory.mkdir(parents=True, exist_ok=True)
+    ready_file = directory / "state.json"
+    log_file = _log_file(directory)
+    with log_file.open("ab") as log:
+        process = subprocess.Popen(  # noqa: S603  # this interpreter, this package
+            [
+                *(sys.executable, "-m", "embedded_aws", "--port", str(port)),
+                *("--directory", str(directory), "--ready-file", str(ready_file)),
+            ],
+            env=_server_environment(),
+            cwd=Path(__file__).resolve().parents[1],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    # Reaps it when it ends while this process still runs; else nothing here waits for it.
+    ended = threading.Event()
+    threading.Thread(target=_reap, args=(process, ended), name="reaper", daemon=True).start()
+    deadline = time.monotonic() + _START_SECONDS
+    while (state := _read_state(directory)) is None or state.pid != process.pid:
+        if ended.wait(_POLL_SECONDS):
+            if _is_locked(directory):
+                return _await_state(directory)  # another start was faster
+            raise LocalAwsError(
+                f"The embedded AWS ended at its start. Its log, {log_file}, ends with:\n"
+                f"{log_file.read_text(errors='replace')[-_LOG_CHARACTERS:].rstrip()}"
+            )
+        if time.monotonic() > deadline:
+            process.kill()
+            raise LocalAwsError(
+                f"The embedded AWS did not answer within {_START_SECONDS:g} seconds. "
+                f"Its log is {log_file}."
+            )
+    return state
+
+
+def stop(project_directory: Path) -> bool:
+    """Stops the embedded AWS of a project, with every container; its account is gone with it.
+
+    Returns:
+        Whether one was running.
+
+    Raises:
+        LocalAwsError: it runs, but its process cannot be told.
+    """
+    directory = _directory(project_directory)
+    running = _is_locked(directory)
+    if running:
+        state = _await_state(directory)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(state.pid, signal.SIGTERM)
+        if not _await_unlocked(directory, _STOP_SECONDS):
+            # The containers' supervisors see the end of their pipes and stop the containers.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(state.pid, signal.SIGKILL)
+            _await_unlocked(directory, _STOP_SECONDS)
+    (directory / "state.json").unlink(missing_ok=True)
+    return running
+
+
+def status(project_directory: Path) -> LocalStatus | None:
+    """Describes the embedded AWS of a project, or returns None when it does not run.
+
+    Raises:
+        LocalAwsError: its process lives but does not answer.
+    """
+    directory = _directory(project_directory)
+    if not _is_locked(directory):
+        return None
+    state = _await_state(directory)
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            state.url + STATUS_PATH, timeout=_ANSWER_SECONDS
+        ) as answer:
+            described: dict[str, Any] = json.load(answer)
+    except OSError as error:
+        if not _is_locked(directory):
+            return None  # it ended in the meantime
+        raise LocalAwsError(
+            f"The embedded AWS (process {state.pid}) does not answer at {state.url}: {error}. "
+            f"Its log is {_log_file(directory)}; `slipway local stop` ends it."
+        ) from error
+    return LocalStatus(
+        state=state,
+        uptime_seconds=(datetime.now(UTC) - state.started_at).total_seconds(),
+        endpoints=tuple(EndpointSummary(**endpoint) for endpoint in described["endpoints"]),
+        log_file=_log_file(directory),
+    )
+
+
+def environment(
+    state: LocalState,
+    *,
+    region: str = DEFAULT_REGION,
+    environ: Mapping[str, str] = os.environ,
+) -> dict[str, str | None]:
+    """The variables that point the AWS CLI, the SDKs, s5cmd and the CDK CLI at the embedded AWS.
+
+    Args:
+        state: the running one.
+        region: the default region.
+        environ: the user's environment. Every other `AWS_` variable in it is to be unset, so that
+            no profile, role or endpoint of theirs mixes in.
+
+    Returns:
+        Values to set; None means unset.
+    """
+    # Files with credentials or a default profile are pointed away from: unset would mean ~/.aws.
+    chosen: dict[str, str | None] = {
+        "AWS_ENDPOINT_URL": state.url,
+        "S3_ENDPOINT_URL": state.url,
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+    always_unset = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN")
+    theirs = [name for name in sorted(environ) if name.startswith("AWS_")]
+    for name in (*always_unset, *theirs):
+        chosen.setdefault(name, None)
+    # A proxy of theirs knows nothing of this machine's loopback address.
+    if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in environ):
+        for name in ("NO_PROXY", "no_proxy"):
+            hosts = [host for host in environ.get(name, "").split(",") if host]
+            chosen[name] = ",".join(dict.fromkeys([*hosts, "localhost", "127.0.0.1"]))
+    return chosen
+
+
+@contextlib.contextmanager
+def held_lock(directory: Path) -> Iterator[None]:
+    """Holds the lock that says "running" until the process ends.
+
+    Raises:
+        LocalAwsError: another process holds it.
+    """
+    with (directory / LOCK_FILE).open("a") as file:
+        # Whoever only looks whether the lock is held holds it for a moment.
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise LocalAwsError(
+                        f"Another embedded AWS uses {directory}. "
+                        "Stop it, or choose another directory."
+                    ) from None
+                time.sleep(_POLL_SECONDS)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _reap(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
+    process.wait()
+    ended.set()
+
+
+def _directory(project_directory: Path) -> Path:
+    return project_directory.resolve() / ".slipway" / "local"
+
+
+def _log_file(directory: Path) -> Path:
+    return directory / "server.log"
+
+
+def _is_locked(directory: Path) -> bool:
+    try:
+        with (directory / LOCK_FILE).open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+    except FileNotFoundError:
+        return False
+
+
+def _await_unlocked(directory: Path, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while _is_locked(directory):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _read_state(directory: Path) -> LocalState | None:
+    try:
+        content = json.loads((directory / "state.json").read_text())
+    except FileNotFoundError:
+        return None
+    return LocalState(
+        pid=content["pid"],
+        port=content["port"],
+        url=content["url"],
+        started_at=datetime.fromisoformat(content["started_at"]),
+    )
+
+
+def _await_state(directory: Path) -> LocalState:
+    """The state of the process that holds the lock; it may be starting still."""
+    deadline = time.monotonic() + _START_SECONDS
+    # The file may be an earlier process's; the lock names the one that lives.
+    while (state := _read_state(directory)) is None or str(state.pid) != _holder(directory):
+        if time.monotonic() > deadline:
+            raise LocalAwsError(
+                f"A process holds {directory / LOCK_FILE} but says nothing of itself. "
+                "Find it with `fuser` or `lsof` and end it."
+            )
+        time.sleep(_POLL_SECONDS)
+    return state
+
+
+def _holder(directory: Path) -> str:
+    return (directory / LOCK_FILE).read_text()
+
+
+def _require_free(port: int) -> None:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:
+        raise LocalAwsError(
+            f"Port {port} cannot be used: {os.strerror(error.errno or 0)}. "
+            f"Stop the program that has it, or choose another port: `slipway local start --port {port + 1}`."
+        ) from error
+
+
+def _server_environment() -> dict[str, str]:
+    """The user's environment without anything that could lead to their AWS account."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {
+        **kept,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }

@@ -1,0 +1,135 @@
+"""Kept-alive HTTP connections to one container: its health check and its invocations."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# A connection that idled longer may be closed by the container just as a request goes out, and a
+# request that may have been received must not be sent twice. Servers' own limits start at 2 s.
+_MAX_IDLE_SECONDS = 1.0
+_READ_BYTES = 1 << 16
+_PING_TIMEOUT_SECONDS = 2.0  # SageMaker's, docs: "containers must respond within 2 seconds"
+
+
+class ContainerTimeoutError(Exception):
+    """The container did not answer in time."""
+
+
+class ContainerUnreachableError(Exception):
+    """The container refused or dropped the connection, or spoke no HTTP."""
+
+
+@dataclass(frozen=True)
+class ContainerResponse:
+    """What a container answered: status, headers in lower case, body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class ContainerConnections:
+    """Connections to a container on a loopback port.
+
+    Args:
+        port: where it listens.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._idle: list[tuple[float, http.client.HTTPConnection]] = []
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def is_healthy(self) -> bool:
+        """Whether GET /ping answers 200 within SageMaker's 2 seconds."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._port, timeout=_PING_TIMEOUT_SECONDS
+        )
+        try:
+            connection.request("GET", "/ping")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def invoke(
+        self, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float
+    ) -> ContainerResponse:
+        """Sends POST /invocations once.
+
+        Raises:
+            ContainerTimeoutError: no complete answer within the time.
+            ContainerUnreachableError: no answer at all.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        connection = self._take(timeout_seconds)
+        keep = False
+        try:
+            connection.request("POST", "/invocations", body, dict(headers))
+            response = connection.getresponse()
+            chunks: list[bytes] = []
+            while chunk := response.read1(_READ_BYTES):
+                chunks.append(chunk)
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    raise TimeoutError
+                if connection.sock is not None:
+                    connection.sock.settimeout(remaining)
+            response.close()  # read1 leaves a response of known length open
+            keep = not response.will_close
+            names = {name.lower(): value for name, value in response.getheaders()}
+            return ContainerResponse(response.status, names, b"".join(chunks))
+        except TimeoutError:
+            raise ContainerTimeoutError from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ContainerUnreachableError(str(error) or type(error).__name__) from error
+        finally:
+            if keep:
+                self._put_back(connection)
+            else:
+                connection.close()
+
+    def drop_idle(self) -> None:
+        """Closes the connections that nobody uses, because the container that had them is gone."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    def close(self) -> None:
+        """Keeps no connection any more; a container must not wait for one before it ends."""
+        with self._lock:
+            self._closed = True
+        self.drop_idle()
+
+    def _take(self, timeout_seconds: float) -> http.client.HTTPConnection:
+        too_old = time.monotonic() - _MAX_IDLE_SECONDS
+        stale: list[http.client.HTTPConnection] = []
+        found: http.client.HTTPConnection | None = None
+        with self._lock:
+            # The last one put back is the freshest.
+            if self._idle and self._idle[-1][0] >= too_old:
+                found = self._idle.pop()[1]
+            else:
+                stale = [connection for _, connection in self._idle]
+                self._idle.clear()
+        for connection in stale:
+            connection.close()
+        if found is None:
+            return http.client.HTTPConnection("127.0.0.1", self._port, timeout=timeout_seconds)
+        if found.sock is not None:
+            found.sock.settimeout(timeout_seconds)
+        return found
+
+    def _put_back(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append((time.monotonic(), connection))
+                return
+        connection.close()

@@ -1,0 +1,309 @@
+"""Endpoints: created, updated and deleted in the background, as SageMaker does it.
+
+A change returns at once; a thread brings up the new fleet beside the old one, moves the traffic,
+and stops what is no longer needed. Whatever fails leaves the endpoint on the fleet it had.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller
+from embedded_aws.hosting.endpoint_configs import first_choice
+from embedded_aws.hosting.fleets import Endpoint, Fleet
+from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
+from embedded_aws.hosting.rollout import Rollout, rollout_of
+from embedded_aws.hosting.tags import Tags
+from embedded_aws.hosting.variants import HostingContext, RunningVariant, VariantStartError
+
+logger = logging.getLogger(__name__)
+
+_IN_PROGRESS = ("Creating", "Updating", "Deleting", "RollingBack", "SystemUpdating")
+# Longer than any request may take, so that a fleet is never stopped under one.
+_DRAIN_SECONDS = 65.0
+_ALARM_POLL_SECONDS = 1.0
+
+
+class Endpoints:
+    """The operations on endpoints.
+
+    Args:
+        context: what running variants share.
+        models: the models.
+        configs: the endpoint configurations.
+        tags: where tags are kept.
+    """
+
+    def __init__(
+        self,
+        context: HostingContext,
+        models: Registry[Declared],
+        configs: Registry[Declared],
+        tags: Tags,
+    ) -> None:
+        self._context = context
+        self._models = models
+        self._configs = configs
+        self._tags = tags
+        self._closing = threading.Event()
+        self._threads: set[threading.Thread] = set()
+        self._threads_lock = threading.Lock()
+        self.registry: Registry[Endpoint] = Registry(noun="endpoint", arn_type="endpoint")
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """CreateEndpoint."""
+        name = parameters["EndpointName"]
+        config = self._configs.get(caller, parameters["EndpointConfigName"])
+        fleet = self._fleet(caller, name, config)
+        deployment = parameters.get("DeploymentConfig")
+        rollout_of(deployment, instance_count=fleet.instance_count)
+        arn = self.registry.arn(caller, name)
+        moment = now()
+        endpoint = Endpoint(caller.region, name, arn, config.name, moment, moment)
+        endpoint.pending = fleet
+        endpoint.deployment_config = deployment
+        self.registry.add(caller, endpoint)
+        self._tags.create(arn, parameters.get("Tags", []))
+        self._in_background(lambda: self._bring_up(endpoint, fleet))
+        return {"EndpointArn": arn}
+
+    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """DescribeEndpoint."""
+        return self.registry.get(caller, parameters["EndpointName"]).describe()
+
+    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """ListEndpoints."""
+        endpoints = self.registry.all(caller.region)
+        if status := parameters.get("StatusEquals"):
+            endpoints = [endpoint for endpoint in endpoints if endpoint.status == status]
+        records, token = page(
+            endpoints,
+            parameters,
+            sort_keys={"Status": lambda endpoint: endpoint.status},
+            modified=lambda endpoint: endpoint.modified,
+        )
+        summaries = [
+            {
+                "EndpointName": record.name,
+                "EndpointArn": record.arn,
+                "CreationTime": record.created,
+                "LastModifiedTime": record.modified,
+                "EndpointStatus": record.status,
+            }
+            for record in records
+        ]
+        return {"Endpoints": summaries, "NextToken": token}
+
+    def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """UpdateEndpoint: blue/green."""
+        endpoint = self.registry.get(caller, parameters["EndpointName"])
+        config = self._configs.get(caller, parameters["EndpointConfigName"])
+        fleet = self._fleet(caller, endpoint.name, config)
+        retained = parameters.get("RetainAllVariantProperties", False)
+        excluded = parameters.get("ExcludeRetainedVariantProperties", [])
+        if excluded and not retained:
+            raise ApiError(
+                VALIDATION,
+                "ExcludeRetainedVariantProperties needs RetainAllVariantProperties true.",
+            )
+        with endpoint.lock:
+            live = self._require_in_service(endpoint)
+            # SageMaker refuses so when a configuration was deleted too early.
+            self._configs.get(caller, live.config_name)
+            if retained:
+                fleet.retain(live, {item["VariantPropertyType"] for item in excluded})
+            deployment = parameters.get("DeploymentConfig")
+            if parameters.get("RetainDeploymentConfig"):
+                deployment = endpoint.deployment_config
+            rollout = rollout_of(deployment, instance_count=fleet.instance_count)
+            endpoint.deployment_config = deployment
+            endpoint.pending = fleet
+            endpoint.failure_reason = None
+            self._set_status(endpoint, "Updating")
+        self._in_background(lambda: self._replace(endpoint, live, fleet, rollout))
+        return {"EndpointArn": endpoint.arn}
+
+    def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """UpdateEndpointWeightsAndCapacities."""
+        endpoint = self.registry.get(caller, parameters["EndpointName"])
+        with endpoint.lock:
+            live = self._require_in_service(endpoint)
+            changes = parameters["DesiredWeightsAndCapacities"]
+            for change in changes:
+                self._check_change(endpoint, live, change)
+            for change in changes:
+                variant = live.variants[change["VariantName"]]
+                variant.weight = float(change.get("DesiredWeight", variant.weight))
+                variant.instance_count = change.get("DesiredInstanceCount", variant.instance_count)
+            endpoint.failure_reason = None
+            self._set_status(endpoint, "Updating")
+        # Nothing has to start; the caller sees SageMaker's statuses all the same.
+        self._in_background(lambda: self._set_status(endpoint, "InService"))
+        return {"EndpointArn": endpoint.arn}
+
+    def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """DeleteEndpoint."""
+        endpoint = self.registry.get(caller, parameters["EndpointName"])
+        with endpoint.lock:
+            self._refuse_in_progress(endpoint)
+            self._set_status(endpoint, "Deleting")
+        self._in_background(lambda: self._tear_down(endpoint))
+        return {}
+
+    def close(self) -> None:
+        """Stops every process and every change in progress."""
+        self._closing.set()
+        endpoints = self.registry.all()
+        for endpoint in endpoints:
+            for fleet in endpoint.fleets():
+                fleet.request_stop()
+        with self._threads_lock:
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join()
+        for endpoint in endpoints:
+            for fleet in endpoint.fleets():
+                fleet.stop()
+
+    def _fleet(self, caller: Caller, endpoint_name: str, config: Declared) -> Fleet:
+        if self._closing.is_set():
+            raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+        variants = [
+            RunningVariant(
+                self._context,
+                region=caller.region,
+                endpoint_name=endpoint_name,
+                declared=declared,
+                model=self._models.get(caller, first_choice(declared)[1]).parameters,
+            )
+            for declared in config.parameters["ProductionVariants"]
+        ]
+        return Fleet(config, variants, now())
+
+    def _refuse_in_progress(self, endpoint: Endpoint) -> None:
+        if endpoint.status in _IN_PROGRESS:
+            raise ApiError(VALIDATION, f'Cannot update in-progress endpoint "{endpoint.arn}".')
+
+    def _require_in_service(self, endpoint: Endpoint) -> Fleet:
+        self._refuse_in_progress(endpoint)
+        if endpoint.live is None:
+            raise ApiError(
+                VALIDATION,
+                f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}: '
+                "a failed endpoint can only be deleted.",
+            )
+        return endpoint.live
+
+    def _check_change(self, endpoint: Endpoint, live: Fleet, change: Mapping[str, Any]) -> None:
+        name = change["VariantName"]
+        if name not in live.variants:
+            raise ApiError(
+                VALIDATION, f'The endpoint "{endpoint.arn}" has no variant named "{name}".'
+            )
+        if "ServerlessUpdateConfig" in change:
+            raise ApiError(VALIDATION, "The embedded AWS does not emulate serverless inference.")
+        if change.get("DesiredInstanceCount") == 0:
+            raise ApiError(
+                VALIDATION,
+                f'DesiredInstanceCount 0 of variant "{name}" needs inference components, which '
+                "the embedded AWS does not emulate.",
+            )
+
+    def _bring_up(self, endpoint: Endpoint, fleet: Fleet) -> None:
+        try:
+            fleet.start()
+        except VariantStartError as error:
+            with endpoint.lock:
+                endpoint.pending = None
+                endpoint.failure_reason = str(error)
+                self._set_status(endpoint, "Failed")
+            return
+        with endpoint.lock:
+            endpoint.live, endpoint.pending = fleet, None
+            self._set_status(endpoint, "InService")
+
+    def _replace(self, endpoint: Endpoint, old: Fleet, new: Fleet, rollout: Rollout) -> None:
+        try:
+            new.start()
+            self._shift(endpoint, rollout)
+        except VariantStartError as error:
+            with endpoint.lock:
+                endpoint.pending, endpoint.pending_share = None, 0.0
+                endpoint.retiring.append(new)
+                endpoint.failure_reason = str(error)
+            # The endpoint is in service again only when nothing of the attempt is left.
+            self._retire(endpoint, new)
+            self._set_status(endpoint, "InService")
+            return
+        with endpoint.lock:
+            endpoint.live, endpoint.pending, endpoint.pending_share = new, None, 0.0
+            endpoint.config_name = new.config_name
+            endpoint.retiring.append(old)
+        if rollout.termination_wait_seconds == 0:
+            self._retire(endpoint, old)
+            self._set_status(endpoint, "InService")
+        else:
+            self._set_status(endpoint, "InService")
+            self._closing.wait(rollout.termination_wait_seconds * self._context.time_scale)
+            self._retire(endpoint, old)
+
+    def _shift(self, endpoint: Endpoint, rollout: Rollout) -> None:
+        """Moves the traffic step by step, watching the alarms."""
+        for share in rollout.shares:
+            with endpoint.lock:
+                endpoint.pending_share = share
+            deadline = time.monotonic() + rollout.wait_seconds * self._context.time_scale
+            while True:
+                self._check_alarms(endpoint, rollout)
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    break
+                if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
+                    raise VariantStartError("The embedded AWS was stopped.")
+
+    def _check_alarms(self, endpoint: Endpoint, rollout: Rollout) -> None:
+        if not rollout.alarms:
+            return
+        cloudwatch = self._context.clients.client("cloudwatch", endpoint.region)
+        described = cloudwatch.describe_alarms(AlarmNames=list(rollout.alarms), StateValue="ALARM")
+        fired = [alarm["AlarmName"] for alarm in described["MetricAlarms"]]
+        if fired:
+            raise VariantStartError(
+                f"The update was rolled back because of alarms in state ALARM: {', '.join(fired)}."
+            )
+
+    def _retire(self, endpoint: Endpoint, fleet: Fleet) -> None:
+        if not self._closing.is_set():
+            fleet.drain(_DRAIN_SECONDS)
+        fleet.stop()
+        with endpoint.lock:
+            endpoint.retiring.remove(fleet)
+
+    def _tear_down(self, endpoint: Endpoint) -> None:
+        for fleet in endpoint.fleets():
+            fleet.stop()
+        self.registry.remove(endpoint.region, endpoint.name)
+        self._tags.remove(endpoint.arn)
+
+    def _set_status(self, endpoint: Endpoint, status: str) -> None:
+        with endpoint.lock:
+            endpoint.status = status
+            endpoint.modified = now()
+        logger.info("endpoint %s is %s", endpoint.name, status)
+
+    def _in_background(self, work: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                work()
+            finally:
+                with self._threads_lock:
+                    self._threads.discard(thread)
+
+        thread = threading.Thread(target=run, name="endpoint-change", daemon=True)
+        with self._threads_lock:
+            self._threads.add(thread)
+        thread.start()

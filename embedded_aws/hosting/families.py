@@ -1,0 +1,121 @@
+"""Which program stands for a container image, and the environment it gets.
+
+The image itself is never pulled. Its repository's name says which of this project's container
+programs to run; a name that is not in the table fails the endpoint, with the names that are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+
+_PROJECT_ROOT = Path(__file__).resolve().parents[2]
+# REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
+_IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
+
+
+class UnknownImageError(Exception):
+    """No program stands for this image.
+
+    Args:
+        image: the model's image.
+        known: the repositories that are in the table.
+    """
+
+    def __init__(self, image: str, known: list[str]) -> None:
+        super().__init__(
+            f"The embedded AWS runs no containers, and no program stands for image {image}. "
+            f"Known repositories: {', '.join(known)}."
+        )
+
+
+@dataclass(frozen=True)
+class ContainerFamily:
+    """A program that stands for every image of one repository.
+
+    Attributes:
+        command: program and arguments.
+        environment: what the image itself would set.
+    """
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+# Repository name to program.
+FAMILIES: Mapping[str, ContainerFamily] = {
+    "slipway/tensorrt": ContainerFamily((sys.executable, "-m", "containers.tensorrt", "serve")),
+}
+
+
+def find_family(families: Mapping[str, ContainerFamily], image: str) -> ContainerFamily:
+    """Returns the family of an image.
+
+    Raises:
+        UnknownImageError: the table has no such repository.
+    """
+    match = _IMAGE.fullmatch(image)
+    family = families.get(match["repository"]) if match else None
+    if family is None:
+        raise UnknownImageError(image, sorted(families))
+    return family
+
+
+def container_environment(
+    *,
+    family: ContainerFamily,
+    declared: Mapping[str, str],
+    region: str,
+    port: int,
+    model_directory: Path,
+    home: Path,
+    endpoint_url: str | None,
+) -> dict[str, str]:
+    """Builds the whole environment of a container's program.
+
+    Nothing is inherited from the user's environment but the search path: neither their credentials
+    nor a variable that happens to be set here may change how a container behaves.
+
+    Args:
+        family: what runs.
+        declared: the model's Environment.
+        region: the endpoint's region.
+        port: what it must listen on.
+        model_directory: stands for /opt/ml/model.
+        home: an empty home directory.
+        endpoint_url: where AWS is; None under network isolation, which has no AWS and no
+            credentials.
+    """
+    search_path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    environment = {
+        "PATH": os.pathsep.join(search_path),
+        "PYTHONPATH": str(_PROJECT_ROOT),
+        # Lines reach the log when they are written, as the images' Dockerfiles have it.
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        **family.environment,
+        **declared,
+        "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,
+        "SAGEMAKER_REGION": region,
+        "SAGEMAKER_BIND_TO_PORT": str(port),
+        "SM_MODEL_DIR": str(model_directory),
+    }
+    if endpoint_url is not None:
+        # Stand for the execution role's credentials.
+        environment |= {
+            "AWS_ENDPOINT_URL": endpoint_url,
+            "S3_ENDPOINT_URL": endpoint_url,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+    return environment

@@ -1,0 +1,210 @@
+"""Fleets, the running variants of one endpoint configuration, and the endpoint they serve."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from embedded_aws.hosting.records import Declared
+from embedded_aws.hosting.variants import RunningVariant, VariantStartError, deployed_image
+
+
+class Fleet:
+    """The variants of one endpoint configuration.
+
+    Args:
+        config: the endpoint configuration.
+        variants: one for each of its production variants, not started.
+        started: when it was asked for, in UTC.
+    """
+
+    def __init__(self, config: Declared, variants: list[RunningVariant], started: datetime) -> None:
+        self.config_name = config.name
+        self.variants = {variant.name: variant for variant in variants}
+        self.started = started
+
+    @property
+    def instance_count(self) -> int:
+        """Instances of all variants."""
+        return sum(variant.instance_count for variant in self.variants.values())
+
+    def start(self) -> None:
+        """Starts every variant at once; after an error none is left running.
+
+        Raises:
+            VariantStartError: the first failure, in the configuration's order.
+        """
+        with ThreadPoolExecutor(len(self.variants), "variant-start") as pool:
+            starts = [pool.submit(variant.start) for variant in self.variants.values()]
+        for start in starts:
+            if (error := start.exception()) is not None:
+                self.stop()
+                if isinstance(error, VariantStartError):
+                    raise error
+                raise VariantStartError(
+                    "Request to service failed. If failure persists after retry, contact "
+                    f"customer support. ({type(error).__name__}: {error})"
+                ) from error
+
+    def request_stop(self) -> None:
+        """Begins to stop every variant; a start in progress fails."""
+        for variant in self.variants.values():
+            variant.request_stop()
+
+    def stop(self) -> None:
+        """Stops every variant, all at the same time, and waits."""
+        self.request_stop()
+        for variant in self.variants.values():
+            variant.stop()
+
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until no request is in flight."""
+        for variant in self.variants.values():
+            variant.drain(timeout_seconds)
+
+    def retain(self, previous: Fleet, excluded: set[str]) -> None:
+        """Takes over the live counts and weights of variants of the same name.
+
+        Args:
+            previous: the fleet in service.
+            excluded: VariantPropertyTypes that the new configuration sets after all.
+        """
+        for name, variant in self.variants.items():
+            live = previous.variants.get(name)
+            if live is None:
+                continue
+            if "DesiredInstanceCount" not in excluded:
+                variant.instance_count = live.instance_count
+            if "DesiredWeight" not in excluded:
+                variant.weight = live.weight
+
+    def describe(self) -> list[dict[str, Any]]:
+        """ProductionVariants of DescribeEndpoint."""
+        return [self._describe(variant) for variant in self.variants.values()]
+
+    def _describe(self, variant: RunningVariant) -> dict[str, Any]:
+        described: dict[str, Any] = {
+            "VariantName": variant.name,
+            "DeployedImages": [deployed_image(variant, self.started)],
+            "CurrentWeight": variant.weight,
+            "DesiredWeight": variant.weight,
+            "CurrentInstanceCount": variant.instance_count,
+            "DesiredInstanceCount": variant.instance_count,
+        }
+        if "RoutingConfig" in variant.declared:
+            described["RoutingConfig"] = variant.declared["RoutingConfig"]
+        if "InstancePools" in variant.declared:
+            described["InstancePools"] = [
+                {
+                    "InstanceType": pool["InstanceType"],
+                    "CurrentInstanceCount": (
+                        variant.instance_count
+                        if pool["InstanceType"] == variant.instance_type
+                        else 0
+                    ),
+                }
+                for pool in variant.declared["InstancePools"]
+            ]
+        return described
+
+
+@dataclass
+class Endpoint:
+    """An endpoint; every field is read and written under `lock`.
+
+    Attributes:
+        region: its region.
+        name: its name.
+        arn: its ARN.
+        config_name: the configuration it runs, or tried to.
+        created: in UTC.
+        modified: last change, in UTC.
+        status: EndpointStatus.
+        failure_reason: of the last creation or update that failed.
+        live: the fleet in service.
+        pending: the fleet that is being brought up.
+        pending_share: the pending fleet's share of the requests, in [0, 1].
+        retiring: fleets out of service that are not stopped yet.
+        deployment_config: the last update's.
+    """
+
+    region: str
+    name: str
+    arn: str
+    config_name: str
+    created: datetime
+    modified: datetime
+    status: str = "Creating"
+    failure_reason: str | None = None
+    live: Fleet | None = None
+    pending: Fleet | None = None
+    pending_share: float = 0.0
+    retiring: list[Fleet] = field(default_factory=list)
+    deployment_config: Mapping[str, Any] | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def enter(self, variant_name: str | None) -> RunningVariant | None:
+        """Chooses the variant of one request and counts the request in.
+
+        Args:
+            variant_name: TargetVariant, or None to choose by weight.
+
+        Returns:
+            The variant, whose `leave` the caller must call; None when nothing serves.
+        """
+        with self.lock:
+            fleet = self.live
+            if self.pending is not None and random.random() < self.pending_share:  # noqa: S311
+                fleet = self.pending
+            if fleet is None or self.status == "Deleting":
+                return None
+            if variant_name is not None:
+                chosen = fleet.variants.get(variant_name)
+            else:
+                variants = list(fleet.variants.values())
+                weights = [variant.weight for variant in variants]
+                # S311: routing, not cryptography.
+                chosen = (
+                    random.choices(variants, weights)[0]  # noqa: S311
+                    if sum(weights) > 0
+                    else None
+                )
+            if chosen is not None:
+                chosen.enter()
+            return chosen
+
+    def fleets(self) -> list[Fleet]:
+        """Every fleet that may have a process."""
+        with self.lock:
+            fleets = [self.live, self.pending, *self.retiring]
+            return [fleet for fleet in fleets if fleet is not None]
+
+    def describe(self) -> dict[str, Any]:
+        """DescribeEndpoint's answer."""
+        with self.lock:
+            described: dict[str, Any] = {
+                "EndpointName": self.name,
+                "EndpointArn": self.arn,
+                "EndpointConfigName": self.config_name,
+                "EndpointStatus": self.status,
+                "CreationTime": self.created,
+                "LastModifiedTime": self.modified,
+            }
+            if self.live is not None:
+                described["ProductionVariants"] = self.live.describe()
+            if self.failure_reason is not None:
+                described["FailureReason"] = self.failure_reason
+            if self.deployment_config is not None:
+                described["LastDeploymentConfig"] = self.deployment_config
+            if self.pending is not None and self.live is not None:
+                described["PendingDeploymentSummary"] = {
+                    "EndpointConfigName": self.pending.config_name,
+                    "ProductionVariants": self.pending.describe(),
+                    "StartTime": self.pending.started,
+                }
+            return described

@@ -1,0 +1,171 @@
+"""Models: CreateModel and what belongs to it.
+
+A model is checked when it is created, as SageMaker does it: the role, the shape of the model data's
+address and that something lies there. What the embedded AWS would not do is refused here, not at
+the first request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.api import ApiError, Caller
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.model_data import ModelSource
+from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
+from embedded_aws.hosting.refusals import refuse
+from embedded_aws.hosting.tags import Tags
+
+_UNSUPPORTED = {
+    "ModelPackageName": "model packages",
+    "InferenceSpecificationName": "model packages",
+    "AdditionalModelDataSources": "additional model data sources",
+    "MultiModelConfig": "multi-model endpoints",
+    "ContainerMetricsConfig": "metrics scraped from containers",
+}
+_UNSUPPORTED_SOURCE = {
+    "ManifestS3Uri": "model data manifests",
+    "HubAccessConfig": "private model hubs",
+}
+
+
+class Models:
+    """The operations on models.
+
+    Args:
+        clients: for S3 and IAM.
+        tags: where tags are kept.
+    """
+
+    def __init__(self, clients: LoopbackClients, tags: Tags) -> None:
+        self._clients = clients
+        self._tags = tags
+        self.registry: Registry[Declared] = Registry(noun="model", arn_type="model")
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """CreateModel."""
+        name = parameters["ModelName"]
+        container = primary_container(parameters)
+        self._check_container(caller, container)
+        if role := parameters.get("ExecutionRoleArn"):
+            self._check_role(caller, role)
+        arn = self.registry.arn(caller, name)
+        kept = {key: value for key, value in parameters.items() if key != "Tags"}
+        self.registry.add(caller, Declared(name, arn, now(), kept))
+        self._tags.create(arn, parameters.get("Tags", []))
+        return {"ModelArn": arn}
+
+    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """DescribeModel."""
+        record = self.registry.get(caller, parameters["ModelName"])
+        defaults = {"EnableNetworkIsolation": False}
+        return {
+            **defaults,
+            **record.parameters,
+            "ModelArn": record.arn,
+            "CreationTime": record.created,
+        }
+
+    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """ListModels."""
+        records, token = page(self.registry.all(caller.region), parameters, sort_keys={})
+        models = [
+            {"ModelName": record.name, "ModelArn": record.arn, "CreationTime": record.created}
+            for record in records
+        ]
+        return {"Models": models, "NextToken": token}
+
+    def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """DeleteModel; endpoints that use it keep running, as in SageMaker."""
+        record = self.registry.get(caller, parameters["ModelName"])
+        self.registry.remove(caller.region, record.name)
+        self._tags.remove(record.arn)
+        return {}
+
+    def _check_container(self, caller: Caller, container: Mapping[str, Any]) -> None:
+        refuse(container, _UNSUPPORTED)
+        if container.get("Mode", "SingleModel") != "SingleModel":
+            raise ApiError(
+                VALIDATION, "The embedded AWS does not emulate multi-model endpoints (Mode)."
+            )
+        if not container.get("Image"):
+            raise ApiError(VALIDATION, "A container definition needs an Image.")
+        described = container.get("ModelDataSource", {}).get("S3DataSource")
+        if described is not None:
+            if container.get("ModelDataUrl"):
+                raise ApiError(
+                    VALIDATION, "Specify either ModelDataUrl or ModelDataSource, not both."
+                )
+            _check_source(described)
+        source = ModelSource.of(container)
+        if source is not None and not source.exists(self._clients.client("s3", caller.region)):
+            raise ApiError(VALIDATION, f"Could not find model data at {source.uri}.")
+
+    def _check_role(self, caller: Caller, arn: str) -> None:
+        iam = self._clients.client("iam", caller.region)
+        try:
+            role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]
+        except ClientError:
+            role = None
+        if role is None or role["Arn"] != arn or not _is_trusted(role["AssumeRolePolicyDocument"]):
+            raise ApiError(
+                VALIDATION,
+                f"Could not assume role {arn}. Please ensure that the role exists and allows "
+                "principal 'sagemaker.amazonaws.com' to assume the role.",
+            )
+
+
+def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the one container of a model.
+
+    Raises:
+        ApiError: it has none, or several.
+    """
+    containers = parameters.get("Containers") or []
+    primary = parameters.get("PrimaryContainer")
+    if primary is not None and containers:
+        raise ApiError(VALIDATION, "Specify either PrimaryContainer or Containers, not both.")
+    if primary is None and not containers:
+        raise ApiError(VALIDATION, "A model needs a PrimaryContainer.")
+    if len(containers) > 1:
+        raise ApiError(
+            VALIDATION, "The embedded AWS does not emulate several containers in one model."
+        )
+    chosen: dict[str, Any] = primary if primary is not None else containers[0]
+    return chosen
+
+
+def _check_source(source: Mapping[str, Any]) -> None:
+    refuse(source, _UNSUPPORTED_SOURCE)
+    uri, data_type = source["S3Uri"], source["S3DataType"]
+    if data_type == "S3Prefix" and source["CompressionType"] == "Gzip":
+        raise ApiError(
+            VALIDATION, "CompressionType Gzip needs S3DataType S3Object: one tar.gz archive."
+        )
+    if data_type == "S3Prefix" and not uri.endswith("/"):
+        raise ApiError(
+            VALIDATION,
+            f'S3Uri "{uri}" of S3DataType S3Prefix must end with a forward slash ("/").',
+        )
+    if data_type == "S3Object" and uri.endswith("/"):
+        raise ApiError(
+            VALIDATION,
+            f'S3Uri "{uri}" of S3DataType S3Object must not end with a forward slash ("/").',
+        )
+
+
+def _is_trusted(policy: Any) -> bool:
+    document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
+    statements = document["Statement"]
+    for statement in statements if isinstance(statements, list) else [statements]:
+        principal = statement.get("Principal", {})
+        services = principal.get("Service", []) if isinstance(principal, dict) else []
+        named = services if isinstance(services, list) else [services]
+        if statement["Effect"] == "Allow" and "sagemaker.amazonaws.com" in named:
+            return True
+    return False

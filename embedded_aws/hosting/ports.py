@@ -1,0 +1,49 @@
+"""Ports for containers to listen on."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+
+# Below every system's range for outgoing connections (Linux from 32768, macOS from 49152): a port
+# found free there may be taken by a client's connection before the container binds it.
+_FIRST, _LAST = 20_000, 29_999
+
+
+class PortPool:
+    """Hands out ports that nobody listens on, each to one container at a time."""
+
+    def __init__(self) -> None:
+        self._taken: set[int] = set()
+        self._lock = threading.Lock()
+
+    def take(self) -> int:
+        """Returns a free port, reserved until `give_back`.
+
+        Raises:
+            OSError: there is none.
+        """
+        with self._lock:
+            for port in random.sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
+                if port not in self._taken and _is_free(port):
+                    self._taken.add(port)
+                    return port
+        raise OSError(f"no free port between {_FIRST} and {_LAST}")
+
+    def give_back(self, port: int) -> None:
+        """Makes the port available again."""
+        with self._lock:
+            self._taken.discard(port)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: a port whose last connections are still in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            # All interfaces, because containers bind all interfaces.
+            probe.bind(("0.0.0.0", port))  # noqa: S104  # closed at once, never listens
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,93 @@
+"""SageMaker's control plane for hosting: which operation is whose."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from embedded_aws.api import Operation, ServiceApi
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.endpoint_configs import EndpointConfigs
+from embedded_aws.hosting.endpoints import Endpoints
+from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.metrics import MetricPublisher
+from embedded_aws.hosting.models import Models
+from embedded_aws.hosting.records import VALIDATION
+from embedded_aws.hosting.tags import Tags
+from embedded_aws.hosting.variants import HostingContext
+from embedded_aws.identity import ACCOUNT_ID
+
+
+class Hosting:
+    """SageMaker hosting.
+
+    Args:
+        clients: for S3, IAM, CloudWatch and CloudWatch Logs.
+        directory: where model directories and logs lie; only this object writes there.
+        families: image repository to the program that stands for it.
+        time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
+
+    Attributes:
+        api: the WSGI application of the control plane.
+        metrics: where invocations are recorded.
+    """
+
+    def __init__(
+        self,
+        clients: LoopbackClients,
+        directory: Path,
+        *,
+        families: Mapping[str, ContainerFamily] = FAMILIES,
+        time_scale: float = 1.0,
+    ) -> None:
+        # Left by a server that was killed: nothing refers to it any more.
+        for left in ("instances", "logs"):
+            shutil.rmtree(directory / left, ignore_errors=True)
+        self.time_scale = time_scale
+        self.metrics = MetricPublisher()
+        self._context = HostingContext(clients, directory, families, time_scale)
+        tags = Tags()
+        models = Models(clients, tags)
+        configs = EndpointConfigs(models.registry, tags)
+        self._endpoints = Endpoints(self._context, models.registry, configs.registry, tags)
+        operations: Mapping[str, Operation] = {
+            "CreateModel": models.create,
+            "DescribeModel": models.describe,
+            "ListModels": models.list,
+            "DeleteModel": models.delete,
+            "CreateEndpointConfig": configs.create,
+            "DescribeEndpointConfig": configs.describe,
+            "ListEndpointConfigs": configs.list,
+            "DeleteEndpointConfig": configs.delete,
+            "CreateEndpoint": self._endpoints.create,
+            "DescribeEndpoint": self._endpoints.describe,
+            "ListEndpoints": self._endpoints.list,
+            "UpdateEndpoint": self._endpoints.update,
+            "UpdateEndpointWeightsAndCapacities": self._endpoints.update_weights,
+            "DeleteEndpoint": self._endpoints.delete,
+            "AddTags": tags.add_tags,
+            "ListTags": tags.list_tags,
+            "DeleteTags": tags.delete_tags,
+        }
+        self.api = ServiceApi(
+            "sagemaker", operations, account_id=ACCOUNT_ID, validation_code=VALIDATION
+        )
+
+    def find_endpoint(self, region: str, name: str) -> Endpoint | None:
+        """Returns an endpoint, whatever its status, or None."""
+        return self._endpoints.registry.find(region, name)
+
+    def summaries(self) -> list[dict[str, str]]:
+        """Region, name and status of every endpoint, oldest first."""
+        return [
+            {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
+            for endpoint in self._endpoints.registry.all()
+        ]
+
+    def close(self) -> None:
+        """Stops every serving process and publishes what was recorded."""
+        self._endpoints.close()
+        self._context.logs.close()
+        self.metrics.close()

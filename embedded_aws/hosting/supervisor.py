@@ -1,0 +1,105 @@
+"""Runs one container's program and sees to it that it never outlives the embedded AWS.
+
+A program of its own, started as `python -I -S supervisor.py GRACE_SECONDS COMMAND...`. Its standard
+input is a pipe whose other end only the embedded AWS holds: end of file means "stop", whether the
+server closed it on purpose or was killed. Stopping is SIGTERM to the program, then, GRACE_SECONDS
+later, SIGKILL to its process group, as SageMaker stops a container. A pipe is used because it works
+on Linux and macOS alike; Linux's parent-death signal is bound to the thread that forked, and
+threads of the server come and go. It exits with the program's status (128 + N for signal N).
+
+Only the standard library, and no import of this package: it starts in milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+_PR_SET_PDEATHSIG = 1
+_COMMAND_NOT_RUN = 127
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command until it ends or standard input does; returns the exit status."""
+    grace_seconds, command = float(arguments[0]), arguments[1:]
+    # The server blocks the signals that stop it, and what is blocked is inherited.
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)  # noop: the wake-up pipe carries the number
+    supervisor = os.getpid()
+    # Loaded before the fork: between fork and exec nothing should import.
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    child = os.fork()
+    if child == 0:
+        _become(command, libc, supervisor)
+    return _watch(child, wake_read, grace_seconds)
+
+
+def _become(command: list[str], libc: ctypes.CDLL | None, supervisor: int) -> None:
+    """Turns the forked process into the container's program; never returns."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        # A group of its own, so that workers which the program forks can be killed with it.
+        os.setsid()
+        if libc is not None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != supervisor:
+                os._exit(_COMMAND_NOT_RUN)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.execvp(command[0], command)  # noqa: S606  # the command comes from the family table
+    except OSError as error:
+        os.write(2, f"cannot run {command[0]}: {error}\n".encode())
+    os._exit(_COMMAND_NOT_RUN)
+
+
+def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
+    kill_at: float | None = None
+    killed = False
+    watched = [0, wake_read]
+    while True:
+        waited, status = os.waitpid(child, os.WNOHANG)
+        if waited == child:
+            # As when a container's first process ends: whatever it started goes with it.
+            _signal_group(child, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+        timeout = None
+        if kill_at is not None and not killed:
+            timeout = kill_at - time.monotonic()
+            if timeout <= 0:
+                _signal_group(child, signal.SIGKILL)
+                killed = True
+                timeout = None
+        readable, _, _ = select.select(watched, [], [], timeout)
+        stop = False
+        if wake_read in readable:
+            numbers = os.read(wake_read, 64)
+            stop = signal.SIGTERM in numbers or signal.SIGINT in numbers
+        if 0 in readable and not os.read(0, 64):
+            watched.remove(0)
+            stop = True
+        if stop and kill_at is None:
+            kill_at = time.monotonic() + grace_seconds
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    # PermissionError: macOS answers so when only a zombie is left in the group.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

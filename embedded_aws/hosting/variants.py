@@ -1,0 +1,301 @@
+"""A production variant that runs: one process, however many instances are declared."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting import model_data
+from embedded_aws.hosting.connections import ContainerConnections
+from embedded_aws.hosting.endpoint_configs import first_choice
+from embedded_aws.hosting.families import (
+    FAMILIES,
+    ContainerFamily,
+    UnknownImageError,
+    container_environment,
+    find_family,
+)
+from embedded_aws.hosting.logs import LogShipper, LogStream
+from embedded_aws.hosting.model_data import ModelDataError, ModelSource
+from embedded_aws.hosting.models import primary_container
+from embedded_aws.hosting.ports import PortPool
+from embedded_aws.hosting.process import ContainerProcess
+
+logger = logging.getLogger(__name__)
+
+# https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html: a container
+# has 8 minutes to pass the health check and 30 seconds from SIGTERM to SIGKILL.
+_DEFAULT_HEALTH_CHECK_SECONDS = 480
+# The API names no default; its maximum is the most patient.
+_DEFAULT_DOWNLOAD_SECONDS = 3600
+_STOP_GRACE_SECONDS = 30.0
+_FIRST_RESTART_SECONDS, _LAST_RESTART_SECONDS = 1.0, 30.0
+_FIRST_PING_SECONDS, _LAST_PING_SECONDS = 0.02, 0.5
+_REASON_CHARACTERS = 1024  # botocore's maximum of FailureReason
+
+
+class VariantStartError(Exception):
+    """A variant does not come into service; the message is the endpoint's FailureReason."""
+
+
+@dataclass
+class HostingContext:
+    """What every running variant shares.
+
+    Attributes:
+        clients: for S3 and CloudWatch Logs.
+        directory: where model directories, homes and logs lie.
+        families: image repository to program.
+        time_scale: factor on every configured timeout and wait; tests shorten them.
+        ports: ports for containers.
+        logs: ships their output.
+    """
+
+    clients: LoopbackClients
+    directory: Path
+    families: Mapping[str, ContainerFamily] = field(default_factory=lambda: FAMILIES)
+    time_scale: float = 1.0
+    ports: PortPool = field(default_factory=PortPool)
+    logs: LogShipper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.logs = LogShipper(self.clients)
+
+
+class RunningVariant:
+    """The process of one variant, from its start to its stop.
+
+    Args:
+        context: what variants share.
+        region: the endpoint's region.
+        endpoint_name: the endpoint's name.
+        declared: the variant of the endpoint configuration.
+        model: the CreateModel request of its model.
+
+    Attributes:
+        connections: to the process; valid once `start` returned.
+        weight: share of the requests, relative to the other variants'.
+        instance_count: as declared or scaled since; one process serves them all.
+    """
+
+    def __init__(
+        self,
+        context: HostingContext,
+        *,
+        region: str,
+        endpoint_name: str,
+        declared: Mapping[str, Any],
+        model: Mapping[str, Any],
+    ) -> None:
+        self._context = context
+        self._region = region
+        self.name: str = declared["VariantName"]
+        self.declared = declared
+        self.instance_type = first_choice(declared)[0]
+        self.weight = float(declared["InitialVariantWeight"])
+        self.instance_count = int(declared["InitialInstanceCount"])
+        self.log_group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
+        self._model = model
+        self._container = primary_container(model)
+        # As an EC2 instance id, which names the stream in SageMaker too.
+        self._instance_id = f"i-{secrets.token_hex(9)[:17]}"
+        self._home = context.directory / "instances" / self._instance_id
+        self._model_directory = self._home / "model"
+        self._port: int | None = None
+        self._process: ContainerProcess | None = None
+        self._log: LogStream | None = None
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._keeper: threading.Thread | None = None
+        self._in_flight = 0
+        self._idle = threading.Condition()
+        self.connections: ContainerConnections
+
+    @property
+    def image(self) -> str:
+        """The model's image."""
+        image: str = self._container["Image"]
+        return image
+
+    def start(self) -> None:
+        """Downloads the model, starts the program and waits until /ping answers 200.
+
+        Raises:
+            VariantStartError: it does not; nothing is left running after `stop`.
+        """
+        try:
+            family = find_family(self._context.families, self.image)
+        except UnknownImageError as error:
+            raise VariantStartError(str(error)) from error
+        self._model_directory.mkdir(parents=True)
+        self._download()
+        port = self._context.ports.take()
+        self._port = port
+        self.connections = ContainerConnections(port)
+        self._log = self._context.logs.open(
+            region=self._region,
+            group=self.log_group,
+            stream=f"{self.name}/{self._instance_id}",
+            file=self._context.directory / "logs" / f"{self.name}-{self._instance_id}.log",
+        )
+        isolated = self._model.get("EnableNetworkIsolation", False)
+        environment = container_environment(
+            family=family,
+            declared=self._container.get("Environment", {}),
+            region=self._region,
+            port=port,
+            model_directory=self._model_directory,
+            home=self._home,
+            endpoint_url=None if isolated else self._context.clients.endpoint_url,
+        )
+        process = self._launch(family, environment)
+        self._await_health(process)
+        self._keeper = threading.Thread(
+            target=self._keep_running, args=(family, environment), name="keeper", daemon=True
+        )
+        self._keeper.start()
+
+    def enter(self) -> None:
+        """Counts a request in."""
+        with self._idle:
+            self._in_flight += 1
+
+    def leave(self) -> None:
+        """Counts a request out."""
+        with self._idle:
+            self._in_flight -= 1
+            self._idle.notify_all()
+
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until no request is in flight, at most so long."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._in_flight == 0, timeout_seconds)
+
+    def request_stop(self) -> None:
+        """Begins to stop; a start in progress fails."""
+        self._stopping.set()
+        with self._lock:
+            if self._process is not None:
+                self.connections.close()
+                self._process.request_stop()
+
+    def stop(self) -> None:
+        """Stops the process and waits; nothing of the variant is left but its log."""
+        self.request_stop()
+        if self._process is not None:
+            self._process.stop()
+        if self._keeper is not None:
+            self._keeper.join()
+        if self._log is not None:
+            self._context.logs.release(self._log)
+            self._log = None
+        if self._port is not None:
+            self._context.ports.give_back(self._port)
+            self._port = None
+        if self._home.exists():
+            model_data.remove(self._model_directory)
+            shutil.rmtree(self._home, ignore_errors=True)
+
+    def _download(self) -> None:
+        source = ModelSource.of(self._container)
+        if source is None:
+            return
+        seconds = self.declared.get("ModelDataDownloadTimeoutInSeconds", _DEFAULT_DOWNLOAD_SECONDS)
+        s3 = self._context.clients.client("s3", self._region)
+        try:
+            model_data.download(
+                source,
+                s3,
+                self._model_directory,
+                timeout_seconds=seconds * self._context.time_scale,
+            )
+        except ModelDataError as error:
+            raise VariantStartError(
+                f"Production variant {self.name}: {error}"[:_REASON_CHARACTERS]
+            ) from error
+
+    def _launch(self, family: ContainerFamily, environment: Mapping[str, str]) -> ContainerProcess:
+        with self._lock:
+            if self._stopping.is_set():
+                raise VariantStartError(f"Production variant {self.name} was stopped.")
+            self._process = ContainerProcess(
+                command=family.command,
+                environment=environment,
+                directory=self._home,
+                on_line=self._write,
+                grace_seconds=_STOP_GRACE_SECONDS * self._context.time_scale,
+            )
+            return self._process
+
+    def _write(self, line: str) -> None:
+        log = self._log  # `stop` may take it away meanwhile
+        if log is not None:
+            log.write(line)
+
+    def _await_health(self, process: ContainerProcess) -> None:
+        limit = self.declared.get(
+            "ContainerStartupHealthCheckTimeoutInSeconds", _DEFAULT_HEALTH_CHECK_SECONDS
+        )
+        deadline = time.monotonic() + limit * self._context.time_scale
+        pause = _FIRST_PING_SECONDS
+        while not self.connections.is_healthy():
+            if process.exited.wait(pause):
+                what = f"The container exited with status {process.exit_status}"
+                raise VariantStartError(self._ping_reason(what, process))
+            if time.monotonic() > deadline:
+                what = f"The container did not answer /ping with 200 within {limit} seconds"
+                raise VariantStartError(self._ping_reason(what, process))
+            pause = min(pause * 1.5, _LAST_PING_SECONDS)
+
+    def _ping_reason(self, what: str, process: ContainerProcess) -> str:
+        """SageMaker's sentence, then what its readers have to look up in the log."""
+        reason = (
+            f"The primary container for production variant {self.name} did not pass the ping "
+            f"health check. Please check CloudWatch logs for this endpoint. {what}"
+        )
+        lines = [line for line in process.last_lines if line]
+        if not lines:
+            return f"{reason}; it wrote nothing."
+        reason += "; its last lines: "
+        room = _REASON_CHARACTERS - len(reason)
+        kept = " | ".join(lines)
+        return reason + (kept if len(kept) <= room else "..." + kept[3 - room :])
+
+    def _keep_running(self, family: ContainerFamily, environment: Mapping[str, str]) -> None:
+        """Starts the program again when it ends by itself, as SageMaker restarts a container."""
+        pause = _FIRST_RESTART_SECONDS
+        while True:
+            process = self._process
+            if process is None:
+                return
+            process.exited.wait()
+            self.connections.drop_idle()
+            if self._stopping.is_set():
+                return
+            line = f"The container exited with status {process.exit_status}; it is restarted."
+            logger.warning("%s %s: %s", self.log_group, self.name, line)
+            self._write(line)
+            if self._stopping.wait(pause * self._context.time_scale):
+                return
+            pause = min(pause * 2, _LAST_RESTART_SECONDS)
+            try:
+                self._launch(family, environment)
+            except VariantStartError:
+                return
+
+
+def deployed_image(variant: RunningVariant, since: Any) -> dict[str, Any]:
+    """DescribeEndpoint's DeployedImages member."""
+    return {
+        "SpecifiedImage": variant.image,
+        "ResolvedImage": variant.image,
+        "ResolutionTime": since,
+    }

@@ -1,0 +1,158 @@
+"""One loopback port for every service.
+
+A request is dispatched by the service in its signature's credential scope: what is mounted goes to
+this package, every other service to moto.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from embedded_aws.hosting.runtime import MAX_BODY_BYTES
+from embedded_aws.identity import ACCOUNT_ID, STATUS_PATH
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+logger = logging.getLogger(__name__)
+
+_HOST = "127.0.0.1"
+_DEFAULT_REGION = "us-east-1"
+_POLL_SECONDS = 0.05
+# SigV4: Credential=KEY/DATE/REGION/SERVICE/aws4_request
+_CREDENTIAL_SCOPE = re.compile(r"Credential=[^/]+/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4")
+
+
+class Listener:
+    """The HTTP server and its dispatch.
+
+    Args:
+        port: loopback port; 0 lets the operating system choose.
+
+    Attributes:
+        url: what clients use as endpoint.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, *, port: int) -> None:
+        # Bound here, because werkzeug ends the process when the port is taken.
+        with socket.create_server((_HOST, port), backlog=128) as bound:
+            self._server: BaseWSGIServer = make_server(
+                _HOST,
+                bound.getsockname()[1],
+                self._dispatch,
+                threaded=True,
+                request_handler=_RequestHandler,
+                fd=bound.fileno(),
+            )
+        self.port: int = self._server.port
+        # moto recognises a CloudFormation template's S3 address only under the name localhost.
+        self.url = f"http://localhost:{self.port}"
+        self._services: dict[str, WSGIApplication] = {}
+        self._invocations: WSGIApplication | None = None
+        self._status: Callable[[], dict[str, Any]] = dict
+        self._moto: WSGIApplication = DomainDispatcherApplication(create_backend_app)
+        self._thread: threading.Thread | None = None
+
+    def mount(self, service: str, application: WSGIApplication) -> None:
+        """Lets an application answer a service (its name in a signature) instead of moto."""
+        self._services[service] = application
+
+    def mount_invocations(self, application: WSGIApplication) -> None:
+        """Lets an application answer SageMaker's data plane."""
+        self._invocations = application
+
+    def mount_status(self, status: Callable[[], dict[str, Any]]) -> None:
+        """Lets a function answer GET /_slipway/status."""
+        self._status = status
+
+    def start(self) -> None:
+        """Starts answering; connections are accepted from the constructor on."""
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            args=(_POLL_SECONDS,),
+            name="embedded-aws",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stops answering and closes the port."""
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+    def _dispatch(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == STATUS_PATH:
+            body = json.dumps(self._status()).encode()
+            start_response("200 OK", [("Content-Length", str(len(body)))])
+            return [body]
+        scope = _CREDENTIAL_SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
+        environ["slipway.request_id"] = str(uuid.uuid4())
+        environ["slipway.region"] = scope["region"] if scope else _DEFAULT_REGION
+        environ["slipway.account_id"] = ACCOUNT_ID
+        service = scope["service"] if scope else ""
+        application = self._services.get(service, self._moto)
+        # SageMaker and its runtime sign with one name; only the path tells them apart.
+        if service == "sagemaker" and path.startswith("/endpoints/") and self._invocations:
+            application = self._invocations
+        return application(environ, start_response)
+
+
+class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships no type information
+    """moto's handler, with the access log sent to `logging`."""
+
+    # Headers and body go out in two writes; on a kept-alive connection Nagle's algorithm would
+    # hold the second one back for 40 ms.
+    disable_nagle_algorithm = True
+
+    def run_wsgi(self) -> None:
+        """Answers one request; invocations keep their connection, which werkzeug never does.
+
+        werkzeug closes every connection because an application may leave a body unread. The data
+        plane's body is bounded, so it is read here, and a load test does not pay for a connection
+        a request.
+        """
+        length = self.headers.get("Content-Length", "")
+        if (
+            not self.path.startswith("/endpoints/")
+            or not length.isdecimal()
+            or int(length) > MAX_BODY_BYTES
+        ):
+            super().run_wsgi()
+            return
+        environ = self.make_environ()
+        environ["wsgi.input"] = io.BytesIO(self.rfile.read(int(length)))
+        body = b"".join(self.server.app(environ, self._start_response))
+        try:
+            self.end_headers()
+            self.wfile.write(body)
+        except (ConnectionError, TimeoutError) as error:
+            self.connection_dropped(error, environ)
+
+    def _start_response(self, status: str, headers: list[tuple[str, str]]) -> None:
+        self.send_response(int(status.split(" ", 1)[0]))
+        for name, value in headers:
+            self.send_header(name, value)
+
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: ARG002  # werkzeug's
+        logger.debug(message, *args)

@@ -1,0 +1,71 @@
+"""The embedded AWS: its services, and the port they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.service import CloudFormation
+from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.runtime import InvocationApi
+from embedded_aws.hosting.service import Hosting
+from embedded_aws.listener import Listener
+
+
+class EmbeddedAws:
+    """All services behind one port.
+
+    Args:
+        port: loopback port; 0 lets the operating system choose.
+        directory: where running endpoints keep their model directories and logs.
+        families: image repository to the program that stands for it.
+        time_scale: factor on every timeout and wait of an endpoint; tests shorten them.
+
+    Use as a context manager, or call `start` and `stop`.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int,
+        directory: Path,
+        families: Mapping[str, ContainerFamily] = FAMILIES,
+        time_scale: float = 1.0,
+    ) -> None:
+        self._listener = Listener(port=port)
+        self.port = self._listener.port
+        self.url = self._listener.url
+        self._clients = LoopbackClients(self.url)
+        self._hosting = Hosting(self._clients, directory, families=families, time_scale=time_scale)
+        self._cloudformation = CloudFormation(clients=self._clients)
+        self._listener.mount("cloudformation", self._cloudformation.api)
+        self._listener.mount("sagemaker", self._hosting.api)
+        self._listener.mount_invocations(InvocationApi(self._hosting))
+        self._listener.mount_status(self._status)
+
+    def start(self) -> None:
+        """Starts answering; returns as soon as connections are accepted."""
+        self._listener.start()
+
+    def stop(self) -> None:
+        """Stops every deployment and every serving process, then the server."""
+        self._cloudformation.close()
+        # Before the listener: the last log lines go through it.
+        self._hosting.close()
+        self._listener.stop()
+        self._clients.close()
+
+    def __enter__(self) -> EmbeddedAws:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def _status(self) -> dict[str, Any]:
+        return {"endpoints": self._hosting.summaries()}

@@ -1,0 +1,102 @@
+"""Checks a parsed request against botocore's shapes, in the words AWS uses.
+
+botocore's own validator runs in the client and looks at types, required members and minimum
+lengths only; the enumerations, patterns and maxima are left to the service. Here is that other half.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+# Sources of the wording: error messages of SageMaker's and CloudFormation's APIs, which share it.
+_CONSTRAINT = "Value '{value}' at '{path}' failed to satisfy constraint: Member must {rule}"
+
+
+def validation_errors(shape: Any, value: Any) -> list[str]:
+    """Lists every constraint of the shape that the value breaks.
+
+    Args:
+        shape: botocore shape of an operation's input, or None where it takes none.
+        value: the parsed input.
+
+    Returns:
+        One message a problem, each naming the member's path (`productionVariants.1.member.instanceType`).
+    """
+    return [] if shape is None else list(_check(shape, value, ""))
+
+
+def _check(shape: Any, value: Any, path: str) -> Iterator[str]:
+    kind = shape.type_name
+    if kind == "structure":
+        for name in shape.required_members:
+            if value.get(name) is None:
+                member_path = _join(path, name)
+                yield _CONSTRAINT.format(value="null", path=member_path, rule="not be null")
+        for name, member in value.items():
+            if name in shape.members and member is not None:
+                yield from _check(shape.members[name], member, _join(path, name))
+    elif kind == "list":
+        yield from _check_size(shape, len(value), value, path)
+        for index, member in enumerate(value, start=1):
+            yield from _check(shape.member, member, f"{path}.{index}.member")
+    elif kind == "map":
+        yield from _check_size(shape, len(value), value, path)
+        for key, member in value.items():
+            yield from _check(shape.value, member, f"{path}.{key}.member")
+    elif kind == "string":
+        yield from _check_string(shape, value, path)
+    elif kind in ("integer", "long", "float", "double"):
+        yield from _check_range(shape, value, path)
+
+
+def _check_string(shape: Any, value: str, path: str) -> Iterator[str]:
+    allowed = shape.enum
+    if allowed and value not in allowed:
+        rule = f"satisfy enum value set: [{', '.join(allowed)}]"
+        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
+    yield from _check_size(shape, len(value), value, path)
+    pattern = shape.metadata.get("pattern")
+    if pattern and not _compiled(pattern).fullmatch(value):
+        rule = f"satisfy regular expression pattern: {pattern}"
+        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
+
+
+def _check_size(shape: Any, size: int, value: Any, path: str) -> Iterator[str]:
+    low, high = shape.metadata.get("min"), shape.metadata.get("max")
+    if low is not None and size < low:
+        rule = f"have length greater than or equal to {low}"
+        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
+    if high is not None and size > high:
+        rule = f"have length less than or equal to {high}"
+        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
+
+
+def _check_range(shape: Any, value: float, path: str) -> Iterator[str]:
+    low, high = shape.metadata.get("min"), shape.metadata.get("max")
+    if low is not None and value < low:
+        rule = f"have value greater than or equal to {low}"
+        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
+    if high is not None and value > high:
+        rule = f"have value less than or equal to {high}"
+        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
+
+
+def _join(path: str, name: str) -> str:
+    """AWS writes members in lower camel case: `ProductionVariants` as `productionVariants`."""
+    member = name[:1].lower() + name[1:]
+    return f"{path}.{member}" if path else member
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # The models' patterns are Java's: \p{Z} and friends have no equivalent in `re`.
+    classes = {
+        r"\p{L}": r"\w", r"\p{Z}": r"\s", r"\p{N}": r"\d", r"\p{P}": r"!-/:-@\[-`{-~",
+        r"\p{M}": "", r"\p{S}": r"$+<=>^`|~", r"\p{IsLetter}": r"\w",
+    }  # fmt: skip
+    for java, python in classes.items():
+        pattern = pattern.replace(java, python)
+    return re.compile(pattern)
