@@ -93,7 +93,24 @@ class FoundationStack(cdk.Stack):
             removal_policy=cdk.RemovalPolicy.RETAIN,
             lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(90))],
         )
-        s3.Bucket(
+        prefix = "artifacts/"
+        # By literal name: a reference would make bucket and policy wait for each other, and S3
+        # refuses a log target that does not let the logging service write yet.
+        access_logs.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="AccessLogDelivery",
+                principals=[iam.ServicePrincipal("logging.s3.amazonaws.com")],
+                actions=["s3:PutObject"],
+                resources=[access_logs.arn_for_objects(f"{prefix}*")],
+                conditions={
+                    "ArnLike": {
+                        "aws:SourceArn": f"arn:{self.partition}:s3:::{environment.artifact_bucket}"
+                    },
+                    "StringEquals": {"aws:SourceAccount": environment.account},
+                },
+            )
+        )
+        artifacts = s3.Bucket(
             self,
             "Artifacts",
             bucket_name=environment.artifact_bucket,
@@ -103,8 +120,6 @@ class FoundationStack(cdk.Stack):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             versioned=True,
-            server_access_logs_bucket=access_logs,
-            server_access_logs_prefix="artifacts/",
             removal_policy=cdk.RemovalPolicy.RETAIN,
             # Published artifacts never expire: an older lock must still deploy.
             lifecycle_rules=[
@@ -114,6 +129,13 @@ class FoundationStack(cdk.Stack):
                 )
             ],
         )
+        resource = artifacts.node.default_child
+        assert isinstance(resource, s3.CfnBucket)  # noqa: S101  # for the type checker
+        resource.logging_configuration = s3.CfnBucket.LoggingConfigurationProperty(
+            destination_bucket_name=access_logs.bucket_name, log_file_prefix=prefix
+        )
+        if access_logs.policy is not None:
+            artifacts.node.add_dependency(access_logs.policy)
 
     def _topic(self, environment: Environment, key: kms.IKey) -> sns.Topic:
         topic = sns.Topic(self, "Notifications", master_key=key, enforce_ssl=True)
