@@ -65,8 +65,10 @@ class Demo:
             "model_latency_p99_milliseconds: 600", "model_latency_p99_milliseconds: 400"
         )
         config.write_text(changed, "utf-8")
-        diff = self.shell(*CDK, "diff", MODEL, "-c", f"models={MODEL}", "--method=template",
-                          show=False)  # fmt: skip
+        # --ci: the diff is the result, so it goes to standard output.
+        diff = self.shell(
+            *CDK, "diff", MODEL, "-c", f"models={MODEL}", "--method=template", "--ci", show=False
+        )
         self.deploy()
 
         self.title("Destroyed")
@@ -77,7 +79,7 @@ class Demo:
         prompt, completion = completions[0]
         print(f"the completion\n  {prompt} ->{completion}\n\nthe diff")
         for line in diff.splitlines():
-            if line.startswith(("[", " ├", " └", "     ")) and "Template" not in line:
+            if line.startswith(("[~]", " ├", " └", "     ")):
                 print(f"  {line}")
         print(f"\nthe account\n  {leftovers.strip()}")
 

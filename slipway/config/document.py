@@ -23,6 +23,7 @@ except ImportError:  # PyYAML built without libyaml: slower, same result
 # A deployment is a page of text. Beyond these the file is a mistake or an attack on the parser.
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
+MAX_DEPTH = 50
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
@@ -69,7 +70,9 @@ def read_document(path: Path, shown_as: str) -> Document:
     if len(raw) > MAX_BYTES:
         raise _unreadable(place, f"has {len(raw)} bytes; the limit is {MAX_BYTES}")
     try:
-        root = yaml.compose(raw.decode(), Loader=_Loader)
+        text = raw.decode()
+        _require_shallow(text, shown_as)
+        root = yaml.compose(text, Loader=_Loader)
     except UnicodeDecodeError as error:
         raise _unreadable(place, f"is not UTF-8 text (byte {error.start})") from None
     except yaml.MarkedYAMLError as error:
@@ -77,12 +80,31 @@ def read_document(path: Path, shown_as: str) -> Document:
         if mark is not None:
             place = Location(shown_as, mark.line + 1, mark.column + 1)
         raise _unreadable(place, f"is not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise _unreadable(place, f"is not YAML: {type(error).__name__}") from None
+    except yaml.YAMLError as error:
+        # Characters that YAML allows nowhere: the error has a byte's place and no mark.
+        reason = getattr(error, "reason", type(error).__name__)
+        raise _unreadable(place, f"is not YAML: {reason}") from None
     if not isinstance(root, yaml.MappingNode):
         found = "empty" if root is None else f"a {root.tag.rpartition(':')[2]}"
         raise _unreadable(Location(shown_as, 1, 1), f"is {found}; a mapping is needed")
     return _Walk(shown_as).document(root)
+
+
+def _require_shallow(text: str, shown_as: str) -> None:
+    """Refuses deep nesting before the composer, which recurses in C without a limit, sees it."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark = event.start_mark
+                raise _too_deep(Location(shown_as, mark.line + 1, mark.column + 1))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _too_deep(place: Location) -> UserError:
+    return _unreadable(place, f"is nested more than {MAX_DEPTH} levels deep")
 
 
 def _unreadable(place: Location, message: str) -> UserError:
@@ -100,6 +122,7 @@ class _Walk:
         self._positions: dict[FieldPath, Location] = {}
         self._problems: list[Problem] = []
         self._nodes = 0
+        self._depth = 0
 
     def document(self, root: yaml.MappingNode) -> Document:
         content = self._mapping(root, ())
@@ -112,20 +135,29 @@ class _Walk:
             raise _unreadable(
                 self._place(node), f"has more than {MAX_NODES} values once its aliases are expanded"
             )
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, field)
-        if isinstance(node, yaml.SequenceNode):
-            items = []
-            for index, item in enumerate(node.value):
-                self._positions[(*field, index)] = self._place(item)
-                items.append(self._value(item, (*field, index)))
-            return items
+        if isinstance(node, yaml.CollectionNode):
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                # An alias to what it stands in has no end.
+                raise _too_deep(self._place(node))
+            content = self._collection(node, field)
+            self._depth -= 1
+            return content
         try:
             return self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError):
             raise _unreadable(
                 self._place(node), f"has a value that YAML cannot read: {node.value!r}"
             ) from None
+
+    def _collection(self, node: yaml.CollectionNode, field: FieldPath) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, field)
+        items = []
+        for index, item in enumerate(node.value):
+            self._positions[(*field, index)] = self._place(item)
+            items.append(self._value(item, (*field, index)))
+        return items
 
     def _mapping(self, node: yaml.MappingNode, field: FieldPath) -> dict[str, Any]:
         merged: dict[str, Any] = {}
@@ -136,8 +168,14 @@ class _Walk:
                     value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
                 )
                 for source in reversed(sources):
+                    if not isinstance(source, yaml.MappingNode):
+                        raise _unreadable(
+                            self._place(source), "merges (`<<`) something that is not a mapping"
+                        )
                     merged.update(self._value(source, field))
                 continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _unreadable(self._place(key_node), "has a key that is not a text")
             key = str(key_node.value)
             place = self._place(key_node)
             if key in own:
