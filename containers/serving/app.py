@@ -90,6 +90,9 @@ class _Endpoint:
         except Exception as error:
             kind, message = classify(error)
             response = _error_response(kind, message)
+            if isinstance(error, RequestTooLargeError):
+                # The rest of the body is unread, and a client may send it without end.
+                response.headers["Connection"] = "close"
             level = logging.WARNING if kind.status < 500 else logging.ERROR
             failure = error if kind.code == "internal_error" else None
             fields |= {"error_code": kind.code, "error_message": message}
@@ -146,7 +149,10 @@ async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) 
 
 
 async def _read_body(request: Request, max_bytes: int) -> bytes:
-    """Reads the body, and stops at the first byte too many.
+    """Reads the body, and keeps none of it past the limit.
+
+    What exceeds the limit is read on for as much again: a client that is cut off while it sends
+    sees a reset connection instead of the answer. One that still sends then is cut off.
 
     Raises:
         RequestTooLargeError: Content-Length, or what was received, exceeds `max_bytes`.
@@ -156,10 +162,15 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
     if int(request.headers.get("content-length", "0")) > max_bytes:
         raise RequestTooLargeError(message)
     body = bytearray()
+    received_bytes = 0
     async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_bytes:
-            raise RequestTooLargeError(message)
+        received_bytes += len(chunk)
+        if received_bytes <= max_bytes:
+            body += chunk
+        elif received_bytes > 2 * max_bytes:
+            break
+    if received_bytes > max_bytes:
+        raise RequestTooLargeError(message)
     return bytes(body)
 
 

@@ -1,0 +1,217 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from containers.serving.batching import Batcher
+from containers.serving.errors import (
+    InvalidRequestError,
+    ModelFailureError,
+    NotReadyError,
+    QueueFullError,
+    RequestExpiredError,
+)
+from tests.containers.support import EchoPredictor, until
+
+pytestmark = pytest.mark.anyio
+
+# A wait of this length would hit the time-out of the test that should not wait.
+NEVER_SECONDS = 60.0
+
+
+class Harness:
+    def __init__(self, batcher: Batcher[Any, Any], predictor: EchoPredictor) -> None:
+        self.batcher = batcher
+        self.predictor = predictor
+
+    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
+        deadline = asyncio.get_running_loop().time() + seconds
+        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
+
+    async def occupy(self, value: str = "first") -> asyncio.Task[Any]:
+        """Keeps the executor busy with a batch of its own."""
+        task = self.submit(value)
+        await until(lambda: [value] in self.predictor.batches)
+        return task
+
+    async def queued(self, length: int) -> None:
+        await until(lambda: self.batcher.queue_length == length)
+
+
+@contextlib.asynccontextmanager
+async def batching(
+    predictor: EchoPredictor, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 16
+) -> AsyncIterator[Harness]:
+    with ThreadPoolExecutor(1) as executor:
+        batcher: Batcher[Any, Any] = Batcher(
+            predict=predictor.predict,
+            executor=executor,
+            max_batch_size=size,
+            max_batch_delay_seconds=delay_seconds,
+            max_queue_length=queue,
+        )
+        running = asyncio.create_task(batcher.run())
+        try:
+            yield Harness(batcher, predictor)
+        finally:
+            predictor.release(100)
+            running.cancel()
+            await asyncio.wait([running])
+
+
+async def test_a_lone_input_on_an_idle_server_does_not_wait_for_the_delay() -> None:
+    async with batching(EchoPredictor(), delay_seconds=NEVER_SECONDS) as harness:
+        for value in ("a", "b"):
+            async with asyncio.timeout(5):
+                result = await harness.submit(value)
+            assert result.outputs == (value,)
+    assert harness.predictor.batches == [["a"], ["b"]]
+
+
+async def test_what_arrives_during_a_batch_forms_the_next_in_order_of_arrival() -> None:
+    async with batching(EchoPredictor(gated=True), size=3) as harness:
+        tasks = [await harness.occupy()]
+        for value in "abcde":
+            tasks.append(harness.submit(value))
+            await harness.queued(len(tasks) - 1)
+        harness.predictor.release(3)
+        results = await asyncio.gather(*tasks)
+    assert harness.predictor.batches == [["first"], ["a", "b", "c"], ["d", "e"]]
+    assert [result.outputs for result in results] == [("first",), *[(v,) for v in "abcde"]]
+    assert [result.batch_size for result in results] == [1, 3, 3, 3, 2, 2]
+
+
+async def test_a_request_with_many_inputs_spans_batches_and_comes_back_in_order() -> None:
+    async with batching(EchoPredictor(), size=3) as harness:
+        result = await harness.submit(*range(8))
+    assert harness.predictor.batches == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert result.outputs == tuple(range(8))
+
+
+async def test_after_a_batch_the_next_waits_for_as_many_as_were_in_flight() -> None:
+    async with batching(EchoPredictor(gated=True), delay_seconds=NEVER_SECONDS) as harness:
+        first = await harness.occupy()
+        waiting = harness.submit("a")
+        await harness.queued(1)
+        harness.predictor.release()
+        await first  # its client sends the next request, which joins the one that waits
+        returning = harness.submit("b")
+        harness.predictor.release()
+        async with asyncio.timeout(5):
+            await asyncio.gather(waiting, returning)
+    assert harness.predictor.batches == [["first"], ["a", "b"]]
+
+
+async def test_the_wait_after_a_batch_ends_with_the_delay() -> None:
+    async with batching(EchoPredictor(gated=True), delay_seconds=0.02) as harness:
+        first = await harness.occupy()
+        waiting = harness.submit("a")
+        await harness.queued(1)
+        harness.predictor.release(2)
+        await asyncio.gather(first, waiting)
+    assert harness.predictor.batches == [["first"], ["a"]]
+
+
+async def test_an_expired_request_costs_no_compute() -> None:
+    async with batching(EchoPredictor(gated=True)) as harness:
+        first = await harness.occupy()
+        late = harness.submit("late", seconds=0.01)
+        with pytest.raises(
+            RequestExpiredError, match="The answer was not ready within the time limit"
+        ):
+            await late
+        assert harness.batcher.queue_length == 0
+        last = harness.submit("last")
+        harness.predictor.release(2)
+        await asyncio.gather(first, last)
+    assert harness.predictor.batches == [["first"], ["last"]]
+
+
+async def test_a_cancelled_request_frees_its_places_and_costs_no_compute() -> None:
+    async with batching(EchoPredictor(gated=True), queue=2) as harness:
+        first = await harness.occupy()
+        gone = harness.submit("gone", "gone too")
+        await harness.queued(2)
+        gone.cancel()
+        await asyncio.wait([gone])
+        last = harness.submit("x", "y")
+        harness.predictor.release(2)
+        await asyncio.gather(first, last)
+    assert harness.predictor.batches == [["first"], ["x", "y"]]
+
+
+async def test_a_full_queue_refuses_the_whole_request() -> None:
+    async with batching(EchoPredictor(gated=True), queue=3) as harness:
+        first = await harness.occupy()
+        held = harness.submit("a", "b")
+        await harness.queued(2)
+        with pytest.raises(
+            QueueFullError, match=r"^The queue holds 2 of at most 3 inputs; retry later\.$"
+        ):
+            await harness.submit("c", "d")
+        assert harness.batcher.queue_length == 2
+        harness.predictor.release(2)
+        await asyncio.gather(first, held)
+
+
+async def test_a_request_that_could_never_fit_is_the_clients_fault() -> None:
+    async with batching(EchoPredictor(), queue=3) as harness:
+        with pytest.raises(
+            InvalidRequestError, match=r"^The request holds 4 inputs; the limit is 3\.$"
+        ):
+            await harness.submit(1, 2, 3, 4)
+
+
+async def test_a_failing_batch_fails_its_requests_and_no_others() -> None:
+    async with batching(EchoPredictor(gated=True)) as harness:
+        tasks = [await harness.occupy(), harness.submit("fail"), harness.submit("neighbour")]
+        await harness.queued(2)
+        harness.predictor.release(2)
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(result) for result in results[1:]] == [ModelFailureError] * 2
+        assert results[0].outputs == ("first",)
+        harness.predictor.release()
+        assert (await harness.submit("next")).outputs == ("next",)
+
+
+async def test_a_predictor_that_loses_an_output_is_a_model_failure() -> None:
+    class Forgetful(EchoPredictor):
+        def predict(self, batch: Sequence[Any]) -> list[Any]:
+            return list(batch)[1:]
+
+    async with batching(Forgetful()) as harness:
+        with pytest.raises(ModelFailureError):
+            await harness.submit("a", "b")
+
+
+async def test_stopping_fails_what_waits_and_what_computes() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with batching(predictor) as harness:
+        tasks = [await harness.occupy(), harness.submit("waiting")]
+        await harness.queued(1)
+    for task in tasks:
+        with pytest.raises(NotReadyError, match=r"^The server is stopping\.$"):
+            await task
+
+
+@pytest.mark.parametrize(("clients", "batches"), [(1, 24), (4, 6), (8, 3), (16, 3)])
+async def test_batches_grow_with_concurrency(clients: int, batches: int) -> None:
+    """24 requests from closed-loop clients: with a fixed time per batch, fewer batches is speed."""
+    predictor = EchoPredictor(gated=True)
+    rounds, rest = divmod(24, clients)
+    sent = [rounds + (client < rest) for client in range(clients)]
+    async with batching(predictor, size=8, delay_seconds=NEVER_SECONDS) as harness:
+
+        async def client(requests: int) -> None:
+            for _ in range(requests):
+                await harness.submit("x")
+
+        # All arrive before the first batch starts, as they would while another one computes.
+        tasks = [asyncio.create_task(client(requests)) for requests in sent]
+        predictor.release(100)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*tasks)
+    assert len(predictor.batches) == batches

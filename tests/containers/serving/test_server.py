@@ -1,0 +1,270 @@
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from containers.serving.predictor import ModelLoadError
+from containers.serving.server import ModelServer
+from containers.serving.settings import ServingSettings
+from tests.containers.support import EchoPredictor, captured_logs, running_server, until
+
+pytestmark = pytest.mark.anyio
+
+JSON = {"Content-Type": "application/json"}
+
+
+def assert_error(response: httpx.Response, status: int, code: str, message: str) -> None:
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == {"error": {"code": code, "message": message}}
+
+
+async def test_ping_is_200_only_when_loaded() -> None:
+    predictor = EchoPredictor()
+    predictor.load_gate.clear()
+    async with running_server(predictor, wait_until_ready=False) as running:
+        ping = await running.client.get("/ping")
+        assert_error(ping, 503, "not_ready", "The server is loading.")
+        early = await running.post("a")
+        assert_error(early, 503, "not_ready", "The model is still loading.")
+        assert early.headers["retry-after"] == "1"
+        predictor.load_gate.set()
+        await running.until_ready()
+        assert (await running.post("a")).json() == ["a"]
+
+
+async def test_a_request_is_answered_and_logged_under_its_id() -> None:
+    headers = {"X-Amzn-RequestId": "abc-1", "X-Amzn-SageMaker-Inference-Id": "i-7"}
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor()) as running:
+            response = await running.post("a", "b", headers=headers)
+    assert response.status_code == 200
+    assert response.json() == ["a", "b"]
+    assert response.headers["x-amzn-requestid"] == "abc-1"
+    [line] = logs.events("request")
+    assert line["request_id"] == "abc-1"
+    assert line["inference_id"] == "i-7"
+    assert (line["level"], line["status"], line["batch_size"]) == ("INFO", 200, 2)
+    assert line["queue_milliseconds"] >= 0
+    assert line["compute_milliseconds"] >= 0
+    assert line["milliseconds"] >= line["compute_milliseconds"]
+
+
+async def test_an_id_that_does_not_look_like_one_is_replaced() -> None:
+    async with running_server(EchoPredictor()) as running:
+        response = await running.post("a", headers={"X-Amzn-RequestId": "x" * 200})
+    assert len(response.headers["x-amzn-requestid"]) == 36
+
+
+async def test_malformed_bodies_are_400_and_never_join_a_batch() -> None:
+    predictor = EchoPredictor()
+    async with running_server(predictor) as running:
+        response = await running.client.post("/invocations", content=b"{", headers=JSON)
+        assert_error(
+            response,
+            400,
+            "invalid_request",
+            "The body is not valid JSON: Expecting property name enclosed in double quotes "
+            "at line 1 column 2.",
+        )
+        large = b'{"inputs": "' + b"x" * 100_000 + b'"}'
+        response = await running.client.post("/invocations", content=large, headers=JSON)
+        assert_error(response, 400, "invalid_request", "inputs must be an array.")
+    assert predictor.batches == []
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/csv", "application/json; charset=latin-1", "application/jsonl"]
+)
+async def test_other_media_types_are_415(content_type: str) -> None:
+    async with running_server(EchoPredictor()) as running:
+        response = await running.client.post(
+            "/invocations", content=b"{}", headers={"Content-Type": content_type}
+        )
+    assert_error(
+        response,
+        415,
+        "unsupported_media_type",
+        "The content type is not supported; send application/json in UTF-8.",
+    )
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": 'Application/JSON; charset="UTF-8"'}])
+async def test_json_is_taken_with_and_without_its_name(headers: dict[str, str]) -> None:
+    async with running_server(EchoPredictor()) as running:
+        response = await running.client.post(
+            "/invocations", content=b'{"inputs": [1]}', headers=headers
+        )
+    assert response.json() == [1]
+
+
+async def test_an_oversized_body_is_413_by_its_declared_length() -> None:
+    async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
+        response = await running.client.post("/invocations", content=b"x" * 1001, headers=JSON)
+    assert_error(response, 413, "request_too_large", "The body exceeds the limit of 1000 bytes.")
+
+
+async def test_an_oversized_body_is_413_while_it_streams() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            yield b"x" * 600
+
+    async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
+        response = await running.client.post("/invocations", content=chunks(), headers=JSON)
+    assert_error(response, 413, "request_too_large", "The body exceeds the limit of 1000 bytes.")
+
+
+async def test_a_body_without_end_is_cut_off() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 600
+
+    async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
+        # Whether the answer is read before the connection is reset is up to the network.
+        with contextlib.suppress(httpx.TransportError):
+            response = await running.client.post("/invocations", content=endless(), headers=JSON)
+            assert response.status_code == 413
+        assert (await running.post("next")).json() == ["next"]
+
+
+async def test_a_full_queue_is_503_with_retry_after() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_queue_length=1, max_batch_size=1) as running:
+        first = asyncio.create_task(running.post("a"))
+        await until(lambda: predictor.batches == [["a"]])
+        queued = asyncio.create_task(running.post("b"))
+        await until(lambda: running.server.service.requests_in_flight == 2)
+        refused = await running.post("c")
+        assert_error(
+            refused,
+            503,
+            "overloaded",
+            "The queue holds 1 of at most 1 inputs; retry later.",
+        )
+        assert refused.headers["retry-after"] == "1"
+        predictor.release(2)
+        assert [(await task).json() for task in (first, queued)] == [["a"], ["b"]]
+
+
+async def test_a_late_answer_is_504_and_what_still_waits_is_not_computed() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, request_timeout_seconds=1) as running:
+        first = asyncio.create_task(running.post("computing"))
+        await until(lambda: predictor.batches == [["computing"]])
+        late = await asyncio.gather(first, running.post("waiting"))
+        for response in late:
+            assert_error(response, 504, "timeout", "The answer was not ready within 1 seconds.")
+        predictor.release(2)
+        assert (await running.post("next")).json() == ["next"]
+    assert predictor.batches == [["computing"], ["next"]]
+
+
+async def test_a_model_failure_is_500_and_only_the_log_knows_why() -> None:
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor()) as running:
+            response = await running.post("fail")
+            assert (await running.post("fine")).json() == ["fine"]
+    assert_error(response, 500, "model_failure", "The model failed to compute an answer.")
+    [failed] = logs.events("batch_failed")
+    assert "/secret/path: out of memory" in failed["exception"]
+
+
+async def test_a_client_that_goes_away_costs_no_compute() -> None:
+    predictor = EchoPredictor(gated=True)
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            first = asyncio.create_task(running.post("first"))
+            await until(lambda: predictor.batches == [["first"]])
+            gone = asyncio.create_task(running.post("gone"))
+            await until(lambda: running.server.service.requests_in_flight == 2)
+            gone.cancel()
+            await until(lambda: running.server.service.requests_in_flight == 1)
+            predictor.release(2)
+            assert (await first).json() == ["first"]
+            assert (await running.post("last")).json() == ["last"]
+    assert predictor.batches == [["first"], ["last"]]
+    assert [line["status"] for line in logs.events("request")] == [499, 200, 200]
+
+
+async def test_unknown_paths_and_methods_have_the_same_error_body() -> None:
+    async with running_server(EchoPredictor()) as running:
+        assert_error(
+            await running.client.get("/"),
+            404,
+            "not_found",
+            "The paths of this server are GET /ping and POST /invocations.",
+        )
+        response = await running.client.get("/invocations")
+        assert_error(response, 405, "method_not_allowed", "Use GET /ping or POST /invocations.")
+        assert response.headers["allow"] == "POST"
+
+
+async def test_concurrent_clients_share_batches() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor) as running:
+        first = asyncio.create_task(running.post(0))
+        await until(lambda: predictor.batches == [[0]])
+        others = [asyncio.create_task(running.post(number)) for number in range(1, 9)]
+        await until(lambda: running.server.service.requests_in_flight == 9)
+        predictor.release(2)
+        results = [(await task).json() for task in (first, *others)]
+    assert results == [[number] for number in range(9)]
+    assert [len(batch) for batch in predictor.batches] == [1, 8]
+
+
+async def test_accepted_connections_do_not_delay_small_packets() -> None:
+    async with running_server(EchoPredictor()) as running:
+        [listener] = running.server._uvicorn.servers[0].sockets
+        # What asyncio looks at before it sets TCP_NODELAY on a connection.
+        assert listener.proto == socket.IPPROTO_TCP
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "message"),
+    [
+        (ModelLoadError("/opt/ml/model lacks config.json"), 1, "/opt/ml/model lacks config.json"),
+        (KeyError("x"), 2, "unexpected error; the traceback is in this line"),
+    ],
+)
+async def test_a_failed_load_is_one_line_and_a_non_zero_exit(
+    error: Exception, exit_code: int, message: str
+) -> None:
+    server = ModelServer(EchoPredictor(load_error=error), ServingSettings(port=0))
+    with captured_logs() as logs:
+        assert await server.serve() == exit_code
+    [line] = [line for line in logs.lines if line["level"] == logging.getLevelName(logging.ERROR)]
+    assert (line["event"], line["message"]) == ("model_load_failed", message)
+    assert ("exception" in line) == (exit_code == 2)
+
+
+async def test_a_taken_port_is_one_line_and_exit_code_1() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, captured_logs() as logs:
+        port = taken.getsockname()[1]
+        assert await ModelServer(EchoPredictor(), ServingSettings(port=port)).serve() == 1
+    [line] = logs.events("listen_failed")
+    assert line["message"] == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
+
+
+async def test_requests_that_outlast_the_drain_are_cut_off_and_counted() -> None:
+    predictor = EchoPredictor(gated=True)
+    server = ModelServer(predictor, ServingSettings(port=0, drain_timeout_seconds=1))
+    serving = asyncio.create_task(server.serve())
+    await server.listening.wait()
+    with captured_logs() as logs:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            url = f"http://127.0.0.1:{server.port}"
+            while (await client.get(f"{url}/ping")).status_code != 200:
+                await asyncio.sleep(0)
+            stuck = asyncio.create_task(client.post(f"{url}/invocations", json={"inputs": [1]}))
+            await until(lambda: predictor.batches == [[1]])
+            server.stop()
+            assert await serving == 1
+            predictor.release()
+            with pytest.raises(httpx.HTTPError):
+                (await stuck).raise_for_status()
+    [line] = logs.events("drain_timed_out")
+    assert line["requests_unanswered"] == 1

@@ -1,0 +1,309 @@
+"""The exported step graph computes what the PyTorch model computes."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from onnx import ValueInfoProto
+    from transformers import GPT2LMHeadModel
+
+INSTALL = "pip install -r requirements-export.txt"
+torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
+transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
+onnx = pytest.importorskip("onnx", reason=f"exporting needs it: {INSTALL}")
+pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+safetensors_torch = pytest.importorskip(
+    "safetensors.torch", reason=f"exporting needs it: {INSTALL}"
+)
+
+import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
+from tokenizers import Tokenizer  # noqa: E402
+
+from containers.tensorrt import export, external_data  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
+LAYERS, HEADS, WIDTH, VOCABULARY = 2, 3, 72, 97
+NEW_TOKENS = 12
+
+
+@pytest.fixture(scope="module")
+def model() -> GPT2LMHeadModel:
+    """A random GPT-2; weights large enough that its greedy tokens vary with the prompt."""
+    torch.manual_seed(5)
+    config = transformers.GPT2Config(
+        vocab_size=VOCABULARY,
+        n_positions=64,
+        n_embd=WIDTH,
+        n_layer=LAYERS,
+        n_head=HEADS,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    random = transformers.GPT2LMHeadModel(config)
+    with torch.no_grad():
+        # Biases and norms start out all equal, and the exporter merges tensors that are equal.
+        for parameter in random.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    # Rounded, so that a half-precision checkpoint holds exactly these values.
+    return random.half().float().eval()
+
+
+@pytest.fixture(scope="module")
+def graph(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("export") / "model.onnx"
+    export.export_gpt2_step(model, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def session(graph: Path) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+
+
+def prompts(batch: int, *, padded: bool) -> list[list[int]]:
+    numbers = np.random.default_rng(batch)
+    lengths = numbers.integers(1, 14, size=batch) if padded else [7] * batch
+    return [numbers.integers(1, VOCABULARY, size=length).tolist() for length in lengths]
+
+
+def generate(
+    model: GPT2LMHeadModel, batch: list[list[int]], new_tokens: int = NEW_TOKENS
+) -> export.IntArray:
+    input_ids, attention_mask = export.left_padded(batch, 0)
+    output = model.generate(
+        torch.from_numpy(input_ids),
+        attention_mask=torch.from_numpy(attention_mask),
+        do_sample=False,
+        max_new_tokens=new_tokens,
+    )
+    return output[:, input_ids.shape[1] :].numpy()
+
+
+def checkpoint(model: GPT2LMHeadModel, path: Path, dtype: torch.dtype) -> Path:
+    tensors = {
+        name: tensor.to(dtype).contiguous()
+        for name, tensor in model.state_dict().items()
+        if name != "lm_head.weight"
+    }
+    safetensors_torch.save_file(tensors, path)
+    return path
+
+
+def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
+    return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
+
+
+def test_inputs_and_outputs_are_the_contract(graph: Path) -> None:
+    loaded = onnx.load(graph).graph
+    head_dim = WIDTH // HEADS
+    past = ("batch", HEADS, "past", head_dim)
+    present = ("batch", HEADS, "past+sequence", head_dim)
+    int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
+
+    assert [(i.name, i.type.tensor_type.elem_type, dimensions(i)) for i in loaded.input] == [
+        ("input_ids", int64, ("batch", "sequence")),
+        ("attention_mask", int64, ("batch", "past+sequence")),
+        ("position_ids", int64, ("batch", "sequence")),
+        ("past_key_values.0.key", float32, past),
+        ("past_key_values.0.value", float32, past),
+        ("past_key_values.1.key", float32, past),
+        ("past_key_values.1.value", float32, past),
+    ]
+    assert [(o.name, o.type.tensor_type.elem_type, dimensions(o)) for o in loaded.output] == [
+        ("logits", float32, ("batch", 1, VOCABULARY)),
+        ("present.0.key", float32, present),
+        ("present.0.value", float32, present),
+        ("present.1.key", float32, present),
+        ("present.1.value", float32, present),
+    ]
+
+
+def test_every_input_is_used(graph: Path) -> None:
+    loaded = onnx.load(graph).graph
+    used = {name for node in loaded.node for name in node.input}
+    assert [i.name for i in loaded.input if i.name not in used] == []
+
+
+def test_graph_holds_no_path_of_the_exporting_machine(graph: Path) -> None:
+    content = graph.read_bytes()
+    assert b"site-packages" not in content
+    assert b".py" not in content
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "uncached"])
+@pytest.mark.parametrize("padded", [True, False], ids=["padded", "equal-lengths"])
+@pytest.mark.parametrize("batch", [1, 2, 10])
+def test_greedy_tokens_equal_generate(
+    model: GPT2LMHeadModel,
+    session: onnxruntime.InferenceSession,
+    batch: int,
+    padded: bool,
+    cached: bool,
+) -> None:
+    given = prompts(batch, padded=padded)
+    tokens = export.greedy_tokens(
+        session, given, new_tokens=NEW_TOKENS, end_token_id=0, cached=cached
+    )
+    expected = generate(model, given)
+    np.testing.assert_array_equal(tokens, expected)
+    # A model that says one thing whatever it is given would prove nothing.
+    assert len(set(tokens.flatten().tolist())) > 2
+
+
+def test_padding_does_not_change_a_row(session: onnxruntime.InferenceSession) -> None:
+    given = prompts(10, padded=True)
+    together = export.greedy_tokens(session, given, new_tokens=NEW_TOKENS)
+    for row, prompt in enumerate(given):
+        alone = export.greedy_tokens(session, [prompt], new_tokens=NEW_TOKENS)
+        np.testing.assert_array_equal(together[row], alone[0])
+
+
+def test_prefill_in_two_steps_equals_one(session: onnxruntime.InferenceSession) -> None:
+    input_ids, attention_mask = export.left_padded(prompts(2, padded=False), 0)
+    whole, cache = export.run_step(session, input_ids, attention_mask)
+    _, first = export.run_step(session, input_ids[:, :3], attention_mask[:, :3])
+    parts, second = export.run_step(session, input_ids[:, 3:], attention_mask, first)
+    np.testing.assert_allclose(parts, whole, atol=1e-4)
+    for left, right in zip(second, cache, strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["float16", "float32"])
+def test_weights_can_be_references_into_safetensors(
+    model: GPT2LMHeadModel, graph: Path, tmp_path: Path, precision: str
+) -> None:
+    referring = tmp_path / "model.onnx"
+    shutil.copy(graph, referring)
+    weights = checkpoint(model, tmp_path / "model.safetensors", getattr(torch, precision))
+
+    replaced = external_data.refer_to_safetensors(referring, weights)
+
+    # Two embeddings, twelve tensors per layer, the last norm's two, and the token embedding again,
+    # transposed, as the output layer.
+    assert replaced == 2 + 12 * LAYERS + 2 + 1
+    assert referring.stat().st_size < 60_000
+    checked = export.check_step_graph(referring, model, prompts(3, padded=True))
+    assert checked.prompts == 3
+    assert checked.largest_logit_difference < 1e-4
+
+
+def test_references_need_the_checkpoint_of_the_graph(
+    model: GPT2LMHeadModel, graph: Path, tmp_path: Path
+) -> None:
+    referring = tmp_path / "model.onnx"
+    shutil.copy(graph, referring)
+    weights = tmp_path / "model.safetensors"
+    safetensors_torch.save_file(
+        {name: tensor + 1 for name, tensor in model.state_dict().items()}, weights
+    )
+    with pytest.raises(
+        export.ExportError, match=r"is not in .*model\.safetensors: export the graph from that"
+    ):
+        external_data.refer_to_safetensors(referring, weights)
+    assert referring.read_bytes() == graph.read_bytes()
+
+
+def test_references_need_one_directory(graph: Path, tmp_path: Path) -> None:
+    with pytest.raises(export.ExportError, match="put both files into one"):
+        external_data.refer_to_safetensors(graph, tmp_path / "model.safetensors")
+
+
+def test_check_reports_other_weights(model: GPT2LMHeadModel, graph: Path) -> None:
+    torch.manual_seed(6)
+    other = transformers.GPT2LMHeadModel(model.config).eval()
+    with pytest.raises(export.ParityError, match="the graph was made from other weights"):
+        export.check_step_graph(graph, other, prompts(2, padded=True))
+
+
+def test_check_reports_a_malformed_graph(
+    model: GPT2LMHeadModel, graph: Path, tmp_path: Path
+) -> None:
+    broken = onnx.load(graph)
+    del broken.graph.node[0]
+    path = tmp_path / "model.onnx"
+    onnx.save(broken, path)
+    with pytest.raises(export.ParityError, match="is not a valid ONNX model"):
+        export.check_step_graph(path, model, prompts(1, padded=False))
+
+
+def test_other_families_are_refused(tmp_path: Path) -> None:
+    config = transformers.GPTNeoXConfig(
+        vocab_size=8,
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    with pytest.raises(export.ExportError, match="cannot export a model of type 'gpt_neox'"):
+        export.export_gpt2_step(transformers.GPTNeoXForCausalLM(config), tmp_path / "model.onnx")
+
+
+def test_half_precision_models_are_refused(model: GPT2LMHeadModel, tmp_path: Path) -> None:
+    half = transformers.GPT2LMHeadModel(model.config).half()
+    with pytest.raises(export.ExportError, match=r"load it with from_pretrained\("):
+        export.export_gpt2_step(half, tmp_path / "model.onnx")
+
+
+class TestCommittedSample:
+    """The graph in samples/gpt2-autocomplete against the checkpoint beside it."""
+
+    @pytest.fixture(scope="class")
+    def sample(self) -> GPT2LMHeadModel:
+        return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()
+
+    @pytest.fixture(scope="class")
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
+
+    @pytest.fixture(scope="class")
+    def texts(self) -> list[str]:
+        return [
+            "Amazon S3 bucket",
+            "Specifies the name of the",
+            "The Amazon Resource Name (ARN) of",
+            "If you",
+            "The maximum number of results to return in a single",
+        ]
+
+    def test_graph_agrees_with_checkpoint(
+        self, sample: GPT2LMHeadModel, tokenizer: Tokenizer, texts: list[str]
+    ) -> None:
+        ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+        checked = export.check_step_graph(SAMPLE / "model.onnx", sample, ids, new_tokens=30)
+        assert checked.prompts == len(texts)
+        assert checked.largest_logit_difference < 1e-3
+
+    @pytest.mark.parametrize("batch", [1, 2, 10])
+    def test_tokens_at_each_batch_size(
+        self, sample: GPT2LMHeadModel, tokenizer: Tokenizer, texts: list[str], batch: int
+    ) -> None:
+        session = onnxruntime.InferenceSession(
+            str(SAMPLE / "model.onnx"), providers=["CPUExecutionProvider"]
+        )
+        chosen = (texts * math.ceil(batch / len(texts)))[:batch]
+        ids = [encoding.ids for encoding in tokenizer.encode_batch(chosen)]
+        tokens = export.greedy_tokens(session, ids, new_tokens=20, end_token_id=0)
+        np.testing.assert_array_equal(tokens, generate(sample, ids, 20))
+
+    def test_weights_are_stored_once(self) -> None:
+        assert (SAMPLE / "model.onnx").stat().st_size < 100_000
+        assert sum(path.stat().st_size for path in SAMPLE.iterdir()) <= 5_000_000

@@ -1,0 +1,83 @@
+"""The decode loop on the committed sample: rows share a batch and do not notice each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from containers.tensorrt.generation import Prompt, Sampling, generate, left_pad
+from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
+
+SAMPLE = Path("samples/gpt2-autocomplete/model")
+NO_END: frozenset[int] = frozenset()
+
+# Prompts of different lengths with different limits: padding, early ends and compaction all occur.
+PROMPTS = (
+    Prompt((1163, 322, 19, 782), max_new_tokens=12),
+    Prompt((5,), max_new_tokens=1),
+    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
+    Prompt((300, 263), max_new_tokens=20),
+)
+
+
+@pytest.fixture(scope="module")
+def session() -> OnnxRuntimeSession:
+    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
+
+
+def one(session: OnnxRuntimeSession, prompt: Prompt) -> tuple[int, ...]:
+    return generate(session, [prompt], eos_token_ids=NO_END)[0]
+
+
+def test_a_batch_gives_what_each_prompt_gives_alone(session: OnnxRuntimeSession) -> None:
+    together = generate(session, PROMPTS, eos_token_ids=NO_END)
+    assert together == [one(session, prompt) for prompt in PROMPTS]
+    assert [len(tokens) for tokens in together] == [12, 1, 7, 20]
+
+
+def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeSession) -> None:
+    prompt = PROMPTS[0]
+    tokens = list(prompt.token_ids)
+    for _ in range(prompt.max_new_tokens):
+        ids = np.array([tokens], dtype=np.int64)
+        logits, _ = session.step(
+            ids, np.ones_like(ids), np.arange(len(tokens))[None], session.empty_cache(1)
+        )
+        tokens.append(int(logits[0].argmax()))
+    assert tuple(tokens[len(prompt.token_ids) :]) == one(session, prompt)
+
+
+def test_an_end_of_text_token_ends_its_row_only(session: OnnxRuntimeSession) -> None:
+    free = generate(session, PROMPTS, eos_token_ids=NO_END)
+    end = free[0][3]
+    ended = generate(session, PROMPTS, eos_token_ids=frozenset({end}))
+    expected = [row[: row.index(end)] if end in row else row for row in free]
+    assert ended == expected
+    assert len(ended[0]) == 3
+
+
+def test_a_seed_repeats_whatever_the_neighbours(session: OnnxRuntimeSession) -> None:
+    sampled = replace(PROMPTS[0], sampling=Sampling(temperature=0.9, top_k=50, seed=7))
+    alone = one(session, sampled)
+    assert generate(session, [*PROMPTS, sampled], eos_token_ids=NO_END)[-1] == alone
+    other = replace(PROMPTS[0], sampling=Sampling(temperature=0.9, top_k=50, seed=8))
+    assert one(session, other) != alone
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(top_k=1, seed=3), Sampling(top_p=1e-9, seed=3), Sampling(temperature=0.001, seed=3)],
+    ids=["top_k", "top_p", "temperature"],
+)
+def test_the_narrowest_sampling_is_greedy(session: OnnxRuntimeSession, sampling: Sampling) -> None:
+    assert one(session, replace(PROMPTS[0], sampling=sampling)) == one(session, PROMPTS[0])
+
+
+def test_padding_is_on_the_left() -> None:
+    ids, mask = left_pad([(1, 2, 3), (4,)])
+    assert ids[:, -1].tolist() == [3, 4]
+    assert mask.tolist() == [[1, 1, 1], [0, 0, 1]]
