@@ -85,10 +85,7 @@ class EnvironmentReader:
         """
         for name in sorted(self._environ):
             if name.startswith(_OWN_PREFIX) and name not in self._names_read:
-                # The prefix that all share would make any two of them look alike.
-                own = (read for read in self._names_read if read.startswith(_OWN_PREFIX))
-                known = {read.removeprefix(_OWN_PREFIX): read for read in own}
-                hint = nearest_name_hint(name.removeprefix(_OWN_PREFIX), known)
+                hint = nearest_name_hint(name, self._names_read, common_prefix=_OWN_PREFIX)
                 self.problem(f"{name} is not a variable of this container{hint}")
         if self._problems:
             raise SettingsError(self._problems)
