@@ -172,8 +172,9 @@ def status(project_directory: Path) -> LocalStatus | None:
         ) as answer:
             described: dict[str, Any] = json.load(answer)
     except OSError as error:
-        if not _is_locked(directory):
-            return None  # it ended in the meantime
+        # A process that is ending closes its port a moment before it lets go of the lock.
+        if _await_unlocked(directory, _LOCK_SECONDS):
+            return None
         raise LocalAwsError(
             f"The embedded AWS (process {state.pid}) does not answer at {state.url}: {error}. "
             f"Its log is {_log_file(directory)}; `slipway local stop` ends it."
@@ -325,7 +326,8 @@ def _require_free(port: int) -> None:
     except OSError as error:
         raise LocalAwsError(
             f"Port {port} cannot be used: {os.strerror(error.errno or 0)}. "
-            f"Stop the program that has it, or choose another port: `slipway local start --port {port + 1}`."
+            "Stop the program that has it, or choose another port: "
+            f"`slipway local start --port {port + 1}`."
         ) from error
 
 

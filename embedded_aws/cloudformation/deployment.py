@@ -183,14 +183,16 @@ class Deployment:
         stack = self._stack
         journal = _journal(stack)
         stack.set_status("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
-        active = set(self._desired.template.resources)
-        replaced, removed = [], []
-        for logical_id, old in journal.resources.items():
-            new = stack.resources.get(logical_id)
-            if new is not None and not new.is_same_object(old):
-                replaced.append(old)
-            elif new is not None and not self._is_wanted(logical_id, active):
-                removed.append(new)
+        evaluator = self._desired.evaluator(
+            stack.identity, StackScope(stack.resources), self._steps.lookups
+        )
+        wanted = set(self._desired.active(evaluator))
+        removed = [item for name, item in stack.resources.items() if name not in wanted]
+        replaced = [
+            old
+            for name, old in journal.resources.items()
+            if name in stack.resources and not stack.resources[name].is_same_object(old)
+        ]
         self._steps.delete_all(
             [*removed, *journal.superseded, *replaced],
             retained=lambda resource: (
@@ -203,17 +205,6 @@ class Deployment:
             stack.resources.pop(resource.logical_id, None)
         stack.journal = None
         stack.set_status("UPDATE_COMPLETE")
-
-    def _is_wanted(self, logical_id: str, declared: set[str]) -> bool:
-        if logical_id not in declared:
-            return False
-        condition = self._desired.template.resources[logical_id].condition
-        if condition is None:
-            return True
-        evaluator = self._desired.evaluator(
-            self._stack.identity, StackScope(self._stack.resources), self._steps.lookups
-        )
-        return evaluator.condition(condition)
 
 
 def roll_back_creation(

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.lookups import ServerLookups
 from embedded_aws.cloudformation.resources.base import (
+    Attributes,
     ChangeRefusedError,
     InterruptedOperationError,
     Physical,
@@ -127,9 +128,9 @@ class ResourceSteps:
         current = dataclasses.replace(planned, status=f"{verb}_IN_PROGRESS", timestamp=now())
         self.stack.resources[planned.logical_id] = current
 
-        def initiated(physical_id: str) -> None:
+        def initiated(physical_id: str, attributes: Attributes) -> None:
             nonlocal current
-            current = dataclasses.replace(current, physical_id=physical_id)
+            current = dataclasses.replace(current, physical_id=physical_id, attributes=attributes)
             self.stack.resources[planned.logical_id] = current
             self._record(current, f"{verb}_IN_PROGRESS", "Resource creation Initiated")
 
@@ -143,7 +144,7 @@ class ResourceSteps:
             self._finish(current, "CREATE_FAILED", str(error), event=f"{verb}_FAILED")
             raise
         if current.physical_id is None:
-            initiated(physical.physical_id)
+            initiated(physical.physical_id, physical.attributes)
         made = dataclasses.replace(
             current, physical_id=physical.physical_id, attributes=physical.attributes
         )
@@ -179,7 +180,7 @@ class ResourceSteps:
         running = dataclasses.replace(target, status="UPDATE_IN_PROGRESS", timestamp=now())
         self.stack.resources[target.logical_id] = running
         try:
-            attributes = self._handle(target, attempt, lambda _: None)
+            attributes = self._handle(target, attempt, _ignore)
         except StepFailedError as error:
             left = running if error.touched else dataclasses.replace(existing, attempted=False)
             self._finish(left, "UPDATE_FAILED", str(error))
@@ -247,7 +248,7 @@ class ResourceSteps:
             handler.delete(context, str(resource.physical_id), resource.properties)
 
         try:
-            self._handle(resource, attempt, lambda _: None)
+            self._handle(resource, attempt, _ignore)
         except StepFailedError as error:
             self._record(resource, "DELETE_FAILED", str(error))
             return False
@@ -258,7 +259,7 @@ class ResourceSteps:
         self,
         resource: StackResource,
         attempt: Callable[[ResourceHandler, ResourceContext], T],
-        initiated: Callable[[str], None],
+        initiated: Callable[[str, Attributes], None],
     ) -> T:
         identity = self.stack.identity
         context = ResourceContext(
@@ -268,6 +269,7 @@ class ResourceSteps:
             stack_name=identity.name,
             stack_id=identity.id,
             logical_id=resource.logical_id,
+            attributes=resource.attributes,
             interrupted=self.interrupt.event,
             on_initiated=initiated,
         )
@@ -319,6 +321,10 @@ class ResourceSteps:
             reason,
             resource.properties,
         )
+
+
+def _ignore(physical_id: str, attributes: Attributes) -> None:
+    """Takes a handler's report that a resource exists, where it exists already."""
 
 
 def _same_state(existing: StackResource, target: StackResource) -> bool:

@@ -118,7 +118,7 @@ class QueryApi:
             stacks = [
                 stack
                 for stack in self._store.all(caller.region)
-                if any(item.physical_id == wanted for item in stack.resources.values())
+                if any(item.physical_id == wanted for item in list(stack.resources.values()))
             ]
             if not stacks:
                 raise ApiError("ValidationError", f"Stack for {wanted} does not exist")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from moto.core.config import default_user_config
 
 from embedded_aws.api import ServiceApi
-from embedded_aws.bucket_policies import enforce_unconditional_statements
-from embedded_aws.clients import ACCOUNT_ID, LoopbackClients
+from embedded_aws.bucket_rules import relax_bucket_rules
+from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.change_set_api import ChangeSetApi
 from embedded_aws.cloudformation.engine import Engine
 from embedded_aws.cloudformation.preparation import Preparation
@@ -15,6 +15,7 @@ from embedded_aws.cloudformation.resources.catalog import resource_handlers
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import StackStore
 from embedded_aws.cloudformation.stack_api import StackApi
+from embedded_aws.identity import ACCOUNT_ID
 
 
 class CloudFormation:
@@ -28,9 +29,9 @@ class CloudFormation:
     """
 
     def __init__(self, clients: LoopbackClients) -> None:
-        # Roles attach AWS's managed policies (`cdk bootstrap`'s do); moto has to be told to have them.
+        # Bootstrap's roles attach AWS's managed policies, which moto has only on demand.
         default_user_config["iam"]["load_aws_managed_policies"] = True
-        enforce_unconditional_statements()
+        relax_bucket_rules()
         store = StackStore()
         registry = ResourceRegistry(resource_handlers())
         self._engine = Engine(clients, registry, store)

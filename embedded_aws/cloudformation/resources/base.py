@@ -52,7 +52,11 @@ class TagStyle(Enum):
 
 @dataclass(frozen=True)
 class ResourceContext:
-    """What a handler knows of the stack it works for."""
+    """What a handler knows of the stack and the resource it works for.
+
+    Attributes:
+        attributes: the resource's, as far as they were reported; empty before it is created.
+    """
 
     clients: LoopbackClients
     account_id: str
@@ -60,8 +64,9 @@ class ResourceContext:
     stack_name: str
     stack_id: str
     logical_id: str
+    attributes: Attributes
     interrupted: threading.Event
-    on_initiated: Callable[[str], None]
+    on_initiated: Callable[[str, Attributes], None]
 
     def client(self, service: str) -> Any:
         """Returns a boto3 client of the stack's region."""
@@ -72,9 +77,14 @@ class ResourceContext:
         where = self.region if region is None else region
         return f"arn:aws:{service}:{where}:{self.account_id}:{resource}"
 
-    def initiated(self, physical_id: str) -> None:
-        """Reports that the resource now exists, so that a failure from here on removes it."""
-        self.on_initiated(physical_id)
+    def initiated(self, physical_id: str, attributes: Attributes | None = None) -> None:
+        """Reports that the resource now exists, so that a failure from here on removes it.
+
+        Args:
+            physical_id: what Ref gives.
+            attributes: what is known already and needed to remove it.
+        """
+        self.on_initiated(physical_id, attributes or {})
 
     def wait(self, seconds: float) -> None:
         """Waits, unless the operation is interrupted.

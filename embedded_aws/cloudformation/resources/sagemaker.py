@@ -1,4 +1,7 @@
-"""Models, endpoint configurations and endpoints."""
+"""Models, endpoint configurations and endpoints.
+
+Their physical ids are ARNs, which have the name in lower case: the name itself is an attribute.
+"""
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
@@ -54,30 +57,6 @@ def _generated_name(context: ResourceContext) -> str:
     return f"{context.logical_id[: _NAME_LENGTH - len(suffix) - 1]}-{suffix}"
 
 
-def _name(client: Any, kind: str, arn: str) -> str | None:
-    """Finds a resource's name by its ARN, which has the name in lower case; None: it is gone.
-
-    Args:
-        client: SageMaker's.
-        kind: `model`, `endpoint_config` or `endpoint`.
-        arn: the physical id.
-    """
-    shape = "".join(word.capitalize() for word in kind.split("_"))
-    pages = client.get_paginator(f"list_{kind}s").paginate(NameContains=arn.rpartition("/")[2])
-    for page in pages:
-        for item in page[f"{shape}s"]:
-            if item[f"{shape}Arn"] == arn:
-                return str(item[f"{shape}Name"])
-    return None
-
-
-def _existing_name(client: Any, kind: str, arn: str) -> str:
-    name = _name(client, kind, arn)
-    if name is None:
-        raise ResourceFailedError(f"{arn} was deleted outside of CloudFormation")
-    return name
-
-
 class ModelHandler(ResourceHandler):
     """AWS::SageMaker::Model."""
 
@@ -97,23 +76,24 @@ class ModelHandler(ResourceHandler):
         name = properties.get("ModelName") or _generated_name(context)
         answer = call(context.client("sagemaker"), "CreateModel", {**properties, "ModelName": name})
         arn: str = answer["ModelArn"]
-        context.initiated(arn)
-        return Physical(arn, {"ModelArn": arn, "ModelName": name})
+        attributes = {"ModelArn": arn, "ModelName": name}
+        context.initiated(arn, attributes)
+        return Physical(arn, attributes)
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Changes tags; everything else replaces a model."""
-        client = context.client("sagemaker")
-        _update_tags(client, physical_id, old, new)
-        return {"ModelArn": physical_id, "ModelName": _existing_name(client, "model", physical_id)}
+        _update_tags(context.client("sagemaker"), physical_id, old, new)
+        return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteModel."""
-        client = context.client("sagemaker")
-        name = _name(client, "model", physical_id)
-        if name is not None:
-            client.delete_model(ModelName=name)
+        try:
+            context.client("sagemaker").delete_model(ModelName=context.attributes["ModelName"])
+        except ClientError as error:
+            if not _is_missing(error):
+                raise
 
 
 class EndpointConfigHandler(ResourceHandler):
@@ -140,24 +120,25 @@ class EndpointConfigHandler(ResourceHandler):
             {**properties, "EndpointConfigName": name},
         )
         arn: str = answer["EndpointConfigArn"]
-        context.initiated(arn)
-        return Physical(arn, {"EndpointConfigArn": arn, "EndpointConfigName": name})
+        attributes = {"EndpointConfigArn": arn, "EndpointConfigName": name}
+        context.initiated(arn, attributes)
+        return Physical(arn, attributes)
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Changes tags; everything else replaces a configuration."""
-        client = context.client("sagemaker")
-        _update_tags(client, physical_id, old, new)
-        name = _existing_name(client, "endpoint_config", physical_id)
-        return {"EndpointConfigArn": physical_id, "EndpointConfigName": name}
+        _update_tags(context.client("sagemaker"), physical_id, old, new)
+        return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteEndpointConfig."""
-        client = context.client("sagemaker")
-        name = _name(client, "endpoint_config", physical_id)
-        if name is not None:
-            client.delete_endpoint_config(EndpointConfigName=name)
+        name = context.attributes["EndpointConfigName"]
+        try:
+            context.client("sagemaker").delete_endpoint_config(EndpointConfigName=name)
+        except ClientError as error:
+            if not _is_missing(error):
+                raise
 
 
 class EndpointHandler(ResourceHandler):
@@ -181,18 +162,19 @@ class EndpointHandler(ResourceHandler):
         name = properties.get("EndpointName") or _generated_name(context)
         request = selected(properties, "DeploymentConfig", "EndpointConfigName", "Tags")
         arn: str = call(client, "CreateEndpoint", {"EndpointName": name, **request})["EndpointArn"]
-        context.initiated(arn)
+        attributes = {"EndpointArn": arn, "EndpointName": name}
+        context.initiated(arn, attributes)
         endpoint = self._settled(context, name)
         if endpoint["EndpointStatus"] != "InService":
             raise ResourceFailedError(_failure(endpoint))
-        return Physical(arn, {"EndpointArn": arn, "EndpointName": name})
+        return Physical(arn, attributes)
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Calls UpdateEndpoint where that has something to do, and waits for its outcome."""
         client = context.client("sagemaker")
-        name = _existing_name(client, "endpoint", physical_id)
+        name = context.attributes["EndpointName"]
         if changed(old, new, "Tags"):
             _update_tags(client, physical_id, old, new)
         wanted = new["EndpointConfigName"]
@@ -212,14 +194,12 @@ class EndpointHandler(ResourceHandler):
             after = self._settled(context, name)
             if after["EndpointStatus"] != "InService" or after["EndpointConfigName"] != wanted:
                 raise ResourceFailedError(_failure(after))
-        return {"EndpointArn": physical_id, "EndpointName": name}
+        return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Calls DeleteEndpoint and waits until the endpoint is gone."""
         client = context.client("sagemaker")
-        name = _name(client, "endpoint", physical_id)
-        if name is None:
-            return
+        name = context.attributes["EndpointName"]
         try:
             # SageMaker refuses to delete an endpoint that it is still bringing up.
             status = self._settled(context, name)["EndpointStatus"]

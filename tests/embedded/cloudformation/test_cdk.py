@@ -1,0 +1,154 @@
+"""The real CDK CLI: bootstrap, and three stacks deployed three times, diffed and destroyed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+
+pytestmark = [pytest.mark.cdk, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).parents[3]
+APP = Path(__file__).with_name("three_stacks.py")
+# The virtual environment's bin has node.
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+NAMES = ("model-local", "notifications-local", "storage-local")
+
+Cdk = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("assemblies")
+    subprocess.run(
+        [sys.executable, "-W", "ignore", APP, directory, "one", "two", "three"],
+        check=True,
+        env={**os.environ, "PATH": PATH},
+    )
+    return directory
+
+
+@pytest.fixture(scope="module")
+def cdk(aws, tmp_path_factory) -> Cdk:
+    directory = tmp_path_factory.mktemp("cdk")
+    environment = {
+        "AWS_ACCESS_KEY_ID": "embedded-aws",
+        "AWS_SECRET_ACCESS_KEY": "embedded-aws",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_ENDPOINT_URL": aws.url,
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+        "HOME": str(directory),
+        "PATH": PATH,
+    }
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [ROOT / "node_modules/.bin/cdk", *arguments, "--no-notices", "--ci"],
+            cwd=directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run("bootstrap", "aws://123456789012/us-east-1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bootstrapped" in done.stdout
+    return run
+
+
+def client(aws, service):
+    return LoopbackClients(aws.url).client(service, "us-east-1")
+
+
+def test_bootstrap_again_changes_nothing(cdk):
+    again = cdk("bootstrap", "aws://123456789012/us-east-1")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "no changes" in again.stdout + again.stderr
+
+
+def test_three_stacks_three_times(aws, cdk, assemblies):
+    cloudformation = client(aws, "cloudformation")
+    for version, status in (
+        ("one", "CREATE_COMPLETE"),
+        ("two", "UPDATE_COMPLETE"),
+        ("three", "UPDATE_COMPLETE"),
+    ):
+        done = cdk(
+            "deploy", "--all", "--app", str(assemblies / version), "--require-approval", "never"
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        for name in NAMES:
+            stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+            assert stack["StackStatus"] == status
+            assert {"Key": "slipway:version", "Value": version} in stack["Tags"]
+    groups = client(aws, "logs").describe_log_groups(logGroupNamePrefix="/aws/sagemaker")
+    assert [g["logGroupName"] for g in groups["logGroups"]] == [
+        "/aws/sagemaker/Endpoints/model-three"
+    ]
+    (copied,) = [
+        item
+        for item in cloudformation.list_stack_resources(StackName="model-local")[
+            "StackResourceSummaries"
+        ]
+        if item["ResourceType"] == "AWS::SSM::Parameter"
+    ]
+    parameter = client(aws, "ssm").get_parameter(Name=copied["PhysicalResourceId"])["Parameter"]
+    assert parameter["Value"] == "three"
+
+    unchanged = cdk(
+        "deploy", "--all", "--app", str(assemblies / "three"), "--require-approval", "never"
+    )
+    assert unchanged.returncode == 0, unchanged.stdout + unchanged.stderr
+    assert (unchanged.stdout + unchanged.stderr).count("(no changes)") == len(NAMES)
+
+    difference = cdk("diff", "--app", str(assemblies / "two"))
+    assert difference.returncode == 0, difference.stdout + difference.stderr
+    text = difference.stdout + difference.stderr
+    assert "model-three" in text
+    assert "model-two" in text
+    assert "replace" in text
+    assert "Number of stacks with differences: 3" in text
+
+    done = cdk("destroy", "--all", "--app", str(assemblies / "three"), "--force")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [s["StackName"] for s in cloudformation.describe_stacks()["Stacks"]] == ["CDKToolkit"]
+    buckets = [item["Name"] for item in client(aws, "s3").list_buckets()["Buckets"]]
+    (kept,) = [name for name in buckets if not name.startswith("cdk-")]
+    assert kept.startswith("storage-local-accesslogs")
+
+
+def test_a_failing_stack_tells_why(aws, cdk, tmp_path):
+    """What an engineer reads on the terminal: the resource, and the service's message."""
+    template = (
+        '{"Resources":{"Alias":{"Type":"AWS::KMS::Alias",'
+        '"Properties":{"AliasName":"alias/a","TargetKeyId":"missing"}}}}'
+    )
+    (tmp_path / "failing.template.json").write_text(template)
+    (tmp_path / "manifest.json").write_text(
+        """{"version":"48.0.0","artifacts":{"failing":{"type":"aws:cloudformation:stack",
+        "environment":"aws://123456789012/us-east-1",
+        "properties":{"templateFile":"failing.template.json"}}}}"""
+    )
+    arguments = ("deploy", "failing", "--app", str(tmp_path), "--require-approval", "never")
+    done = cdk(*arguments)
+    assert done.returncode == 1
+    assert "Invalid keyId missing" in done.stdout + done.stderr
+    stack = client(aws, "cloudformation").describe_stacks(StackName="failing")["Stacks"][0]
+    assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
+
+    # The CLI deletes a rolled back stack before it tries again.
+    kept = cdk(*arguments, "--no-rollback")
+    assert kept.returncode == 1
+    stack = client(aws, "cloudformation").describe_stacks(StackName="failing")["Stacks"][0]
+    assert stack["StackStatus"] == "CREATE_FAILED"
+    done = cdk("destroy", "failing", "--app", str(tmp_path), "--force")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,191 @@
+"""Alarms, logs, topics and scaling: what a template says is what the API shows."""
+
+from __future__ import annotations
+
+import json
+
+from tests.embedded.cloudformation.templates import ARN, get_att, read_policy, resource, template
+
+
+def test_topic_with_policy_and_subscription(stacks):
+    topic = resource("AWS::SNS::Topic", DisplayName="alarms", KmsMasterKeyId="alias/aws/sns")
+    policy = resource(
+        "AWS::SNS::TopicPolicy",
+        Topics=[{"Ref": "Topic"}],
+        PolicyDocument=read_policy("sns:Publish"),
+    )
+    subscription = resource(
+        "AWS::SNS::Subscription",
+        TopicArn={"Ref": "Topic"},
+        Protocol="email",
+        Endpoint="oncall@example.com",
+    )
+    body = template(
+        {"Arn": {"Ref": "Topic"}, "Name": get_att("Topic", "TopicName")},
+        Topic=topic,
+        Policy=policy,
+        Subscription=subscription,
+    )
+    assert stacks.create("topics", body) == "CREATE_COMPLETE"
+    outputs = stacks.outputs("topics")
+    sns = stacks.client("sns")
+    attributes = sns.get_topic_attributes(TopicArn=outputs["Arn"])["Attributes"]
+    assert attributes["DisplayName"] == "alarms"
+    assert attributes["KmsMasterKeyId"] == "alias/aws/sns"
+    assert json.loads(attributes["Policy"])["Statement"][0]["Action"] == "sns:Publish"
+    listed = sns.list_subscriptions_by_topic(TopicArn=outputs["Arn"])["Subscriptions"]
+    assert [s["Endpoint"] for s in listed] == ["oncall@example.com"]
+
+    topic["Properties"]["DisplayName"] = "pager"
+    del body["Resources"]["Policy"], body["Resources"]["Subscription"]
+    assert stacks.update("topics", body) == "UPDATE_COMPLETE"
+    attributes = sns.get_topic_attributes(TopicArn=outputs["Arn"])["Attributes"]
+    assert attributes["DisplayName"] == "pager"
+    assert json.loads(attributes["Policy"])["Id"] == "__default_policy_ID"
+    assert not sns.list_subscriptions_by_topic(TopicArn=outputs["Arn"])["Subscriptions"]
+    assert stacks.delete("topics") == "DELETE_COMPLETE"
+
+
+def test_alarm_dashboard_and_log_group(stacks):
+    plain = resource(
+        "AWS::CloudWatch::Alarm",
+        Namespace="AWS/SageMaker",
+        MetricName="ModelLatency",
+        Dimensions=[{"Name": "EndpointName", "Value": "e"}],
+        ExtendedStatistic="p99",
+        Period="60",
+        EvaluationPeriods=3,
+        DatapointsToAlarm=2,
+        Threshold="250000.5",
+        ComparisonOperator="GreaterThanThreshold",
+        TreatMissingData="notBreaching",
+        AlarmActions=["arn:aws:sns:eu-west-1:123456789012:t"],
+    )
+    rate = resource(
+        "AWS::CloudWatch::Alarm",
+        Metrics=[
+            {"Id": "rate", "Expression": "errors / total", "Label": "rate", "ReturnData": True},
+            {
+                "Id": "errors",
+                "ReturnData": False,
+                "MetricStat": {
+                    "Stat": "Sum",
+                    "Period": 60,
+                    "Metric": {
+                        "Namespace": "AWS/SageMaker",
+                        "MetricName": "Invocation5XXErrors",
+                        "Dimensions": [{"Name": "EndpointName", "Value": "e"}],
+                    },
+                },
+            },
+            {
+                "Id": "total",
+                "ReturnData": False,
+                "MetricStat": {
+                    "Stat": "Sum",
+                    "Period": 60,
+                    "Metric": {"Namespace": "AWS/SageMaker", "MetricName": "Invocations"},
+                },
+            },
+        ],
+        EvaluationPeriods=1,
+        Threshold=0.01,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+    board = resource(
+        "AWS::CloudWatch::Dashboard",
+        DashboardName="board",
+        DashboardBody={"Fn::Sub": '{"widgets":[],"alarm":"${Plain.Arn}"}'},
+    )
+    group = resource(
+        "AWS::Logs::LogGroup",
+        LogGroupName="/aws/sagemaker/Endpoints/e",
+        RetentionInDays=30,
+        Tags=[{"Key": "team", "Value": "ml"}],
+    )
+    body = template(
+        {"Group": get_att("Group", "Arn"), "Alarm": {"Ref": "Plain"}, "Rate": {"Ref": "Rate"}},
+        Plain=plain,
+        Rate=rate,
+        Board=board,
+        Group=group,
+    )
+    assert stacks.create("monitoring", body) == "CREATE_COMPLETE"
+    outputs = stacks.outputs("monitoring")
+    assert outputs["Group"] == ARN.format("logs", "log-group:/aws/sagemaker/Endpoints/e:*")
+    cloudwatch, logs = stacks.client("cloudwatch"), stacks.client("logs")
+    alarm = cloudwatch.describe_alarms(AlarmNames=[outputs["Alarm"]])["MetricAlarms"][0]
+    assert (alarm["ExtendedStatistic"], alarm["Period"], alarm["Threshold"]) == (
+        "p99",
+        60,
+        250000.5,
+    )
+    assert alarm["DatapointsToAlarm"] == 2
+    assert alarm["TreatMissingData"] == "notBreaching"
+    assert alarm["AlarmActions"] == ["arn:aws:sns:eu-west-1:123456789012:t"]
+    math = cloudwatch.describe_alarms(AlarmNames=[outputs["Rate"]])["MetricAlarms"][0]
+    assert [m["Id"] for m in math["Metrics"]] == ["rate", "errors", "total"]
+    assert math["Metrics"][0]["Expression"] == "errors / total"
+    shown = json.loads(cloudwatch.get_dashboard(DashboardName="board")["DashboardBody"])
+    assert shown["alarm"] == alarm["AlarmArn"]
+    listed = logs.describe_log_groups(logGroupNamePrefix="/aws/sagemaker/Endpoints/e")
+    assert listed["logGroups"][0]["retentionInDays"] == 30
+
+    plain["Properties"]["Threshold"] = 1
+    del group["Properties"]["RetentionInDays"]
+    assert stacks.update("monitoring", body) == "UPDATE_COMPLETE"
+    alarm = cloudwatch.describe_alarms(AlarmNames=[outputs["Alarm"]])["MetricAlarms"][0]
+    assert alarm["Threshold"] == 1.0
+    listed = logs.describe_log_groups(logGroupNamePrefix="/aws/sagemaker/Endpoints/e")
+    assert "retentionInDays" not in listed["logGroups"][0]
+
+    assert stacks.create("conflict", template(Group=group)) == "ROLLBACK_COMPLETE"
+    assert "already exists" in stacks.reason("conflict", "Group", "CREATE_FAILED")
+    assert stacks.delete("monitoring") == "DELETE_COMPLETE"
+    assert not cloudwatch.describe_alarms()["MetricAlarms"]
+
+
+def test_scaling(stacks):
+    target = resource(
+        "AWS::ApplicationAutoScaling::ScalableTarget",
+        ServiceNamespace="sagemaker",
+        ResourceId="endpoint/e/variant/main",
+        ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+        MinCapacity="1",
+        MaxCapacity=4,
+    )
+    policy = resource(
+        "AWS::ApplicationAutoScaling::ScalingPolicy",
+        PolicyName="invocations",
+        PolicyType="TargetTrackingScaling",
+        ScalingTargetId={"Ref": "Target"},
+        TargetTrackingScalingPolicyConfiguration={
+            "TargetValue": "300",
+            "ScaleInCooldown": 300,
+            "PredefinedMetricSpecification": {
+                "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+            },
+        },
+    )
+    body = template({"Target": {"Ref": "Target"}}, Target=target, Policy=policy)
+    assert stacks.create("scaling", body) == "CREATE_COMPLETE"
+    dimension = "sagemaker:variant:DesiredInstanceCount"
+    assert stacks.outputs("scaling")["Target"] == f"endpoint/e/variant/main|{dimension}|sagemaker"
+    scaling = stacks.client("application-autoscaling")
+    shown = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"][0]
+    assert shown["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 300.0
+
+    target["Properties"]["MaxCapacity"] = 8
+    assert stacks.update("scaling", body) == "UPDATE_COMPLETE"
+    known = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"][0]
+    assert (known["MinCapacity"], known["MaxCapacity"]) == (1, 8)
+    assert stacks.delete("scaling") == "DELETE_COMPLETE"
+    assert not scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+
+    orphan = {
+        **policy["Properties"],
+        "ScalingTargetId": f"endpoint/x/variant/y|{dimension}|sagemaker",
+    }
+    lonely = template(Policy=resource(policy["Type"], **orphan))
+    assert stacks.create("orphan", lonely) == "ROLLBACK_COMPLETE"
+    assert "No scalable target found" in stacks.reason("orphan", "Policy", "CREATE_FAILED")

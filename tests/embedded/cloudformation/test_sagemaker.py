@@ -1,0 +1,189 @@
+"""A model, its endpoint configuration and its endpoint as a stack, with real serving processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.embedded.cloudformation.templates import TRUST
+
+IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tests/stand-in:1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def weights(stacks) -> None:
+    s3 = stacks.client("s3")
+    where = {"LocationConstraint": "eu-west-1"}
+    s3.create_bucket(Bucket="weights", CreateBucketConfiguration=where)
+    s3.put_object(Bucket="weights", Key="files/config.json", Body=b"{}")
+
+
+def endpoint(name: str, mark: str, mode: str = "ok", **more: Any) -> dict[str, Any]:
+    """A stack as Slipway's: role, model, configuration, endpoint, scaling and an alarm."""
+    source = {"S3Uri": "s3://weights/files/", "S3DataType": "S3Prefix", "CompressionType": "None"}
+    variant = {
+        "VariantName": "main",
+        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+        "InstanceType": "ml.g5.xlarge",
+        "InitialInstanceCount": "1",
+        "InitialVariantWeight": 1,
+        "ContainerStartupHealthCheckTimeoutInSeconds": 60,
+    }
+    return {
+        "Resources": {
+            "Role": {
+                "Type": "AWS::IAM::Role",
+                "Properties": {"AssumeRolePolicyDocument": TRUST},
+            },
+            "Model": {
+                "Type": "AWS::SageMaker::Model",
+                "Properties": {
+                    "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
+                    "PrimaryContainer": {
+                        "Image": IMAGE,
+                        "Environment": {"MARK": mark, "MODE": mode},
+                        "ModelDataSource": {"S3DataSource": source},
+                    },
+                },
+            },
+            "Config": {
+                "Type": "AWS::SageMaker::EndpointConfig",
+                "Properties": {"ProductionVariants": [variant]},
+            },
+            "Endpoint": {
+                "Type": "AWS::SageMaker::Endpoint",
+                "Properties": {
+                    "EndpointName": name,
+                    "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
+                    "RetainAllVariantProperties": True,
+                    "ExcludeRetainedVariantProperties": [{"VariantPropertyType": "DesiredWeight"}],
+                },
+            },
+            "Target": {
+                "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
+                "DependsOn": "Endpoint",
+                "Properties": {
+                    "ServiceNamespace": "sagemaker",
+                    "ResourceId": f"endpoint/{name}/variant/main",
+                    "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+                    "MinCapacity": 1,
+                    "MaxCapacity": 2,
+                },
+            },
+            **more,
+        },
+        "Outputs": {
+            "Name": {"Value": {"Fn::GetAtt": ["Endpoint", "EndpointName"]}},
+            "Arn": {"Value": {"Ref": "Endpoint"}},
+            "Model": {"Value": {"Ref": "Model"}},
+        },
+    }
+
+
+def invoke(stacks, name: str) -> str:
+    runtime = stacks.client("sagemaker-runtime")
+    answer = runtime.invoke_endpoint(EndpointName=name, Body=b"!")
+    text: str = answer["Body"].read().decode()
+    return text
+
+
+def test_life_of_an_endpoint(stacks):
+    assert stacks.create("life", endpoint("life", "one")) == "CREATE_COMPLETE"
+    outputs = stacks.outputs("life")
+    prefix = "arn:aws:sagemaker:eu-west-1:123456789012"
+    assert outputs["Name"] == "life"
+    assert outputs["Arn"] == f"{prefix}:endpoint/life"
+    assert outputs["Model"].startswith(f"{prefix}:model/model-")
+    (model,) = stacks.client("sagemaker").list_models()["Models"]
+    assert model["ModelName"].startswith("Model-")
+    assert invoke(stacks, "life") == "one!"
+
+    changed = endpoint("life", "two")
+    tags = [{"Key": "slipway:model", "Value": "life"}]
+    assert stacks.update("life", changed, Tags=tags) == "UPDATE_COMPLETE"
+    assert invoke(stacks, "life") == "two!"
+    assert [
+        line
+        for line in stacks.history("life", since="UPDATE_IN_PROGRESS")
+        if "COMPLETE" in line and not line.startswith("Role")
+    ] == [
+        "Model UPDATE_COMPLETE",
+        "Config UPDATE_COMPLETE",
+        "Endpoint UPDATE_COMPLETE",
+        "* UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+        "Config DELETE_COMPLETE",
+        "Model DELETE_COMPLETE",
+        "* UPDATE_COMPLETE",
+    ]
+    sagemaker = stacks.client("sagemaker")
+    assert sagemaker.list_tags(ResourceArn=outputs["Arn"])["Tags"] == tags
+    assert len(sagemaker.list_models()["Models"]) == 1
+    assert len(sagemaker.list_endpoint_configs()["EndpointConfigs"]) == 1
+
+    # Weights that do not start: the stack goes back, and the old ones served all the time.
+    broken = endpoint("life", "three", "dead")
+    assert stacks.update("life", broken, Tags=tags) == "UPDATE_ROLLBACK_COMPLETE"
+    reason = stacks.reason("life", "life", "UPDATE_ROLLBACK_IN_PROGRESS")
+    assert reason == "The following resource(s) failed to update: [Endpoint]."
+    assert "main" in stacks.reason("life", "Endpoint", "UPDATE_FAILED")
+    assert invoke(stacks, "life") == "two!"
+    assert len(sagemaker.list_models()["Models"]) == 1
+    assert len(sagemaker.list_endpoint_configs()["EndpointConfigs"]) == 1
+
+    assert stacks.delete("life") == "DELETE_COMPLETE"
+    assert not sagemaker.list_endpoints()["Endpoints"]
+    assert not sagemaker.list_models()["Models"]
+    assert not sagemaker.list_endpoint_configs()["EndpointConfigs"]
+
+
+def test_an_endpoint_that_fails_takes_its_stack_along(stacks):
+    assert stacks.create("dead", endpoint("dead", "x", "dead")) == "ROLLBACK_COMPLETE"
+    reason = stacks.reason("dead", "Endpoint", "CREATE_FAILED")
+    assert reason.startswith("Resource handler returned message:")
+    assert not stacks.client("sagemaker").list_endpoints()["Endpoints"]
+    assert stacks.delete("dead") == "DELETE_COMPLETE"
+
+
+def test_a_failed_endpoint_can_be_looked_at(stacks):
+    body = endpoint("kept", "x", "dead")
+    assert stacks.create("kept", body, DisableRollback=True) == "CREATE_FAILED"
+    shown = stacks.client("sagemaker").describe_endpoint(EndpointName="kept")
+    assert shown["EndpointStatus"] == "Failed"
+    assert stacks.delete("kept") == "DELETE_COMPLETE"
+
+
+def test_later_failure_brings_the_old_endpoint_back(stacks):
+    """The endpoint was updated already when something after it fails."""
+    assert stacks.create("later", endpoint("later", "old")) == "CREATE_COMPLETE"
+    alias = {
+        "Type": "AWS::KMS::Alias",
+        "DependsOn": "Endpoint",
+        "Properties": {"AliasName": "alias/a", "TargetKeyId": "missing"},
+    }
+    body = endpoint("later", "new", Alias=alias)
+    assert stacks.update("later", body) == "UPDATE_ROLLBACK_COMPLETE"
+    assert invoke(stacks, "later") == "old!"
+    assert stacks.delete("later") == "DELETE_COMPLETE"
+
+
+def test_an_update_can_be_cancelled(stacks):
+    assert stacks.create("cancelled", endpoint("cancelled", "old")) == "CREATE_COMPLETE"
+    body = endpoint("cancelled", "new", "slow")
+    stacks.start_update("cancelled", body)
+    stacks.await_event("cancelled", "Endpoint", "UPDATE_IN_PROGRESS")
+    stacks.api.cancel_update_stack(StackName="cancelled")
+    assert stacks.settled("cancelled") == "UPDATE_ROLLBACK_COMPLETE"
+    assert invoke(stacks, "cancelled") == "old!"
+    assert stacks.delete("cancelled") == "DELETE_COMPLETE"
+
+
+def test_a_stack_that_is_being_created_can_be_deleted(stacks):
+    stacks.start_create("abandoned", endpoint("abandoned", "x", "unready"))
+    stack_id = stacks.describe("abandoned")["StackId"]
+    stacks.await_event("abandoned", "Endpoint", "CREATE_IN_PROGRESS")
+    sagemaker = stacks.client("sagemaker")
+    stacks.api.delete_stack(StackName="abandoned")
+    # SageMaker deletes no endpoint that it is still creating, so neither does the stack.
+    assert stacks.describe(stack_id)["StackStatus"] == "DELETE_IN_PROGRESS"
+    assert sagemaker.describe_endpoint(EndpointName="abandoned")["EndpointStatus"] == "Creating"

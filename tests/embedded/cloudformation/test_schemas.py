@@ -1,0 +1,52 @@
+"""The committed table of provider schemas, against those that cfn-lint ships."""
+
+from __future__ import annotations
+
+import pytest
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+from embedded_aws.cloudformation.resources.catalog import own_handlers
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.resources.schemas import provider_schemas
+
+HANDLERS = {handler.type_name: handler for handler in own_handlers()}
+# Attributes that AWS documents for Fn::GetAtt although the schema has them as ordinary properties.
+DOCUMENTED = {
+    "AWS::EC2::SecurityGroup": {"VpcId"},
+    "AWS::SNS::Topic": {"TopicName"},
+    "AWS::SSM::Parameter": {"Type", "Value"},
+    "AWS::SageMaker::Endpoint": {"EndpointName"},
+    "AWS::SageMaker::EndpointConfig": {"EndpointConfigName"},
+    "AWS::SageMaker::Model": {"ModelName"},
+}
+
+
+def schema(type_name):
+    return PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", type_name).schema
+
+
+def top_level(pointers):
+    return {pointer.split("/")[2] for pointer in pointers or [] if pointer.count("/") == 2}
+
+
+@pytest.mark.parametrize("type_name", sorted(HANDLERS))
+def test_table_is_the_providers(type_name):
+    provided, table = schema(type_name), provider_schemas()[type_name]
+    assert table["required"] == sorted(provided.get("required") or [])
+    assert table["create_only"] == sorted(top_level(provided.get("createOnlyProperties")))
+
+
+@pytest.mark.parametrize("type_name", sorted(HANDLERS))
+def test_handlers_know_only_real_properties_and_attributes(type_name):
+    provided, handler = schema(type_name), HANDLERS[type_name]
+    read_only = top_level(provided.get("readOnlyProperties"))
+    assert handler.properties <= set(provided["properties"]) - read_only
+    assert handler.attributes <= read_only | DOCUMENTED.get(type_name, set())
+    if handler.name_property is not None:
+        assert handler.name_property in handler.properties
+
+
+def test_every_type_has_one_handler():
+    registry = ResourceRegistry(own_handlers())
+    assert registry.types() == sorted(HANDLERS)
+    assert set(provider_schemas()) == set(HANDLERS)

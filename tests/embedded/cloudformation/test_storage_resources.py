@@ -1,0 +1,253 @@
+"""Buckets, keys, repositories and projects: what a template says is what the API shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.embedded.cloudformation.templates import (
+    ACCOUNT,
+    ARN,
+    TRUST,
+    get_att,
+    read_policy,
+    resource,
+    template,
+)
+
+
+def test_bucket(stacks):
+    bucket = resource(
+        "AWS::S3::Bucket",
+        BucketEncryption={
+            "ServerSideEncryptionConfiguration": [
+                {
+                    "BucketKeyEnabled": True,
+                    "ServerSideEncryptionByDefault": {
+                        "SSEAlgorithm": "aws:kms",
+                        "KMSMasterKeyID": get_att("Key", "Arn"),
+                    },
+                }
+            ]
+        },
+        VersioningConfiguration={"Status": "Enabled"},
+        PublicAccessBlockConfiguration={"BlockPublicAcls": "true", "RestrictPublicBuckets": True},
+        OwnershipControls={"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+        LifecycleConfiguration={
+            "Rules": [
+                {
+                    "Id": "old",
+                    "Status": "Enabled",
+                    "NoncurrentVersionExpiration": {"NoncurrentDays": 30},
+                    "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": "7"},
+                }
+            ]
+        },
+        Tags=[{"Key": "team", "Value": "ml"}],
+    )
+    policy = resource(
+        "AWS::S3::BucketPolicy",
+        Bucket={"Ref": "Bucket"},
+        PolicyDocument={
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Effect": "Deny",
+                    "Action": "s3:*",
+                    "Principal": {"AWS": "*"},
+                    "Resource": [get_att("Bucket", "Arn"), {"Fn::Sub": "${Bucket.Arn}/*"}],
+                    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+                }
+            ],
+        },
+    )
+    body = template(
+        {
+            "Name": {"Ref": "Bucket"},
+            "Domain": get_att("Bucket", "DomainName"),
+            "Regional": get_att("Bucket", "RegionalDomainName"),
+        },
+        Key=resource("AWS::KMS::Key", KeyPolicy=read_policy("kms:*")),
+        Bucket=bucket,
+        Policy=policy,
+    )
+    assert stacks.create("bucket", body) == "CREATE_COMPLETE"
+    outputs = stacks.outputs("bucket")
+    name = outputs["Name"]
+    assert name.startswith("bucket-bucket-")
+    assert outputs["Domain"] == f"{name}.s3.amazonaws.com"
+    assert outputs["Regional"] == f"{name}.s3.eu-west-1.amazonaws.com"
+
+    s3 = stacks.client("s3")
+    assert s3.get_bucket_versioning(Bucket=name)["Status"] == "Enabled"
+    encryption = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]
+    default = encryption["Rules"][0]["ApplyServerSideEncryptionByDefault"]
+    assert default["SSEAlgorithm"] == "aws:kms"
+    assert default["KMSMasterKeyID"].startswith(ARN.format("kms", "key/"))
+    assert encryption["Rules"][0]["BucketKeyEnabled"] is True
+    block = s3.get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"]
+    assert block["BlockPublicAcls"] is True
+    assert block["BlockPublicPolicy"] is False
+    rule = s3.get_bucket_lifecycle_configuration(Bucket=name)["Rules"][0]
+    assert rule["NoncurrentVersionExpiration"] == {"NoncurrentDays": 30}
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
+    assert s3.get_bucket_tagging(Bucket=name)["TagSet"] == [{"Key": "team", "Value": "ml"}]
+    assert "aws:SecureTransport" in s3.get_bucket_policy(Bucket=name)["Policy"]
+    ownership = s3.get_bucket_ownership_controls(Bucket=name)["OwnershipControls"]
+    assert ownership["Rules"][0]["ObjectOwnership"] == "BucketOwnerEnforced"
+
+    del bucket["Properties"]["LifecycleConfiguration"], bucket["Properties"]["Tags"]
+    bucket["Properties"]["VersioningConfiguration"] = {"Status": "Suspended"}
+    assert stacks.update("bucket", body) == "UPDATE_COMPLETE"
+    assert stacks.outputs("bucket")["Name"] == name
+    assert s3.get_bucket_versioning(Bucket=name)["Status"] == "Suspended"
+    with pytest.raises(ClientError, match="NoSuchLifecycleConfiguration"):
+        s3.get_bucket_lifecycle_configuration(Bucket=name)
+
+    s3.put_object(Bucket=name, Key="weights", Body=b"x")
+    assert stacks.delete("bucket") == "DELETE_FAILED"
+    assert "not empty" in stacks.reason("bucket", "Bucket", "DELETE_FAILED")
+    # The key must outlive the bucket that needs it.
+    assert "Key DELETE_IN_PROGRESS" not in stacks.history("bucket")
+    assert stacks.delete("bucket", RetainResources=["Bucket"]) == "DELETE_COMPLETE"
+    assert s3.list_objects_v2(Bucket=name)["KeyCount"] == 1
+
+
+def test_bucket_logging_and_existing_name(stacks):
+    logs = resource("AWS::S3::Bucket", BucketName="access-logs-bucket")
+    delivery = resource(
+        "AWS::S3::BucketPolicy",
+        Bucket={"Ref": "Logs"},
+        PolicyDocument={
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Effect": "Allow",
+                    "Action": "s3:PutObject",
+                    "Principal": {"Service": "logging.s3.amazonaws.com"},
+                    "Resource": {"Fn::Sub": "${Logs.Arn}/*"},
+                }
+            ],
+        },
+    )
+    bucket = resource(
+        "AWS::S3::Bucket",
+        LoggingConfiguration={"DestinationBucketName": {"Ref": "Logs"}, "LogFilePrefix": "b/"},
+    )
+    body = template({"Name": {"Ref": "Bucket"}}, Logs=logs, Delivery=delivery, Bucket=bucket)
+    assert stacks.create("logged", body) == "CREATE_COMPLETE"
+    name = stacks.outputs("logged")["Name"]
+    enabled = stacks.client("s3").get_bucket_logging(Bucket=name)["LoggingEnabled"]
+    assert enabled["TargetBucket"] == "access-logs-bucket"
+    assert enabled["TargetPrefix"] == "b/"
+
+    assert stacks.create("taken", template(Logs=logs)) == "ROLLBACK_COMPLETE"
+    assert stacks.reason("taken", "Logs", "CREATE_FAILED") == "access-logs-bucket already exists"
+    assert stacks.client("s3").head_bucket(Bucket="access-logs-bucket")
+    # S3 delivered logs by now, and does not delete a bucket with objects in it.
+    assert stacks.delete("logged") == "DELETE_FAILED"
+    assert "not empty" in stacks.reason("logged", "Logs", "DELETE_FAILED")
+    assert stacks.delete("logged", RetainResources=["Logs"]) == "DELETE_COMPLETE"
+
+
+def test_key_and_alias(stacks):
+    key = resource(
+        "AWS::KMS::Key",
+        KeyPolicy=read_policy("kms:*"),
+        Description="first",
+        EnableKeyRotation=True,
+        PendingWindowInDays=7,
+    )
+    alias = resource("AWS::KMS::Alias", AliasName="alias/slipway", TargetKeyId={"Ref": "Key"})
+    body = template({"Id": {"Ref": "Key"}, "Arn": get_att("Key", "Arn")}, Key=key, Alias=alias)
+    assert stacks.create("keys", body) == "CREATE_COMPLETE"
+    outputs = stacks.outputs("keys")
+    assert outputs["Arn"] == ARN.format("kms", f"key/{outputs['Id']}")
+    kms = stacks.client("kms")
+    assert kms.get_key_rotation_status(KeyId=outputs["Id"])["KeyRotationEnabled"]
+    assert kms.describe_key(KeyId="alias/slipway")["KeyMetadata"]["KeyId"] == outputs["Id"]
+
+    key["Properties"] |= {"Description": "second", "EnableKeyRotation": "false"}
+    assert stacks.update("keys", body) == "UPDATE_COMPLETE"
+    assert kms.describe_key(KeyId=outputs["Id"])["KeyMetadata"]["Description"] == "second"
+    assert not kms.get_key_rotation_status(KeyId=outputs["Id"])["KeyRotationEnabled"]
+    key["Properties"]["KeyUsage"] = "SIGN_VERIFY"
+    assert stacks.update("keys", body) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "You cannot change KeyUsage" in stacks.reason("keys", "Key", "UPDATE_FAILED")
+
+    assert stacks.delete("keys") == "DELETE_COMPLETE"
+    assert kms.describe_key(KeyId=outputs["Id"])["KeyMetadata"]["KeyState"] == "PendingDeletion"
+
+
+def test_repository_and_project(stacks):
+    repository = resource(
+        "AWS::ECR::Repository",
+        RepositoryName="slipway/tensorrt",
+        ImageScanningConfiguration={"ScanOnPush": True},
+        ImageTagMutability="IMMUTABLE",
+        LifecyclePolicy={
+            "LifecyclePolicyText": json.dumps(
+                {
+                    "rules": [
+                        {
+                            "rulePriority": 1,
+                            "selection": {
+                                "tagStatus": "untagged",
+                                "countType": "imageCountMoreThan",
+                                "countNumber": 5,
+                            },
+                            "action": {"type": "expire"},
+                        }
+                    ]
+                }
+            )
+        },
+        Tags=[{"Key": "team", "Value": "ml"}],
+    )
+    role = resource("AWS::IAM::Role", AssumeRolePolicyDocument=TRUST)
+    project = resource(
+        "AWS::CodeBuild::Project",
+        Artifacts={"Type": "NO_ARTIFACTS"},
+        Cache={"Type": "NO_CACHE"},
+        EncryptionKey="alias/aws/s3",
+        ServiceRole=get_att("Role", "Arn"),
+        Environment={
+            "ComputeType": "BUILD_GENERAL1_LARGE",
+            "Image": "aws/codebuild/standard:7.0",
+            "PrivilegedMode": "true",
+            "Type": "LINUX_CONTAINER",
+            "EnvironmentVariables": [
+                {"Name": "REPOSITORY", "Type": "PLAINTEXT", "Value": {"Ref": "Repository"}}
+            ],
+        },
+        Source={"Type": "NO_SOURCE", "BuildSpec": "version: 0.2"},
+        TimeoutInMinutes=60,
+    )
+    body = template(
+        {"Uri": get_att("Repository", "RepositoryUri"), "Project": {"Ref": "Project"}},
+        Repository=repository,
+        Role=role,
+        Project=project,
+    )
+    assert stacks.create("images", body) == "CREATE_COMPLETE"
+    outputs = stacks.outputs("images")
+    assert outputs["Uri"] == f"{ACCOUNT}.dkr.ecr.eu-west-1.amazonaws.com/slipway/tensorrt"
+    ecr, codebuild = stacks.client("ecr"), stacks.client("codebuild")
+    shown = ecr.describe_repositories(repositoryNames=["slipway/tensorrt"])["repositories"][0]
+    assert shown["imageTagMutability"] == "IMMUTABLE"
+    assert shown["imageScanningConfiguration"] == {"scanOnPush": True}
+    built = codebuild.batch_get_projects(names=[outputs["Project"]])["projects"][0]
+    assert built["environment"]["privilegedMode"] is True
+    assert built["source"]["buildspec"] == "version: 0.2"
+
+    repository["Properties"]["ImageScanningConfiguration"] = {"ScanOnPush": False}
+    del repository["Properties"]["LifecyclePolicy"]
+    project["Properties"]["TimeoutInMinutes"] = 30
+    assert stacks.update("images", body) == "UPDATE_COMPLETE"
+    with pytest.raises(ClientError, match="LifecyclePolicyNotFound"):
+        ecr.get_lifecycle_policy(repositoryName="slipway/tensorrt")
+    built = codebuild.batch_get_projects(names=[outputs["Project"]])["projects"][0]
+    assert built["timeoutInMinutes"] == 30
+    assert stacks.delete("images") == "DELETE_COMPLETE"

@@ -1,0 +1,46 @@
+"""An embedded AWS for these tests: hosting and moto, with the stand-in as its only container."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.hosting.runtime import InvocationApi
+from embedded_aws.hosting.service import Hosting
+from embedded_aws.listener import Listener
+
+IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
+FAMILIES = {
+    "tests/stand-in": ContainerFamily(
+        (sys.executable, str(Path(__file__).with_name("stand_in.py"))), {"FROM_IMAGE": "yes"}
+    )
+}
+
+
+@contextlib.contextmanager
+def hosting(directory: Path, *, time_scale: float = 1.0) -> Iterator[LoopbackClients]:
+    listener = Listener(port=0)
+    clients = LoopbackClients(listener.url)
+    service = Hosting(clients, directory, families=FAMILIES, time_scale=time_scale)
+    listener.mount("sagemaker", service.api)
+    listener.mount_invocations(InvocationApi(service))
+    listener.mount_status(lambda: {"endpoints": service.summaries()})
+    listener.start()
+    try:
+        yield clients
+    finally:
+        service.close()
+        listener.stop()
+        clients.close()
+
+
+if __name__ == "__main__":
+    import threading
+
+    with hosting(Path(sys.argv[1])) as started:
+        print(started.endpoint_url, flush=True)
+        threading.Event().wait()

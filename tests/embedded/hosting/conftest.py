@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from embedded_aws.clients import LoopbackClients
+
+# The tests are imported by path, so that no two folders' modules can shadow one another.
+_NAME = "tests_hosting_composition"
+_spec = importlib.util.spec_from_file_location(_NAME, Path(__file__).with_name("composition.py"))
+assert _spec is not None
+assert _spec.loader is not None
+composition = importlib.util.module_from_spec(_spec)
+sys.modules[_NAME] = composition
+_spec.loader.exec_module(composition)
+
+REGION = "us-east-1"
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sagemaker.amazonaws.com"},
+            "Action": "sts:AssumeRole",
+        }
+    ],
+}
+_counter = iter(range(1_000_000))
+
+
+class Account:
+    """What a test does in the embedded account."""
+
+    image: str = composition.IMAGE
+    role = "arn:aws:iam::123456789012:role/hosting"
+
+    def __init__(self, clients: LoopbackClients, directory: Path) -> None:
+        self.directory = directory
+        self.clients = clients
+        self.sagemaker = clients.client("sagemaker", REGION)
+        self.runtime = clients.client("sagemaker-runtime", REGION)
+        self.s3 = clients.client("s3", REGION)
+        self.logs = clients.client("logs", REGION)
+        self.cloudwatch = clients.client("cloudwatch", REGION)
+
+    def prepare(self) -> None:
+        iam = self.clients.client("iam", REGION)
+        # moto's back ends are the process's, not the server's.
+        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+            iam.create_role(RoleName="hosting", AssumeRolePolicyDocument=json.dumps(TRUST))
+        self.s3.create_bucket(Bucket="artifacts")
+        self.put("model/files/config.json", b"{}")
+        self.put("model/files/1/weights.bin", b"weights")
+
+    def put(self, key: str, body: bytes) -> None:
+        self.s3.put_object(Bucket="artifacts", Key=key, Body=body)
+
+    def put_archive(self, key: str, files: dict[str, bytes]) -> None:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        self.put(key, buffer.getvalue())
+
+    def name(self) -> str:
+        return f"n{next(_counter)}"
+
+    def source(self, uri: str = "s3://artifacts/model/files/") -> dict[str, Any]:
+        described = {"S3Uri": uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
+        return {"ModelDataSource": {"S3DataSource": described}}
+
+    def model(self, mode: str = "ok", mark: str = "", **container: Any) -> str:
+        name = self.name()
+        environment = {"MODE": mode, "MARK": mark}
+        primary = {
+            "Image": self.image,
+            "Environment": environment,
+            **(container or self.source()),
+        }
+        self.sagemaker.create_model(
+            ModelName=name, ExecutionRoleArn=self.role, PrimaryContainer=primary
+        )
+        return name
+
+    def variant(self, model: str, name: str = "AllTraffic", **more: Any) -> dict[str, Any]:
+        return {
+            "VariantName": name,
+            "ModelName": model,
+            "InstanceType": "ml.g5.xlarge",
+            "InitialInstanceCount": 1,
+            **more,
+        }
+
+    def config(self, *variants: dict[str, Any], **more: Any) -> str:
+        name = self.name()
+        self.sagemaker.create_endpoint_config(
+            EndpointConfigName=name, ProductionVariants=list(variants), **more
+        )
+        return name
+
+    def begin(self, config: str) -> str:
+        name = self.name()
+        self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=config)
+        return name
+
+    def endpoint(self, mode: str = "ok", mark: str = "", **more: Any) -> str:
+        name = self.begin(self.config(self.variant(self.model(mode, mark), **more)))
+        assert self.settled(name)["EndpointStatus"] == "InService"
+        return name
+
+    def settled(self, name: str) -> dict[str, Any]:
+        def describe() -> dict[str, Any] | None:
+            described: dict[str, Any] = self.sagemaker.describe_endpoint(EndpointName=name)
+            return described if described["EndpointStatus"] in ("InService", "Failed") else None
+
+        return eventually(describe)
+
+    def delete(self, name: str) -> None:
+        self.sagemaker.delete_endpoint(EndpointName=name)
+
+        def gone() -> bool:
+            try:
+                self.sagemaker.describe_endpoint(EndpointName=name)
+            except ClientError:
+                return True
+            return False
+
+        eventually(gone)
+
+    def invoke(self, name: str, body: str = "x", **more: Any) -> str:
+        answer = self.runtime.invoke_endpoint(EndpointName=name, Body=body.encode(), **more)
+        text: str = answer["Body"].read().decode()
+        return text
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.01)
+    return value
+
+
+@pytest.fixture(scope="session", name="eventually")
+def eventually_fixture() -> Callable[..., Any]:
+    return eventually
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    directory = tmp_path_factory.mktemp("hosting")
+    with composition.hosting(directory) as clients:
+        account = Account(clients, directory)
+        account.prepare()
+        yield account
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """An account in which a minute's timeout is over after 1.2 seconds."""
+    directory = tmp_path_factory.mktemp("hurried")
+    with composition.hosting(directory, time_scale=0.02) as clients:
+        account = Account(clients, directory)
+        account.prepare()
+        yield account

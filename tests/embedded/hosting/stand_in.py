@@ -1,0 +1,97 @@
+"""A container's program for tests: the contract, with a mode for each way to fail at it.
+
+MODE (from the model's Environment): ok, slow (ready after half a second), unready (never), dead
+(ends at start), stubborn (ignores SIGTERM). A request's body asks for more: `exit`, `error STATUS
+TEXT`, `sleep SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`; anything else is
+echoed with the MARK variable in front.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+MODE = os.environ.get("MODE", "ok")
+BEGUN = time.monotonic()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        ready = MODE != "unready" and (MODE != "slow" or time.monotonic() > BEGUN + 0.5)
+        self.answer(200 if ready else 503, b"")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        word, _, rest = body.decode(errors="replace").partition(" ")
+        if word == "exit":
+            os._exit(3)
+        if word == "error":
+            status, _, text = rest.partition(" ")
+            print(f"failing with {status}", flush=True)
+            self.answer(int(status), text.encode())
+        elif word == "sleep":
+            time.sleep(float(rest))
+            self.answer(200, b"slept")
+        elif word == "large":
+            self.answer(200, b"x" * int(rest))
+        elif word == "environment":
+            self.answer(200, json.dumps(dict(os.environ)).encode())
+        elif word == "files":
+            self.answer(200, json.dumps(model_files()).encode())
+        elif word == "headers":
+            self.answer(200, json.dumps({k.lower(): v for k, v in self.headers.items()}).encode())
+        elif word == "pid":
+            self.answer(200, str(os.getpid()).encode())
+        else:
+            self.answer(200, os.environ.get("MARK", "").encode() + body)
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/x-stand-in")
+        self.send_header("Content-Length", str(len(body)))
+        if attributes := self.headers.get("X-Amzn-SageMaker-Custom-Attributes"):
+            self.send_header("X-Amzn-SageMaker-Custom-Attributes", f"seen {attributes}")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def model_files() -> dict[str, list[object]]:
+    root = Path(os.environ["SM_MODEL_DIR"])
+    return {
+        str(path.relative_to(root)): [path.read_text(), oct(path.stat().st_mode & 0o777)]
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def main() -> None:
+    print(f"stand-in {MODE} pid {os.getpid()}", flush=True)
+    if MODE == "dead":
+        print("cannot load the model: no such layer", file=sys.stderr, flush=True)
+        sys.exit(7)
+    port = int(os.environ["SAGEMAKER_BIND_TO_PORT"])
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server.daemon_threads = False
+
+    def stop(*_: object) -> None:
+        if MODE != "stubborn":
+            threading.Thread(target=server.shutdown).start()
+
+    signal.signal(signal.SIGTERM, stop)
+    server.serve_forever(poll_interval=0.02)
+
+
+if __name__ == "__main__":
+    main()

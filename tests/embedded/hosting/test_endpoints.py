@@ -1,0 +1,409 @@
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+ARN = "arn:aws:sagemaker:us-east-1:123456789012:endpoint"
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_endpoint_comes_into_service(account: Any) -> None:
+    config = account.config(account.variant(account.model("slow"), InitialInstanceCount=2))
+    name = account.begin(config)
+    creating = account.sagemaker.describe_endpoint(EndpointName=name)
+    assert creating["EndpointStatus"] == "Creating"
+    assert creating["EndpointArn"] == f"{ARN}/{name}"
+    described = account.settled(name)
+    assert described["EndpointStatus"] == "InService"
+    assert described["EndpointConfigName"] == config
+    assert described["LastModifiedTime"] > described["CreationTime"]
+    assert "FailureReason" not in described
+    (variant,) = described["ProductionVariants"]
+    assert variant["CurrentInstanceCount"] == variant["DesiredInstanceCount"] == 2
+    assert variant["CurrentWeight"] == variant["DesiredWeight"] == 1.0
+    assert variant["DeployedImages"][0]["SpecifiedImage"] == account.image
+    summaries = account.sagemaker.list_endpoints(StatusEquals="InService", NameContains=name)
+    assert [item["EndpointName"] for item in summaries["Endpoints"]] == [name]
+
+
+def test_model_directory_is_the_prefix_and_read_only(account: Any) -> None:
+    name = account.endpoint()
+    assert json.loads(account.invoke(name, "files")) == {
+        "1/weights.bin": ["weights", "0o444"],
+        "config.json": ["{}", "0o444"],
+    }
+
+
+def test_archive_is_extracted(account: Any) -> None:
+    account.put_archive("model.tar.gz", {"code/inference.py": b"pass"})
+    model = account.model(ModelDataUrl="s3://artifacts/model.tar.gz")
+    name = account.begin(account.config(account.variant(model)))
+    account.settled(name)
+    assert json.loads(account.invoke(name, "files")) == {"code/inference.py": ["pass", "0o444"]}
+
+
+def test_archive_that_leads_out_of_the_directory_fails(account: Any) -> None:
+    account.put_archive("evil.tar.gz", {"../evil": b"x"})
+    model = account.model(ModelDataUrl="s3://artifacts/evil.tar.gz")
+    name = account.begin(account.config(account.variant(model)))
+    described = account.settled(name)
+    assert described["EndpointStatus"] == "Failed"
+    assert "Failed to download model data" in described["FailureReason"]
+
+
+def test_container_gets_its_environment_and_nobody_elses(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "theirs")
+    monkeypatch.setenv("THEIR_TOKEN", "secret")
+    environment = json.loads(account.invoke(account.endpoint(mark="m"), "environment"))
+    assert environment["MARK"] == "m"
+    assert environment["FROM_IMAGE"] == "yes"
+    assert environment["AWS_REGION"] == "us-east-1"
+    assert environment["AWS_ACCESS_KEY_ID"] == "embedded-aws"
+    assert environment["HOME"] != os.environ["HOME"]
+    assert not {"AWS_PROFILE", "THEIR_TOKEN"} & set(environment)
+
+
+def test_isolated_container_has_no_aws(account: Any) -> None:
+    name = account.name()
+    account.sagemaker.create_model(
+        ModelName=name, PrimaryContainer={"Image": account.image}, EnableNetworkIsolation=True
+    )
+    endpoint = account.begin(account.config(account.variant(name)))
+    account.settled(endpoint)
+    environment = json.loads(account.invoke(endpoint, "environment"))
+    assert not {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID"} & set(environment)
+
+
+def test_dying_container_fails_the_endpoint_at_once(account: Any) -> None:
+    name = account.begin(account.config(account.variant(account.model("dead"))))
+    described = account.settled(name)
+    assert described["EndpointStatus"] == "Failed"
+    assert described["FailureReason"].startswith(
+        "The primary container for production variant AllTraffic did not pass the ping health "
+        "check. Please check CloudWatch logs for this endpoint. The container exited with status "
+        "7; its last lines: stand-in dead pid "
+    )
+    assert described["FailureReason"].endswith("cannot load the model: no such layer")
+    account.delete(name)
+
+
+def test_container_that_is_never_ready_fails_after_its_timeout(hurried: Any) -> None:
+    variant = hurried.variant(
+        hurried.model("unready"), ContainerStartupHealthCheckTimeoutInSeconds=60
+    )
+    described = hurried.settled(hurried.begin(hurried.config(variant)))
+    assert described["EndpointStatus"] == "Failed"
+    assert "did not answer /ping with 200 within 60 seconds" in described["FailureReason"]
+    pid = int(described["FailureReason"].rpartition(" ")[2])
+    assert not is_running(pid)
+
+
+def test_download_is_bounded_by_its_timeout(hurried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(float(second) for second in range(0, 100_000, 100))
+    from embedded_aws.hosting import model_data
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            return next(clock)
+
+    monkeypatch.setattr(model_data, "time", Clock)
+    variant = hurried.variant(hurried.model(), ModelDataDownloadTimeoutInSeconds=60)
+    described = hurried.settled(hurried.begin(hurried.config(variant)))
+    assert described["EndpointStatus"] == "Failed"
+    assert "Raise ModelDataDownloadTimeoutInSeconds" in described["FailureReason"]
+
+
+def test_unknown_image_fails_with_what_is_known(account: Any) -> None:
+    name = account.name()
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/other/thing:latest"
+    account.sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": image})
+    described = account.settled(account.begin(account.config(account.variant(name))))
+    assert described["EndpointStatus"] == "Failed"
+    assert described["FailureReason"] == (
+        f"The embedded AWS runs no containers, and no program stands for image {image}. "
+        "Known repositories: tests/stand-in."
+    )
+
+
+def test_one_failing_variant_leaves_none_running(account: Any) -> None:
+    config = account.config(
+        account.variant(account.model(), "Good"), account.variant(account.model("dead"), "Bad")
+    )
+    described = account.settled(account.begin(config))
+    assert described["EndpointStatus"] == "Failed"
+    assert "production variant Bad" in described["FailureReason"]
+    (log,) = (account.directory / "logs").glob("Good-*.log")
+    assert not is_running(int(log.read_text().splitlines()[0].rpartition(" ")[2]))
+
+
+def test_errors_are_sagemakers(account: Any) -> None:
+    name = account.endpoint()
+    config = account.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
+    for call, parameters, message in (
+        (
+            account.sagemaker.create_endpoint,
+            {"EndpointName": name, "EndpointConfigName": config},
+            f'Cannot create already existing endpoint "{ARN}/{name}".',
+        ),
+        (
+            account.sagemaker.describe_endpoint,
+            {"EndpointName": "absent"},
+            f'Could not find endpoint "{ARN}/absent".',
+        ),
+        (
+            account.sagemaker.create_endpoint,
+            {"EndpointName": "new", "EndpointConfigName": "absent"},
+            'Could not find endpoint configuration "arn:aws:sagemaker:us-east-1:123456789012:'
+            'endpoint-config/absent".',
+        ),
+    ):
+        with pytest.raises(ClientError) as caught:
+            call(**parameters)
+        assert caught.value.response["Error"] == {
+            "Code": "ValidationException",
+            "Message": message,
+        }
+
+
+def test_change_in_progress_excludes_another(account: Any) -> None:
+    config = account.config(account.variant(account.model("slow")))
+    name = account.begin(config)
+    for call, parameters in (
+        (account.sagemaker.update_endpoint, {"EndpointConfigName": config}),
+        (account.sagemaker.delete_endpoint, {}),
+    ):
+        with pytest.raises(ClientError) as caught:
+            call(EndpointName=name, **parameters)
+        message = caught.value.response["Error"]["Message"]
+        assert message == f'Cannot update in-progress endpoint "{ARN}/{name}".'
+    account.settled(name)
+
+
+def test_update_loses_no_request(account: Any) -> None:
+    name = account.endpoint(mark="old ")
+    config = account.config(account.variant(account.model("slow", mark="new ")))
+    answers: list[str] = []
+    failures: list[Exception] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            try:
+                answers.append(account.invoke(name))
+            except Exception as error:
+                failures.append(error)
+
+    askers = [threading.Thread(target=ask) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+    updating = account.sagemaker.describe_endpoint(EndpointName=name)
+    described = account.settled(name)
+    done.set()
+    for asker in askers:
+        asker.join()
+    assert updating["EndpointStatus"] == "Updating"
+    assert updating["PendingDeploymentSummary"]["EndpointConfigName"] == config
+    assert described["EndpointConfigName"] == config
+    assert failures == []
+    assert answers[0] == "old x"
+    assert account.invoke(name) == "new x"
+    switch = answers.index("new x")
+    # Answers of the old fleet that were under way at the switch may arrive after it, no others.
+    assert answers[switch + len(askers) :].count("old x") == 0
+
+
+def test_old_process_ends_after_an_update(account: Any) -> None:
+    name = account.endpoint()
+    pid = int(account.invoke(name, "pid"))
+    config = account.config(account.variant(account.model()))
+    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+    account.settled(name)
+    assert not is_running(pid)
+
+
+def test_failed_update_keeps_serving(account: Any) -> None:
+    name = account.endpoint(mark="old ")
+    before = account.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
+    config = account.config(account.variant(account.model("dead")))
+    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+    described = account.settled(name)
+    assert described["EndpointStatus"] == "InService"
+    assert described["EndpointConfigName"] == before
+    assert "did not pass the ping health check" in described["FailureReason"]
+    assert account.invoke(name) == "old x"
+    config = account.config(account.variant(account.model(mark="new ")))
+    account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+    assert "FailureReason" not in account.settled(name)
+
+
+@pytest.mark.parametrize(
+    ("retained", "excluded", "count", "weight"),
+    [
+        (False, [], 1, 1.0),
+        (True, [], 3, 0.5),
+        (True, ["DesiredInstanceCount"], 1, 0.5),
+        (True, ["DesiredWeight"], 3, 1.0),
+    ],
+)
+def test_update_retains_what_is_asked(
+    account: Any, retained: bool, excluded: list[str], count: int, weight: float
+) -> None:
+    name = account.endpoint()
+    account.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName=name,
+        DesiredWeightsAndCapacities=[
+            {"VariantName": "AllTraffic", "DesiredInstanceCount": 3, "DesiredWeight": 0.5}
+        ],
+    )
+    (scaled,) = account.settled(name)["ProductionVariants"]
+    assert (scaled["CurrentInstanceCount"], scaled["CurrentWeight"]) == (3, 0.5)
+    account.sagemaker.update_endpoint(
+        EndpointName=name,
+        EndpointConfigName=account.config(account.variant(account.model())),
+        RetainAllVariantProperties=retained,
+        ExcludeRetainedVariantProperties=[{"VariantPropertyType": kind} for kind in excluded],
+    )
+    (updated,) = account.settled(name)["ProductionVariants"]
+    assert (updated["CurrentInstanceCount"], updated["CurrentWeight"]) == (count, weight)
+
+
+def test_update_needs_the_running_configuration(account: Any) -> None:
+    name = account.endpoint()
+    old = account.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
+    account.sagemaker.delete_endpoint_config(EndpointConfigName=old)
+    config = account.config(account.variant(account.model()))
+    with pytest.raises(ClientError, match=f"Could not find endpoint configuration .*/{old}"):
+        account.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=config)
+
+
+CANARY = {
+    "BlueGreenUpdatePolicy": {
+        "TrafficRoutingConfiguration": {
+            "Type": "CANARY",
+            "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+            "WaitIntervalInSeconds": 30,
+        },
+        "TerminationWaitInSeconds": 30,
+    },
+}
+
+
+def test_canary_serves_both_fleets_while_it_waits(hurried: Any) -> None:
+    name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
+    config = hurried.config(hurried.variant(hurried.model(mark="new "), InitialInstanceCount=2))
+    hurried.sagemaker.update_endpoint(
+        EndpointName=name, EndpointConfigName=config, DeploymentConfig=CANARY
+    )
+    answers = []
+    while hurried.sagemaker.describe_endpoint(EndpointName=name)["EndpointStatus"] == "Updating":
+        answers.append(hurried.invoke(name))
+    assert {"old x", "new x"} == set(answers)
+    described = hurried.settled(name)
+    assert described["EndpointConfigName"] == config
+    assert described["LastDeploymentConfig"] == CANARY
+    assert hurried.invoke(name) == "new x"
+
+
+def test_alarm_undoes_the_update(hurried: Any) -> None:
+    name = hurried.endpoint(mark="old ", InitialInstanceCount=2)
+    before = hurried.settled(name)["EndpointConfigName"]
+    hurried.cloudwatch.put_metric_alarm(
+        AlarmName="errors", MetricName="Invocation5XXErrors", Namespace="AWS/SageMaker",
+        Statistic="Sum", Period=60, EvaluationPeriods=1, Threshold=1,
+        ComparisonOperator="GreaterThanThreshold",
+    )  # fmt: skip
+    hurried.cloudwatch.set_alarm_state(
+        AlarmName="errors", StateValue="ALARM", StateReason="test", StateReasonData="{}"
+    )
+    config = hurried.config(hurried.variant(hurried.model(), InitialInstanceCount=2))
+    hurried.sagemaker.update_endpoint(
+        EndpointName=name,
+        EndpointConfigName=config,
+        DeploymentConfig={
+            **CANARY,
+            "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]},
+        },
+    )
+    described = hurried.settled(name)
+    assert described["EndpointConfigName"] == before
+    assert described["FailureReason"] == (
+        "The update was rolled back because of alarms in state ALARM: errors."
+    )
+    assert hurried.invoke(name) == "old x"
+
+
+def test_canary_of_a_single_instance_is_refused(account: Any) -> None:
+    name = account.endpoint()
+    config = account.config(account.variant(account.model()))
+    with pytest.raises(ClientError, match="needs at least 2 instances"):
+        account.sagemaker.update_endpoint(
+            EndpointName=name, EndpointConfigName=config, DeploymentConfig=CANARY
+        )
+    assert account.settled(name)["EndpointStatus"] == "InService"
+
+
+def test_deletion_leaves_no_process_and_no_files(account: Any) -> None:
+    name = account.endpoint()
+    pid = int(account.invoke(name, "pid"))
+    model_directory = Path(json.loads(account.invoke(name, "environment"))["SM_MODEL_DIR"])
+    assert model_directory.is_dir()
+    account.delete(name)
+    assert not is_running(pid)
+    assert not model_directory.exists()
+
+
+def test_container_that_ignores_sigterm_is_killed(hurried: Any) -> None:
+    name = hurried.endpoint("stubborn")
+    pid = int(hurried.invoke(name, "pid"))
+    hurried.delete(name)
+    assert not is_running(pid)
+
+
+def test_container_that_dies_is_restarted(hurried: Any, eventually: Callable[..., Any]) -> None:
+    name = hurried.endpoint()
+    pid = int(hurried.invoke(name, "pid"))
+    with pytest.raises(ClientError):
+        hurried.invoke(name, "exit")
+
+    def new_pid() -> int:
+        try:
+            return int(hurried.invoke(name, "pid"))
+        except ClientError:
+            return 0
+
+    assert eventually(new_pid) != pid
+
+
+def test_instance_pools_take_the_first_choice(account: Any) -> None:
+    first, second = account.model(mark="first "), account.model(mark="second ")
+    variant = account.variant(second)
+    del variant["InstanceType"]
+    variant["InstancePools"] = [
+        {"InstanceType": "ml.g5.xlarge", "Priority": 2},
+        {"InstanceType": "ml.g6.xlarge", "Priority": 1, "ModelNameOverride": first},
+    ]
+    name = account.begin(account.config(variant))
+    (described,) = account.settled(name)["ProductionVariants"]
+    assert described["InstancePools"] == [
+        {"InstanceType": "ml.g5.xlarge", "CurrentInstanceCount": 0},
+        {"InstanceType": "ml.g6.xlarge", "CurrentInstanceCount": 1},
+    ]
+    assert account.invoke(name) == "first x"

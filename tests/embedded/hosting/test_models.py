@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+ARN = "arn:aws:sagemaker:us-east-1:123456789012"
+
+
+def refused(call: Any, **parameters: Any) -> str:
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    message: str = caught.value.response["Error"]["Message"]
+    return message
+
+
+def create(account: Any, **container: Any) -> dict[str, Any]:
+    return {
+        "ModelName": account.name(),
+        "ExecutionRoleArn": account.role,
+        "PrimaryContainer": {"Image": account.image, **container},
+    }
+
+
+def test_model_is_described_as_it_was_created(account: Any) -> None:
+    name = account.model(mark="m")
+    described = account.sagemaker.describe_model(ModelName=name)
+    assert described["ModelArn"] == f"{ARN}:model/{name}"
+    assert described["PrimaryContainer"]["Environment"] == {"MODE": "ok", "MARK": "m"}
+    assert described["EnableNetworkIsolation"] is False
+    assert described["CreationTime"].tzinfo is not None
+
+
+def test_arn_has_the_name_in_lower_case(account: Any) -> None:
+    parameters = create(account) | {"ModelName": "Mixed-Case"}
+    assert account.sagemaker.create_model(**parameters)["ModelArn"] == f"{ARN}:model/mixed-case"
+    assert account.sagemaker.describe_model(ModelName="Mixed-Case")["ModelName"] == "Mixed-Case"
+
+
+def test_second_model_of_a_name_is_refused(account: Any) -> None:
+    name = account.model()
+    parameters = create(account) | {"ModelName": name}
+    assert refused(account.sagemaker.create_model, **parameters) == (
+        f'Cannot create already existing model "{ARN}:model/{name}".'
+    )
+
+
+def test_deleted_model_is_unknown(account: Any) -> None:
+    name = account.model()
+    account.sagemaker.delete_model(ModelName=name)
+    for call in (account.sagemaker.describe_model, account.sagemaker.delete_model):
+        assert refused(call, ModelName=name) == f'Could not find model "{ARN}:model/{name}".'
+
+
+def test_models_are_listed_newest_first_in_pages(account: Any) -> None:
+    mine = []
+    for number in range(3):
+        mine.append(f"listed-{number}")
+        account.sagemaker.create_model(**(create(account) | {"ModelName": mine[-1]}))
+    page = account.sagemaker.list_models(NameContains="listed", MaxResults=2)
+    assert [model["ModelName"] for model in page["Models"]] == ["listed-2", "listed-1"]
+    rest = account.sagemaker.list_models(NameContains="listed", NextToken=page["NextToken"])
+    assert [model["ModelName"] for model in rest["Models"]] == ["listed-0"]
+    assert "NextToken" not in rest
+    pages = account.sagemaker.get_paginator("list_models").paginate(
+        NameContains="listed",
+        SortBy="Name",
+        SortOrder="Ascending",
+        PaginationConfig={"PageSize": 1},
+    )
+    assert [model["ModelName"] for part in pages for model in part["Models"]] == mine
+
+
+def test_model_data_must_exist(account: Any) -> None:
+    for container, uri in (
+        (account.source("s3://artifacts/nothing/"), "s3://artifacts/nothing/"),
+        (account.source("s3://no-such-bucket/x/"), "s3://no-such-bucket/x/"),
+        ({"ModelDataUrl": "s3://artifacts/no.tar.gz"}, "s3://artifacts/no.tar.gz"),
+    ):
+        message = refused(account.sagemaker.create_model, **create(account, **container))
+        assert message == f"Could not find model data at {uri}."
+
+
+def test_prefix_must_end_with_a_slash(account: Any) -> None:
+    parameters = create(account, **account.source("s3://artifacts/model/files"))
+    assert refused(account.sagemaker.create_model, **parameters) == (
+        'S3Uri "s3://artifacts/model/files" of S3DataType S3Prefix must end with a forward slash '
+        '("/").'
+    )
+
+
+def test_role_must_exist_and_trust_sagemaker(account: Any) -> None:
+    arn = "arn:aws:iam::123456789012:role/nobody"
+    parameters = create(account) | {"ExecutionRoleArn": arn}
+    assert refused(account.sagemaker.create_model, **parameters) == (
+        f"Could not assume role {arn}. Please ensure that the role exists and allows principal "
+        "'sagemaker.amazonaws.com' to assume the role."
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "feature"),
+    [
+        ({"Mode": "MultiModel"}, "multi-model endpoints"),
+        ({"ModelPackageName": "package"}, "ModelPackageName (model packages)"),
+    ],
+)
+def test_what_is_not_emulated_is_refused(
+    account: Any, container: dict[str, Any], feature: str
+) -> None:
+    message = refused(account.sagemaker.create_model, **create(account, **container))
+    assert f"The embedded AWS does not emulate {feature}" in message
+
+
+def test_several_containers_are_refused(account: Any) -> None:
+    message = refused(
+        account.sagemaker.create_model,
+        ModelName=account.name(),
+        Containers=[{"Image": account.image}, {"Image": account.image}],
+    )
+    assert message == "The embedded AWS does not emulate several containers in one model."
+
+
+def test_operation_that_is_not_implemented_is_refused(account: Any) -> None:
+    message = refused(account.sagemaker.list_training_jobs)
+    assert "does not implement sagemaker:ListTrainingJobs" in message
+
+
+def test_endpoint_config_is_described_as_it_was_created(account: Any) -> None:
+    model = account.model()
+    name = account.config(account.variant(model, VolumeSizeInGB=30, InstanceType="ml.m5.xlarge"))
+    described = account.sagemaker.describe_endpoint_config(EndpointConfigName=name)
+    assert described["EndpointConfigArn"] == f"{ARN}:endpoint-config/{name}"
+    assert described["ProductionVariants"][0]["InitialVariantWeight"] == 1.0
+    assert described["ProductionVariants"][0]["VolumeSizeInGB"] == 30
+    listed = account.sagemaker.list_endpoint_configs(NameContains=name)["EndpointConfigs"]
+    assert [config["EndpointConfigName"] for config in listed] == [name]
+    account.sagemaker.delete_endpoint_config(EndpointConfigName=name)
+    message = refused(account.sagemaker.describe_endpoint_config, EndpointConfigName=name)
+    assert message == f'Could not find endpoint configuration "{ARN}:endpoint-config/{name}".'
+
+
+def test_endpoint_config_needs_its_models(account: Any) -> None:
+    with pytest.raises(ClientError, match=f'Could not find model "{ARN}:model/absent".'):
+        account.config(account.variant("absent"))
+
+
+@pytest.mark.parametrize(
+    "instance_type",
+    ["ml.g5.xlarge", "ml.c5d.large", "ml.g4dn.xlarge", "ml.g6e.xlarge", "ml.p5.48xlarge"],
+)
+def test_volume_size_is_refused_where_there_is_local_storage(
+    account: Any, instance_type: str
+) -> None:
+    variant = account.variant(account.model(), VolumeSizeInGB=50, InstanceType=instance_type)
+    with pytest.raises(ClientError, match="VolumeSizeInGB is not supported for instance type"):
+        account.config(variant)
+
+
+@pytest.mark.parametrize("instance_type", ["ml.c5.large", "ml.p3.2xlarge", "ml.inf1.xlarge"])
+def test_volume_size_is_allowed_on_ebs_families(account: Any, instance_type: str) -> None:
+    account.config(account.variant(account.model(), VolumeSizeInGB=50, InstanceType=instance_type))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ContainerStartupHealthCheckTimeoutInSeconds": 3601}, "less than or equal to 3600"),
+        ({"ModelDataDownloadTimeoutInSeconds": 3601}, "less than or equal to 3600"),
+        ({"InstanceType": "ml.g99.xlarge"}, "satisfy enum value set"),
+        (
+            {"ManagedInstanceScaling": {"Status": "ENABLED"}},
+            r"ManagedInstanceScaling \(inference components\)",
+        ),
+    ],
+)
+def test_variant_outside_the_bounds_is_refused(
+    account: Any, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ClientError, match=message):
+        account.config(account.variant(account.model(), **change))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            {"AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://artifacts/out"}}},
+            "asynchronous inference",
+        ),
+        (
+            {
+                "DataCaptureConfig": {
+                    "EnableCapture": True,
+                    "InitialSamplingPercentage": 100,
+                    "DestinationS3Uri": "s3://artifacts/captured",
+                    "CaptureOptions": [{"CaptureMode": "Input"}],
+                }
+            },
+            "data capture",
+        ),
+    ],
+)
+def test_config_that_is_not_emulated_is_refused(
+    account: Any, more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ClientError, match=f"does not emulate .*{message}"):
+        account.config(account.variant(account.model()), **more)
+
+
+def test_tags_follow_their_resource(account: Any) -> None:
+    name = account.name()
+    parameters = create(account) | {"ModelName": name, "Tags": [{"Key": "a", "Value": "1"}]}
+    arn = account.sagemaker.create_model(**parameters)["ModelArn"]
+    account.sagemaker.add_tags(ResourceArn=arn, Tags=[{"Key": "b", "Value": "2"}])
+    account.sagemaker.delete_tags(ResourceArn=arn, TagKeys=["a"])
+    assert account.sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "b", "Value": "2"}]
+    account.sagemaker.delete_model(ModelName=name)
+    assert refused(account.sagemaker.list_tags, ResourceArn=arn) == (
+        f'Could not find resource "{arn}".'
+    )

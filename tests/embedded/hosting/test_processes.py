@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import FAMILIES, UnknownImageError, find_family
+from embedded_aws.hosting.process import ContainerProcess
+from embedded_aws.hosting.rollout import Rollout, rollout_of
+
+HERE = Path(__file__).parent
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def launch(script: str, directory: Path, grace_seconds: float = 30.0) -> ContainerProcess:
+    return ContainerProcess(
+        command=[sys.executable, "-u", "-c", script],
+        environment={"PATH": os.environ["PATH"]},
+        directory=directory,
+        on_line=print,
+        grace_seconds=grace_seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [("raise SystemExit(5)", 5), ("import os; os.kill(os.getpid(), 9)", 128 + 9)],
+)
+def test_exit_status_is_the_programs(tmp_path: Path, script: str, status: int) -> None:
+    process = launch(f"print('out'); {script}", tmp_path)
+    assert process.exited.wait(10)
+    assert process.exit_status == status
+    assert process.last_lines == ["out"]
+
+
+def test_program_that_does_not_exist(tmp_path: Path) -> None:
+    process = ContainerProcess(
+        command=["/no/such/program"], environment={}, directory=tmp_path,
+        on_line=print, grace_seconds=1,
+    )  # fmt: skip
+    assert process.exited.wait(10)
+    assert process.exit_status == 127
+    assert process.last_lines == [
+        "cannot run /no/such/program: [Errno 2] No such file or directory"
+    ]
+
+
+def test_sigterm_reaches_the_program(tmp_path: Path, eventually: Callable[..., Any]) -> None:
+    process = launch(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit('drained'))\n"
+        "print('ready'); time.sleep(60)",
+        tmp_path,
+    )
+    eventually(lambda: process.last_lines)
+    process.stop()
+    assert process.last_lines == ["ready", "drained"]
+    assert process.exit_status == 1
+
+
+def test_what_the_program_started_ends_with_it(
+    tmp_path: Path, eventually: Callable[..., Any]
+) -> None:
+    process = launch(
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print(child.pid); time.sleep(60)",
+        tmp_path,
+    )
+    eventually(lambda: process.last_lines)
+    grandchild = int(process.last_lines[0])
+    assert is_running(grandchild)
+    process.stop()
+    eventually(lambda: not is_running(grandchild))
+
+
+def test_killed_server_leaves_no_container(tmp_path: Path, eventually: Callable[..., Any]) -> None:
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "composition.py"), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=HERE.parents[2],
+        env=os.environ | {"PYTHONPATH": str(HERE.parents[2])},
+        text=True,
+    )
+    assert server.stdout is not None
+    with server.stdout:
+        clients = LoopbackClients(server.stdout.readline().strip())
+    sagemaker = clients.client("sagemaker", "us-east-1")
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
+    sagemaker.create_model(ModelName="m", PrimaryContainer={"Image": image})
+    sagemaker.create_endpoint_config(
+        EndpointConfigName="c",
+        ProductionVariants=[
+            {
+                "VariantName": "v",
+                "ModelName": "m",
+                "InstanceType": "ml.c5.large",
+                "InitialInstanceCount": 1,
+            }
+        ],
+    )
+    sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
+    eventually(
+        lambda: sagemaker.describe_endpoint(EndpointName="e")["EndpointStatus"] == "InService"
+    )
+    runtime = clients.client("sagemaker-runtime", "us-east-1")
+    container = int(runtime.invoke_endpoint(EndpointName="e", Body=b"pid")["Body"].read())
+    clients.close()
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    eventually(lambda: not is_running(container))
+
+
+def test_family_is_told_by_the_repository() -> None:
+    registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
+    tagged = find_family(FAMILIES, f"{registry}/slipway/tensorrt:abc")
+    assert tagged is find_family(FAMILIES, f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
+    assert tagged.command[1:] == ("-m", "containers.tensorrt", "serve")
+    with pytest.raises(UnknownImageError, match=r"Known repositories: .*slipway/tensorrt"):
+        find_family(FAMILIES, f"{registry}/tensorrt:abc")
+
+
+def blue_green(kind: str, **sizes: Any) -> dict[str, Any]:
+    routing = {"Type": kind, "WaitIntervalInSeconds": 60, **sizes}
+    return {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}}
+
+
+@pytest.mark.parametrize(
+    ("config", "shares"),
+    [
+        (None, (1.0,)),
+        (blue_green("ALL_AT_ONCE"), (1.0,)),
+        (
+            blue_green("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1}),
+            (0.1, 1.0),
+        ),
+        (
+            blue_green("LINEAR", LinearStepSize={"Type": "CAPACITY_PERCENT", "Value": 30}),
+            (0.3, 0.6, 0.9, 1.0),
+        ),
+        (
+            {
+                "RollingUpdatePolicy": {
+                    "MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+                    "WaitIntervalInSeconds": 60,
+                }
+            },
+            (0.5, 1.0),
+        ),
+    ],
+)
+def test_rollout_steps(config: dict[str, Any] | None, shares: tuple[float, ...]) -> None:
+    rollout = rollout_of(config, instance_count=10)
+    assert rollout.shares == shares
+    assert rollout == Rollout(shares, wait_seconds=60.0 if config else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, None),
+        (
+            {"AutoRollbackConfiguration": {"Alarms": []}},
+            "needs either a BlueGreenUpdatePolicy or a RollingUpdatePolicy",
+        ),
+        (blue_green("CANARY"), "CanarySize is required for traffic routing CANARY"),
+        (
+            blue_green("CANARY", CanarySize={"Type": "CAPACITY_PERCENT", "Value": 60}),
+            "The canary size must be between 1 and 50 percent of the capacity; it is 60 percent",
+        ),
+        (
+            blue_green("LINEAR", LinearStepSize={"Type": "CAPACITY_PERCENT", "Value": 5}),
+            "The linear step size must be between 10 and 50 percent of the capacity",
+        ),
+        (
+            {
+                "BlueGreenUpdatePolicy": {
+                    **blue_green("ALL_AT_ONCE")["BlueGreenUpdatePolicy"],
+                    "TerminationWaitInSeconds": 600,
+                    "MaximumExecutionTimeoutInSeconds": 660,
+                }
+            },
+            "MaximumExecutionTimeoutInSeconds 660 must be greater than the sum of the waits, 660",
+        ),
+    ],
+)
+def test_rollout_rules(config: dict[str, Any], message: str | None) -> None:
+    from embedded_aws.api import ApiError
+
+    if message is None:
+        assert rollout_of(config, instance_count=10) == Rollout()
+        return
+    with pytest.raises(ApiError) as caught:
+        rollout_of(config, instance_count=10)
+    assert message in caught.value.message
+
+
+def test_environment_of_a_container_is_complete(tmp_path: Path) -> None:
+    # Everything the program sees is listed: what is not given is not there.
+    process = launch("import os, json; print(json.dumps(dict(os.environ)))", tmp_path)
+    assert process.exited.wait(10)
+    seen = json.loads(process.last_lines[0])
+    assert set(seen) - {"LC_CTYPE"} == {"PATH"}

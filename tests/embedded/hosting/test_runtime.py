@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+
+@pytest.fixture(scope="module")
+def endpoint(account: Any) -> Iterator[str]:
+    name: str = account.endpoint()
+    yield name
+    account.delete(name)
+
+
+def refused(call: Any, **parameters: Any) -> dict[str, Any]:
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    response: dict[str, Any] = caught.value.response
+    return response
+
+
+def metric(account: Any, endpoint: str, name: str, variant: str = "AllTraffic") -> dict[str, Any]:
+    now = datetime.now(UTC)
+    answer = account.cloudwatch.get_metric_statistics(
+        Namespace="AWS/SageMaker",
+        MetricName=name,
+        Dimensions=[
+            {"Name": "EndpointName", "Value": endpoint},
+            {"Name": "VariantName", "Value": variant},
+        ],
+        StartTime=now - timedelta(minutes=10),
+        EndTime=now + timedelta(minutes=1),
+        Period=3600,
+        Statistics=["Sum", "SampleCount", "Minimum", "Maximum", "Average"],
+    )
+    points = answer["Datapoints"]
+    return points[0] if points else {"Sum": 0.0, "SampleCount": 0.0}
+
+
+def test_headers_reach_the_container_and_come_back(account: Any, endpoint: str) -> None:
+    answer = account.runtime.invoke_endpoint(
+        EndpointName=endpoint,
+        Body=b"headers",
+        ContentType="application/x-test",
+        Accept="text/x-wanted",
+        CustomAttributes="trace=1",
+        InferenceId="id-1",
+    )
+    assert answer["InvokedProductionVariant"] == "AllTraffic"
+    assert answer["ContentType"] == "text/x-stand-in"
+    assert answer["CustomAttributes"] == "seen trace=1"
+    assert answer["ResponseMetadata"]["RequestId"]
+    seen = json.loads(answer["Body"].read())
+    assert seen["content-type"] == "application/x-test"
+    assert seen["accept"] == "text/x-wanted"
+    assert seen["x-amzn-sagemaker-inference-id"] == "id-1"
+    assert "authorization" not in seen
+
+
+def test_body_is_raw(account: Any, endpoint: str) -> None:
+    body = bytes(range(256)) * 20_000
+    answer = account.runtime.invoke_endpoint(EndpointName=endpoint, Body=body)
+    assert answer["Body"].read() == body
+
+
+def test_unknown_endpoint(account: Any) -> None:
+    response = refused(account.runtime.invoke_endpoint, EndpointName="absent", Body=b"x")
+    assert response["Error"] == {
+        "Code": "ValidationError",
+        "Message": "Endpoint absent of account 123456789012 not found.",
+    }
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == 400
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, "client"), (500, "server"), (503, "server")])
+def test_model_error(account: Any, endpoint: str, status: int, kind: str) -> None:
+    with pytest.raises(account.runtime.exceptions.ModelError) as caught:
+        account.invoke(endpoint, f'error {status} {{"error": "why"}}')
+    response = caught.value.response
+    group = f"/aws/sagemaker/Endpoints/{endpoint}"
+    assert response["Error"] == {
+        "Code": "ModelError",
+        "Message": (
+            f'Received {kind} error ({status}) from primary with message "{{"error": "why"}}". See '
+            "https://us-east-1.console.aws.amazon.com/cloudwatch/home?region=us-east-1"
+            f"#logEventViewer:group={group} in account 123456789012 for more information."
+        ),
+    }
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == 424
+    assert response["OriginalStatusCode"] == status
+    assert response["OriginalMessage"] == '{"error": "why"}'
+    assert response["LogStreamArn"] == f"arn:aws:logs:us-east-1:123456789012:log-group:{group}"
+
+
+def test_long_error_keeps_its_frame(account: Any, endpoint: str) -> None:
+    response = refused(
+        account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"error 500 " + b"e" * 9000
+    )
+    assert len(response["Error"]["Message"]) == 2048
+    assert response["Error"]["Message"].endswith("for more information.")
+    assert response["OriginalMessage"] == "e" * 2048
+
+
+def test_late_answer(hurried: Any) -> None:
+    name = hurried.endpoint()
+    begun = time.monotonic()
+    response = refused(hurried.runtime.invoke_endpoint, EndpointName=name, Body=b"sleep 3")
+    assert time.monotonic() - begun < 2.5
+    assert response["OriginalStatusCode"] == 0
+    assert response["OriginalMessage"] == (
+        "Your invocation timed out while waiting for a response from container primary. Review "
+        "the latency metrics for each container in Amazon CloudWatch, resolve the issue, and try "
+        "again."
+    )
+
+
+def test_container_that_dies_while_serving(account: Any) -> None:
+    name = account.endpoint()
+    response = refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"exit")
+    assert response["Error"]["Code"] == "ModelError"
+    assert "closed or refused the connection" in response["OriginalMessage"]
+
+
+def test_request_over_the_limit(account: Any, endpoint: str) -> None:
+    limit = 6_291_456
+    assert len(account.invoke(endpoint, "x" * limit)) == limit
+    response = refused(
+        account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"x" * (limit + 1)
+    )
+    assert response["Error"] == {
+        "Code": "413",
+        "Message": "HTTP content length exceeded 6291456 bytes.",
+    }
+
+
+def test_response_over_the_limit(account: Any, endpoint: str) -> None:
+    response = refused(
+        account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"large 6291457"
+    )
+    assert response["OriginalMessage"] == "The response exceeds 6291456 bytes."
+
+
+def test_what_is_not_emulated_is_refused(account: Any, endpoint: str) -> None:
+    runtime = account.runtime
+    for call, parameters, feature in (
+        (runtime.invoke_endpoint, {"TargetModel": "m.tar.gz"}, "multi-model endpoints"),
+        (runtime.invoke_endpoint, {"SessionId": "NEW_SESSION"}, "stateful sessions"),
+        (
+            runtime.invoke_endpoint_with_response_stream,
+            {},
+            "InvokeEndpointWithResponseStream",
+        ),
+    ):
+        response = refused(call, EndpointName=endpoint, Body=b"x", **parameters)
+        assert f"does not emulate {feature}" in response["Error"]["Message"]
+    response = refused(
+        runtime.invoke_endpoint_async, EndpointName=endpoint, InputLocation="s3://artifacts/in"
+    )
+    assert "does not emulate InvokeEndpointAsync" in response["Error"]["Message"]
+
+
+def test_requests_are_routed_by_weight(account: Any) -> None:
+    config = account.config(
+        account.variant(account.model(mark="a "), "A", InitialVariantWeight=3),
+        account.variant(account.model(mark="b "), "B", InitialVariantWeight=1),
+    )
+    name = account.begin(config)
+    assert account.settled(name)["EndpointStatus"] == "InService"
+    counts = Counter(account.invoke(name) for _ in range(200))
+    # Three in four; ten standard deviations would be 61.
+    assert 110 < counts["a x"] < 190
+    assert counts["a x"] + counts["b x"] == 200
+    assert {account.invoke(name, TargetVariant="B") for _ in range(10)} == {"b x"}
+    response = refused(
+        account.runtime.invoke_endpoint, EndpointName=name, Body=b"x", TargetVariant="C"
+    )
+    assert response["Error"]["Message"] == (
+        f"Variant C of endpoint {name} of account 123456789012 not found."
+    )
+    account.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName=name,
+        DesiredWeightsAndCapacities=[{"VariantName": "A", "DesiredWeight": 0}],
+    )
+    account.settled(name)
+    assert {account.invoke(name) for _ in range(20)} == {"b x"}
+
+
+def test_metrics(account: Any, eventually: Callable[..., Any]) -> None:
+    name = account.endpoint(InitialInstanceCount=2)
+    account.invoke(name)
+    account.invoke(name, "sleep 0.05")
+    for status in (400, 500):
+        refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"error %d x" % status)
+    eventually(lambda: metric(account, name, "Invocations")["Sum"] == 4)
+    assert metric(account, name, "Invocations")["Unit"] == "None"
+    assert metric(account, name, "InvocationsPerInstance")["Sum"] == 2
+    assert metric(account, name, "Invocation4XXErrors")["Sum"] == 1
+    assert metric(account, name, "Invocation5XXErrors")["Average"] == 0.25
+    assert metric(account, name, "InvocationModelErrors")["Sum"] == 2
+    latency = metric(account, name, "ModelLatency")
+    assert latency["Unit"] == "Microseconds"
+    assert 50_000 < latency["Maximum"] < 1_000_000
+    assert latency["Minimum"] < 50_000
+    assert metric(account, name, "OverheadLatency")["SampleCount"] == 4
+
+
+def test_container_output_is_in_cloudwatch_logs(
+    account: Any, eventually: Callable[..., Any]
+) -> None:
+    name = account.endpoint()
+    refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"error 500 x")
+    group = f"/aws/sagemaker/Endpoints/{name}"
+    (stream,) = account.logs.describe_log_streams(logGroupName=group)["logStreams"]
+    variant, _, instance = stream["logStreamName"].partition("/")
+    assert variant == "AllTraffic"
+    assert len(instance) == len("i-0123456789abcdef0")
+
+    def messages() -> list[str]:
+        events = account.logs.get_log_events(
+            logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True
+        )["events"]
+        return [event["message"] for event in events]
+
+    eventually(lambda: len(messages()) == 2)
+    assert messages()[0].startswith("stand-in ok pid")
+    assert messages()[1] == "failing with 500"
+    (file,) = (account.directory / "logs").glob(f"*{instance}.log")
+    assert file.read_text().splitlines() == messages()
+    # As a stack's deletion does it: nothing may bring the group back afterwards.
+    account.delete(name)
+    account.logs.delete_log_group(logGroupName=group)
+    assert account.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
+
+
+def test_requests_in_parallel_share_nothing(account: Any, endpoint: str) -> None:
+    wrong: list[str] = []
+
+    def ask(word: str) -> None:
+        wrong.extend(word for _ in range(25) if account.invoke(endpoint, word) != word)
+
+    threads = [threading.Thread(target=ask, args=(f"word{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,135 @@
+"""A scratch copy of the project, its own embedded AWS, and the commands a user types."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from demo import copy_project
+from embedded_aws import control
+
+MODEL = "gpt2-autocomplete"
+
+
+class Workbench:
+    """A project and an embedded AWS of its own."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.state = control.start(project, port=0)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        merged = {**os.environ, "PATH": path, **control.environment(self.state)}
+        self.environment = {name: value for name, value in merged.items() if value is not None}
+
+    def popen(self, *command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command,
+            cwd=self.project,
+            env=self.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command to its end; its standard error is part of its output."""
+        process = self.popen(*command)
+        output, _ = process.communicate(timeout=240)
+        return subprocess.CompletedProcess(command, process.returncode, output)
+
+    def must(self, *command: str) -> str:
+        result = self.run(*command)
+        assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}"
+        return result.stdout
+
+    def fails(self, *command: str) -> str:
+        result = self.run(*command)
+        assert result.returncode == 1, f"{' '.join(command)}\n{result.stdout}"
+        assert "Traceback" not in result.stdout
+        return result.stdout
+
+    def aws(self, *command: str) -> Any:
+        """Runs the AWS CLI and reads its JSON."""
+        return json.loads(self.must("aws", *command, "--output", "json"))
+
+    def client(self, service: str) -> Any:
+        make_client: Any = boto3.client
+        return make_client(
+            service,
+            endpoint_url=self.state.url,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+        )
+
+    def stack_status(self, name: str) -> str | None:
+        stacks = self.client("cloudformation").describe_stacks()["Stacks"]
+        return next((stack["StackStatus"] for stack in stacks if stack["StackName"] == name), None)
+
+    def serving_processes(self) -> list[int]:
+        """Finds this account's containers: programs whose model directory is in the project."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                environ = (folder / "environ").read_bytes().split(b"\0")
+                command = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue  # it ended, or it is somebody else's
+            mark = f"SM_MODEL_DIR={self.project}".encode()
+            if any(item.startswith(mark) for item in environ) and b"containers.tensorrt" in command:
+                found.append(int(folder.name))
+        return found
+
+    def config(self, name: str) -> Path:
+        return self.project / "model_configs" / f"{name}.yaml"
+
+    def add_model(self, name: str) -> None:
+        """Adds a second model: the sample's config and lock under another name."""
+        text = self.config(MODEL).read_text("utf-8")
+        self.config(name).write_text(text.replace(f"name: {MODEL}", f"name: {name}"), "utf-8")
+        locks = self.project / "model_configs"
+        shutil.copy2(locks / f"{MODEL}.lock.json", locks / f"{name}.lock.json")
+
+    def deploy(self, *names: str, context: str | None = None) -> str:
+        models = context or ",".join(names)
+        return self.must(
+            "cdk", "deploy", *names, "-c", f"models={models}", "--require-approval", "never"
+        )
+
+    def destroy(self, name: str) -> str:
+        return self.must("cdk", "destroy", name, "--force", "-c", f"models={name}")
+
+
+@pytest.fixture
+def empty_account(tmp_path: Path) -> Iterator[Workbench]:
+    """A bootstrapped account with nothing else in it."""
+    yield from _workbench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """An account with the foundation and the published sample; tests destroy what they deploy."""
+    for bench in _workbench(tmp_path_factory.mktemp("project")):
+        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
+        bench.must("slipway", "publish", MODEL)
+        yield bench
+
+
+def _workbench(project: Path) -> Iterator[Workbench]:
+    copy_project(project)
+    try:
+        bench = Workbench(project)
+        bench.must("cdk", "bootstrap", "aws://123456789012/us-east-1")
+        yield bench
+    finally:
+        control.stop(project)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+import pytest
+
+from embedded_aws import control
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.errors import LocalAwsError
+
+ROOT = Path(__file__).parents[2]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, control.LocalState]]:
+    project = tmp_path_factory.mktemp("project")
+    yield project, control.start(project, 0)
+    control.stop(project)
+
+
+def test_second_start_finds_the_first(running: tuple[Path, control.LocalState]) -> None:
+    project, state = running
+    assert state.url == f"http://localhost:{state.port}"
+    assert control.start(project) == state
+
+
+def test_status(running: tuple[Path, control.LocalState]) -> None:
+    project, state = running
+    described = control.status(project)
+    assert described is not None
+    assert described.state == state
+    assert described.endpoints == ()
+    assert 0 <= described.uptime_seconds < 60
+    assert "listening at" in described.log_file.read_text()
+
+
+def test_two_processes_cannot_share_a_directory(
+    running: tuple[Path, control.LocalState],
+) -> None:
+    project, state = running
+    command = [sys.executable, "-m", "embedded_aws", "--port", "0"]
+    second = subprocess.run(
+        [*command, "--directory", str(project / ".slipway" / "local")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert second.returncode == 1
+    assert second.stderr.startswith("Another embedded AWS uses ")
+    assert control.start(project) == state
+
+
+def test_boto3_follows_the_environment(
+    running: tuple[Path, control.LocalState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
+    for name, value in control.environment(running[1]).items():
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    client = boto3.Session().client("sts")
+    assert client.get_caller_identity()["Account"] == "123456789012"
+    client.close()
+
+
+def test_nothing_outlives_a_stop_or_a_kill(tmp_path: Path) -> None:
+    assert control.status(tmp_path) is None
+    assert control.stop(tmp_path) is False
+    first = control.start(tmp_path, 0)
+    clients = LoopbackClients(first.url)
+    clients.client("s3", "us-east-1").create_bucket(Bucket="kept-in-memory")
+    clients.close()
+    os.kill(first.pid, signal.SIGKILL)
+    eventually(lambda: control.status(tmp_path) is None)
+    # The file of the killed one is stale, even when its process id lives on in another program.
+    state_file = tmp_path / ".slipway" / "local" / "state.json"
+    stale = json.loads(state_file.read_text())
+    state_file.write_text(json.dumps(stale | {"pid": os.getpid()}))
+    assert control.status(tmp_path) is None
+    second = control.start(tmp_path, 0)
+    assert second.pid not in (first.pid, os.getpid())
+    clients = LoopbackClients(second.url)
+    assert clients.client("s3", "us-east-1").list_buckets()["Buckets"] == []
+    clients.close()
+    assert control.stop(tmp_path) is True
+    eventually(lambda: not is_running(second.pid))
+    assert control.status(tmp_path) is None
+    assert control.stop(tmp_path) is False
+
+
+def test_taken_port_is_the_users_problem(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LocalAwsError) as caught:
+            control.start(tmp_path, port)
+    assert caught.value.message == (
+        f"Port {port} cannot be used: Address already in use. Stop the program that has it, or "
+        f"choose another port: `slipway local start --port {port + 1}`."
+    )
+    assert control.status(tmp_path) is None
+
+
+def test_environment_points_everything_at_it_and_nothing_elsewhere() -> None:
+    state = control.LocalState(1, 4566, "http://localhost:4566", datetime(2026, 1, 1, tzinfo=UTC))
+    theirs = {
+        "AWS_PROFILE": "production",
+        "AWS_SESSION_TOKEN": "t",
+        "AWS_ENDPOINT_URL_S3": "https://elsewhere",
+        "AWS_ROLE_ARN": "arn:aws:iam::1:role/admin",
+        "AWS_REGION": "eu-central-1",
+        "HTTPS_PROXY": "http://proxy:3128",
+        "NO_PROXY": "intranet",
+        "HOME": "/home/them",
+    }
+    assert control.environment(state, environ=theirs) == {
+        "AWS_ENDPOINT_URL": "http://localhost:4566",
+        "S3_ENDPOINT_URL": "http://localhost:4566",
+        "AWS_ACCESS_KEY_ID": "embedded-aws",
+        "AWS_SECRET_ACCESS_KEY": "embedded-aws",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_PROFILE": None,
+        "AWS_DEFAULT_PROFILE": None,
+        "AWS_SESSION_TOKEN": None,
+        "AWS_SECURITY_TOKEN": None,
+        "AWS_ENDPOINT_URL_S3": None,
+        "AWS_ROLE_ARN": None,
+        "NO_PROXY": "intranet,localhost,127.0.0.1",
+        "no_proxy": "localhost,127.0.0.1",
+    }
