@@ -86,7 +86,9 @@ class Workbench:
             except OSError:
                 continue  # it ended, or it is somebody else's
             mark = f"SM_MODEL_DIR={self.project}".encode()
-            if any(item.startswith(mark) for item in environ) and b"containers.tensorrt" in command:
+            # Not its supervisor, which has the program's command line behind its own.
+            program = command[1:3] == [b"-m", b"containers.tensorrt"]
+            if program and any(item.startswith(mark) for item in environ):
                 found.append(int(folder.name))
         return found
 
