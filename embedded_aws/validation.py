@@ -1,7 +1,7 @@
 """Checks a parsed request against botocore's shapes, in the words AWS uses.
 
 botocore's own validator runs in the client and looks at types, required members and minimum
-lengths only; the enumerations, patterns and maxima are left to the service. Here is that other half.
+lengths only; enumerations, patterns and maxima are left to the service. Here is that other half.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def validation_errors(shape: Any, value: Any) -> list[str]:
         value: the parsed input.
 
     Returns:
-        One message a problem, each naming the member's path (`productionVariants.1.member.instanceType`).
+        One message a problem, each naming the member's path, for example
+        `productionVariants.1.member.instanceType`.
     """
     return [] if shape is None else list(_check(shape, value, ""))
 

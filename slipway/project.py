@@ -111,6 +111,17 @@ class Project:
             return Lock.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             return Lock()
+        except OSError as error:
+            raise UserError(
+                [
+                    Problem(
+                        Kind.SHAPE,
+                        f"the lock file cannot be read: {error.strerror}",
+                        "Restore it with git.",
+                        location=Location(relative(path, self.root)),
+                    )
+                ]
+            ) from None
         except ValidationError as error:
             found = "; ".join(
                 f"{'.'.join(map(str, detail['loc'])) or 'file'}: {detail['msg']}"
@@ -142,13 +153,15 @@ class Project:
         """
         loaded = self.config(name)
         lock = self.lock(name)
+        # Outside the `try`: what is wrong there has no place in this config.
+        image_digests = self.image_digests
         try:
             return resolve(
                 loaded.config,
                 instance_types(),
                 environment,
                 lock,
-                self.image_digests,
+                image_digests,
                 allow_unpublished=allow_unpublished,
             )
         except UserError as error:

@@ -7,6 +7,8 @@ with the report, and destroying it works too.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,7 @@ import aws_cdk as cdk
 from constructs import Node
 
 from slipway.config.environments import LOCAL, Environment
+from slipway.config.schema import is_model_name
 from slipway.errors import UserError
 from slipway.project import Project
 from stacks.endpoint_stack import EndpointStack
@@ -39,7 +42,7 @@ class Selection:
         """Reads `env`, `models` and `allow-unpublished`.
 
         Raises:
-            UserError: `allow-unpublished` is neither true nor false.
+            UserError: `models` names nothing, or `allow-unpublished` is neither true nor false.
         """
         models = str(node.try_get_context("models") or "*")
         allow = str(node.try_get_context("allow-unpublished") or "false").lower()
@@ -48,9 +51,15 @@ class Selection:
                 f"`-c allow-unpublished={allow}` is neither true nor false",
                 "Write `-c allow-unpublished=true`, or leave it out.",
             )
+        patterns = tuple(pattern.strip() for pattern in models.split(",") if pattern.strip())
+        if not patterns:
+            raise UserError.of(
+                f"`-c models={models}` names no model",
+                "Write names or patterns with commas between them, or leave it out.",
+            )
         return cls(
             environment=str(node.try_get_context("env") or LOCAL),
-            models=tuple(pattern.strip() for pattern in models.split(",") if pattern.strip()),
+            models=patterns,
             allow_unpublished=allow == "true",
         )
 
@@ -93,7 +102,27 @@ def _model_stack(
     try:
         plan = project.plan(name, environment, allow_unpublished=selection.allow_unpublished)
     except UserError as error:
-        stack = cdk.Stack(app, name, stack_name=f"{name}-{environment.name}", env=target)
-        cdk.Annotations.of(stack).add_error(str(error))
-        return stack
+        return _error_stack(app, name, environment, target, error)
     return EndpointStack(app, name, plan=plan, env=target)
+
+
+def _error_stack(
+    app: cdk.App, name: str, environment: Environment, target: cdk.Environment, error: UserError
+) -> cdk.Stack:
+    """Adds the empty stack that carries a report."""
+    construct_id, stack_name = name, f"{name}-{environment.name}"
+    if not is_model_name(name):
+        # A file can be called what no stack can, or what another stack is: it gets names that
+        # belong to nobody, lest destroying it destroy that one.
+        unique = f"invalid-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:12]}"
+        stack_name = f"{unique}-{environment.name}"
+        construct_id = f"{name}.yaml" if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.A) else unique
+    stack = cdk.Stack(app, construct_id, stack_name=stack_name, env=target)
+    cdk.Annotations.of(stack).add_error(str(error))
+    # That it is empty is the point; without this the CDK's own checks fail the whole synthesis.
+    cdk.Validations.of(stack).acknowledge(
+        cdk.Acknowledgment(
+            id="CloudFormation-Validate::F0001", reason="Carries a report instead of resources."
+        )
+    )
+    return stack

@@ -85,7 +85,8 @@ def read_document(path: Path, shown_as: str) -> Document:
         reason = getattr(error, "reason", type(error).__name__)
         raise _unreadable(place, f"is not YAML: {reason}") from None
     if not isinstance(root, yaml.MappingNode):
-        found = "empty" if root is None else f"a {root.tag.rpartition(':')[2]}"
+        is_list = isinstance(root, yaml.SequenceNode)
+        found = "empty" if root is None else "a list" if is_list else "a single value"
         raise _unreadable(Location(shown_as, 1, 1), f"is {found}; a mapping is needed")
     return _Walk(shown_as).document(root)
 
@@ -98,7 +99,8 @@ def _require_shallow(text: str, shown_as: str) -> None:
             depth += 1
             if depth > MAX_DEPTH:
                 mark = event.start_mark
-                raise _too_deep(Location(shown_as, mark.line + 1, mark.column + 1))
+                place = Location(shown_as, mark.line + 1, mark.column + 1) if mark else None
+                raise _too_deep(place or Location(shown_as))
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -145,9 +147,10 @@ class _Walk:
             return content
         try:
             return self._scalars.construct_object(node)
-        except (yaml.YAMLError, ValueError):
+        except (yaml.YAMLError, ValueError, KeyError, AttributeError):
+            # PyYAML lets its own lookups fail on a value that its tag does not fit.
             raise _unreadable(
-                self._place(node), f"has a value that YAML cannot read: {node.value!r}"
+                self._place(node), f"has a value that YAML cannot read: {node.value[:80]!r}"
             ) from None
 
     def _collection(self, node: yaml.CollectionNode, field: FieldPath) -> Any:

@@ -6,14 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.config.schema import NAME_PATTERN, Section
+from slipway.config.schema import Section
+
+# No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
+_NAME_PATTERN = r"^[a-z][a-z0-9]*$"
 
 
 class EnvironmentName(Section):
     """The name part, which is the key in the file."""
 
     # `NAME-ENV` has 63 characters at most and model names 40.
-    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=20)] = Field(
+    name: Annotated[str, Field(pattern=_NAME_PATTERN, max_length=20)] = Field(
         description="Chosen with `-c env=NAME`; part of every stack's and endpoint's name."
     )
 

@@ -35,8 +35,12 @@ class LoadedConfig:
 
 
 def config_files(root: Path) -> dict[str, Path]:
-    """Returns the model configs of a project by name (file stem), in order of name."""
-    return {path.stem: path for path in sorted((root / CONFIG_DIRECTORY).glob("*.yaml"))}
+    """Returns the model configs of a project by name (file stem), in order of name.
+
+    Hidden files are an editor's.
+    """
+    files = sorted((root / CONFIG_DIRECTORY).glob("*.yaml"))
+    return {path.stem: path for path in files if not path.name.startswith(".")}
 
 
 def load_config(path: Path, root: Path) -> LoadedConfig:
@@ -93,9 +97,21 @@ def load_environment(name: str, root: Path) -> Environment:
     environment = None
     content = document.content[name]
     if isinstance(content, dict):
+        found: list[Problem] = []
         environment = _validate(
-            Environment, document, problems, prefix=(name,), content={"name": name, **content}
+            Environment, document, found, prefix=(name,), content={**content, "name": name}
         )
+        # The key was looked at above.
+        problems.extend(problem for problem in found if problem.field != (name, "name"))
+        if "name" in content:
+            problems.append(
+                Problem(
+                    Kind.SHAPE,
+                    "an environment's name is its key in the file",
+                    "Remove this line.",
+                    (name, "name"),
+                )
+            )
     else:
         problems.append(
             Problem(Kind.SHAPE, "is not a mapping", "Give it `account` and `region`.", (name,))
@@ -137,7 +153,7 @@ def _validate_name(name: str, problems: list[Problem]) -> None:
     except ValidationError as error:
         problems.extend(
             Problem(Kind.VALUE, describe(detail, EnvironmentName).message,
-                    "Use lower-case letters, digits and single hyphens.", (name,))
+                    "Use lower-case letters and digits, a letter first.", (name,))
             for detail in error.errors(include_url=False)
         )  # fmt: skip
 

@@ -11,7 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from slipway.config.schema import LOG_RETENTION_DAYS, RESERVED_NAMES, RESERVED_PREFIX
+from slipway.config.schema import (
+    LOG_RETENTION_DAYS,
+    RESERVED_NAMES,
+    RESERVED_PREFIX,
+    RESERVED_TAG_PREFIXES,
+)
 from slipway.errors import Kind, Problem, nearest
 
 _Describe = Callable[[Any, Mapping[str, Any]], tuple[Kind, str, str]]
@@ -125,9 +130,18 @@ def _instance_type(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, s
     )
 
 
+def _finite(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return Kind.VALUE, f"{_shown(value)} is not a finite number", "Write a finite number."
+
+
 def _reserved(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     names = ", ".join([*RESERVED_NAMES, f"{RESERVED_PREFIX}*"])
     return Kind.VALUE, f"{_shown(value)} is reserved for Slipway's stacks", f"Not free: {names}."
+
+
+def _tag(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    prefixes = " or ".join(f"`{prefix}`" for prefix in RESERVED_TAG_PREFIXES)
+    return Kind.VALUE, f"{_shown(value)} is not free", f"Use a key without {prefixes} in front."
 
 
 def _outside(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
@@ -160,7 +174,9 @@ _WRITERS: Mapping[str, _Describe] = {
     "string_pattern_mismatch": _pattern,
     "literal_error": _choice,
     "unknown_instance_type": _instance_type,
+    "finite_number": _finite,
     "reserved_name": _reserved,
+    "reserved_tag": _tag,
     "project_path": _outside,
     "log_retention": _retention,
 }

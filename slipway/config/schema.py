@@ -11,7 +11,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import PydanticCustomError
 
 from slipway.errors import nearest
@@ -22,6 +30,7 @@ from slipway.facts.instances import instance_types
 NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 RESERVED_NAMES = ("foundation",)
 RESERVED_PREFIX = "image-"
+RESERVED_TAG_PREFIXES = ("slipway:", "aws:")
 
 # CloudWatch Logs takes these numbers of days and no others.
 LOG_RETENTION_DAYS = (
@@ -53,6 +62,12 @@ def _project_path(value: str) -> str:
     return value
 
 
+def _free_tag(value: str) -> str:
+    if value.startswith(RESERVED_TAG_PREFIXES):
+        raise PydanticCustomError("reserved_tag", "the tag belongs to Slipway or to AWS")
+    return value
+
+
 def _log_retention(value: Any) -> Any:
     if isinstance(value, int) and value not in LOG_RETENTION_DAYS:
         raise PydanticCustomError("log_retention", "not one of CloudWatch's retention periods")
@@ -60,6 +75,19 @@ def _log_retention(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=40), AfterValidator(_free_name)]
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+def is_model_name(text: str) -> bool:
+    """Whether a model may be called so."""
+    try:
+        _NAME.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+TagKey = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_free_tag)]
 InstanceType = Annotated[str, AfterValidator(_known_instance_type)]
 ProjectPath = Annotated[str, Field(min_length=1), AfterValidator(_project_path)]
 
@@ -188,7 +216,7 @@ class Autoscaling(Section):
         ge=1, le=1000, description="Instances at most; also the cost's upper bound.", examples=[4]
     )
     target_invocations_per_instance_per_minute: float = Field(
-        gt=0, strict=False,
+        gt=0, allow_inf_nan=False,
         description=(
             "Load to hold each instance at: its highest rate per second x 0.5 for safety x 60."
         ),
@@ -206,7 +234,7 @@ class Alarms(Section):
     """CloudWatch alarms, sent to the environment's notification topic."""
 
     server_error_rate_percent: float = Field(
-        1.0, gt=0, le=100, strict=False,
+        1.0, gt=0, le=100, allow_inf_nan=False,
         description="Share of invocations answered 5XX that raises the alarm.", examples=[1.0],
     )  # fmt: skip
     model_latency_p99_milliseconds: int = Field(
@@ -239,9 +267,11 @@ class ModelConfig(Section):
         None, description="Without it the instance count is fixed."
     )
     alarms: Alarms
-    tags: dict[Annotated[str, Field(min_length=1, max_length=128)],
-               Annotated[str, Field(max_length=256)]] = Field(
-        default_factory=dict,
-        description="Added to every resource of the deployment, for cost allocation.",
+    tags: dict[TagKey, Annotated[str, Field(max_length=256)]] = Field(
+        default_factory=dict, max_length=48,
+        description=(
+            "Added to every resource of the deployment, for cost allocation. AWS takes 50; two are "
+            "Slipway's."
+        ),
         examples=[{"team": "search"}],
     )  # fmt: skip

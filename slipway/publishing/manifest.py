@@ -52,6 +52,15 @@ class Manifest:
             )
             for path in sorted(links)
         ]
+        problems += [
+            Problem(
+                Kind.VALUE,
+                f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
+                "Rename it: a name is printable UTF-8 text.",
+            )
+            for name in (path.relative_to(directory).as_posix() for path in files)
+            if not name.isprintable()
+        ]
         if not files and not problems:
             problems = [Problem(Kind.VALUE, f"{shown_as} has no files", "Put the model there.")]
         if problems:

@@ -42,7 +42,8 @@ def upload(
     by_destination = {item.destination: item for item in uploads}
     with tempfile.NamedTemporaryFile("w", suffix=".s5cmd", encoding="utf-8") as commands:
         for item in uploads:
-            commands.write(f"cp {_quoted(str(item.source))} {_quoted(item.destination)}\n")
+            # --raw: `*`, `?` and brackets in a file's name are themselves.
+            commands.write(f"cp --raw {_quoted(str(item.source))} {_quoted(item.destination)}\n")
         commands.flush()
         process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
             [executable(), "--json", "--log", "info", "run", commands.name],

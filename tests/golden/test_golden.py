@@ -1,0 +1,127 @@
+"""Cases: a config, and exactly the plan and the template, or the report, that come of it.
+
+`cases/NAME.yaml` -> `plans/NAME.json` -> `templates/NAME.json`;
+`cases/error_NAME.yaml` -> `errors/error_NAME.txt`. Comments at the head of a case choose its
+environment (`# environment: production`) and its lock (`# lock: none`, `# lock: stale`).
+`pytest tests/golden --update-golden` writes the results anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from slipway.config.load import load_config
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.planning.lock import Lock, LockedArtifact
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from stacks.endpoint_stack import EndpointStack
+from stacks.foundation_stack import FoundationStack
+from tests.unit.projects import DIGEST, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
+
+HERE = Path(__file__).parent
+CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context"]
+CASES = sorted((HERE / "cases").glob("*.yaml"))
+GOOD = [path.stem for path in CASES if not path.stem.startswith("error_")]
+BAD = [path.stem for path in CASES if path.stem.startswith("error_")]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a text with a golden file, or writes it."""
+
+    def compare(name: str, text: str) -> None:
+        path = HERE / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text("utf-8")
+
+    return compare
+
+
+def make_plan(case: str, root: Path) -> DeploymentPlan:
+    """Plans a case as a project would that keeps it in model_configs/."""
+    text = (HERE / "cases" / f"{case}.yaml").read_text("utf-8")
+    options = dict(re.findall(r"^# ([a-z-]+): (\S+)$", text, re.MULTILINE))
+    path = root / "model_configs" / f"{case.removeprefix('error_')}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    loaded = load_config(path, root)
+    lock = lock_for(loaded.config)
+    if options.get("lock") == "none":
+        lock = Lock()
+    elif options.get("lock") == "stale":
+        sample = lock.sample
+        assert sample is not None
+        lock = Lock(sample=LockedArtifact(inputs_digest=DIGEST, compiled=sample.compiled))
+    try:
+        return resolve(
+            loaded.config,
+            instance_types(),
+            {"local": LOCAL, "production": PRODUCTION}[options.get("environment", "local")],
+            lock,
+            IMAGE_DIGESTS,
+            allow_unpublished=options.get("allow-unpublished") == "true",
+        )
+    except UserError as error:
+        raise UserError(loaded.locate(error.problems)) from None
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Every good case's template and the foundation's, from one synthesis."""
+    output = tmp_path_factory.mktemp("cdk.out")
+    # The checks of the templates are tests of their own, and slow.
+    context = CONTEXT | {"@aws-cdk/core:validateAgainstDefaultRules": False}
+    app = cdk.App(outdir=str(output), context=context, analytics_reporting=False)
+    for case in GOOD:
+        plan = make_plan(case, tmp_path_factory.mktemp(case))
+        target = cdk.Environment(account=plan.account, region=plan.region)
+        EndpointStack(app, case, plan=plan, env=target)
+    target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
+    FoundationStack(app, "foundation", environment=PRODUCTION, env=target)
+    app.synth()
+    return {
+        name: (output / f"{name}.template.json").read_text("utf-8")
+        for name in [*GOOD, "foundation"]
+    }
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_plan(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
+    content: dict[str, Any] = make_plan(case, tmp_path).as_json()
+    golden(f"plans/{case}.json", json.dumps(content, indent=2) + "\n")
+
+
+@pytest.mark.parametrize("case", [*GOOD, "foundation"])
+def test_template(case: str, templates: dict[str, str], golden: Callable[[str, str], None]):
+    golden(f"templates/{case}.json", templates[case] + "\n")
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_report(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
+    with pytest.raises(UserError) as caught:
+        make_plan(case, tmp_path)
+    golden(f"errors/{case}.txt", f"{caught.value}\n")
+
+
+def test_every_golden_file_has_its_case():
+    found = {
+        path.relative_to(HERE).as_posix()
+        for folder in ("plans", "templates", "errors")
+        for path in (HERE / folder).iterdir()
+    }
+    assert found == {
+        *(f"plans/{case}.json" for case in GOOD),
+        *(f"templates/{case}.json" for case in [*GOOD, "foundation"]),
+        *(f"errors/{case}.txt" for case in BAD),
+    }

@@ -1,0 +1,221 @@
+"""Which stacks an app holds; a bad model carries its report and blocks no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from slipway.errors import UserError
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from tests.synth.conftest import CONTEXT, GOOD, ROOT, Assembly, new_app
+from tests.unit.projects import config_text, messages, write_project
+
+
+def children(app: cdk.App) -> list[str]:
+    return [child.node.id for child in app.node.children if isinstance(child, cdk.Stack)]
+
+
+def test_every_model_has_a_stack_named_after_it_and_its_environment(assembly: Assembly):
+    names = {name: stack["properties"]["stackName"] for name, stack in assembly.stacks().items()}
+    assert names.pop("foundation") == "foundation-local"
+    for model in (*GOOD, "bad", "fresh", "stale"):
+        assert names.pop(model) == f"{model}-local"
+    # What is left are the files with impossible names: theirs belong to nobody else.
+    assert {"Not_A_Name.yaml", "foundation.yaml"} < set(names)
+    assert len(names) == 3
+    assert all(name.startswith("invalid-") for name in names.values())
+    assert len(set(names.values())) == 3
+    assert {stack["environment"] for stack in assembly.stacks().values()} == {
+        "aws://123456789012/us-east-1"
+    }
+
+
+def test_a_bad_models_stack_is_empty_and_carries_the_whole_report(assembly: Assembly, project):
+    (report,) = assembly.annotations("bad", "error")
+    assert report.startswith("6 problems\n- model_configs/bad.yaml:6:3: model.parameters: ")
+    for wording in (
+        '"124439808" is not a whole number',
+        "unknown field\n    Did you mean `max_batch_size`?",
+        '"ml.g4dn.xlarg" is not a known hosting instance type\n    Did you mean `ml.g4dn.xlarge`?',
+        "the key is given twice; the first is on line 24",
+        "59 is out of range: at least 60",
+        "3601 is out of range: at most 3600",
+    ):
+        assert wording in report
+    with pytest.raises(UserError) as caught:
+        project.config("bad")
+    assert report == str(caught.value)
+    assert "Resources" not in assembly.template("bad")
+
+
+def test_the_models_beside_it_synthesise_without_an_error(assembly: Assembly):
+    for model in GOOD:
+        assert assembly.annotations(model, "error") == []
+        assert len(assembly.template(model)["Resources"]) >= 6
+
+
+def test_no_report_of_one_model_fails_the_synthesis_of_all(assembly: Assembly):
+    # The CLI refuses every stack of an app whose validation report has a failure.
+    report = json.loads((assembly.directory / "validation-report.json").read_text("utf-8"))
+    assert {item["pluginName"]: item["conclusion"] for item in report["pluginReports"]} == {
+        "CloudFormation Validate": "success"
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "state"),
+    [
+        ("fresh", "the sample was never published"),
+        ("stale", "the config changed after the sample was published"),
+    ],
+)
+def test_what_is_not_published_as_it_stands_carries_the_command(assembly, model, state):
+    assert assembly.annotations(model, "error") == [
+        f"1 problem\n- model_configs/{model}.yaml:16:3: artifacts.sample: {state}\n"
+        f"    Run `slipway publish {model} --env local` and commit the lock file "
+        f"model_configs/{model}.lock.json."
+    ]
+    assert "Resources" not in assembly.template(model)
+
+
+def test_what_may_be_unpublished_synthesises_with_a_warning(project: Project, tmp_path: Path):
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(models=["fresh", "stale", "bad"], allow_unpublished=True))
+    app.synth()
+    found = Assembly(tmp_path)
+    for model in ("fresh", "stale"):
+        assert found.annotations(model, "error") == []
+        assert any(
+            "The artifact is not published" in text for text in found.annotations(model, "warning")
+        )
+        assert "/artifacts/unpublished/files/" in str(found.template(model))
+    # It allows that and nothing else.
+    assert len(found.annotations("bad", "error")) == 1
+
+
+@pytest.mark.parametrize(
+    ("models", "expected"),
+    [
+        ("fixed", ["foundation", "fixed"]),
+        ("fixed, scaled", ["foundation", "fixed", "scaled"]),
+        ("f*", ["foundation", "fixed", "foundation.yaml", "fresh"]),
+    ],
+)
+def test_models_are_selected_by_name_or_pattern(project, tmp_path, models, expected):
+    app = new_app(tmp_path, models=models)
+    add_stacks(app, project, Selection.from_context(app.node))
+    assert children(app) == expected
+
+
+def test_a_pattern_without_a_match_is_refused_with_the_nearest(project, tmp_path):
+    app = new_app(tmp_path)
+    with pytest.raises(UserError) as caught:
+        add_stacks(app, project, Selection(models=["fixd", "scaled", "zzz*"]))
+    assert messages(caught.value) == [
+        "no model config matches 'fixd'", "no model config matches 'zzz*'",
+    ]  # fmt: skip
+    known = "model_configs/ has: Not_A_Name, bad, fixed, foundation, fresh, scaled, stale, 雪."
+    assert [problem.remedy for problem in caught.value.problems] == [
+        f"Did you mean `fixed`? {known}", known,
+    ]  # fmt: skip
+
+
+def test_the_context_is_read_once_and_strictly(tmp_path):
+    def read(**context: Any) -> Selection:
+        return Selection.from_context(new_app(tmp_path, **context).node)
+
+    assert read() == Selection("local", ("*",), False)
+    assert read(env="production", models="a,b*", **{"allow-unpublished": "true"}) == Selection(
+        "production", ("a", "b*"), True
+    )
+    assert read(**{"allow-unpublished": True}).allow_unpublished
+    with pytest.raises(UserError, match="`-c allow-unpublished=yes` is neither true nor false"):
+        read(**{"allow-unpublished": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("named", "count"),
+    [(["fixed"], 1), (["fixed", "foundation"], 0), (["**"], 0), ([], 0)],
+    ids=["exclusively", "with the foundation", "all", "none"],
+)
+def test_leaving_the_foundation_out_is_mentioned(project, tmp_path, named, count):
+    app = new_app(tmp_path, **{"aws:cdk:bundling-stacks": named})
+    add_stacks(app, project, Selection(models=["fixed"]))
+    stack = app.node.find_child("fixed")
+    notes = [entry.data for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
+    assert len(notes) == count
+    assert all("run `cdk deploy foundation -c env=local` first" in note for note in notes)
+
+
+def test_a_project_without_models_has_its_foundation(tmp_path):
+    root = write_project(tmp_path, {})
+    app = new_app(tmp_path / "out")
+    add_stacks(app, Project(root), Selection())
+    assert children(app) == ["foundation"]
+
+
+def copy_of_the_app(folder: Path) -> Path:
+    """Makes a project with the real app.py in it."""
+    models = {name: config_text(name) for name in ("one", "two")}
+    folder.mkdir(parents=True, exist_ok=True)
+    root = write_project(folder, models, published=["one"])
+    shutil.copy(ROOT / "app.py", root)
+    return root
+
+
+def run_app(root: Path, output: Path, **context: str) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "CDK_OUTDIR": str(output),
+        # The checks of the templates are tests of their own, and slow.
+        "CDK_CONTEXT_JSON": json.dumps(
+            {**CONTEXT, "@aws-cdk/core:validateAgainstDefaultRules": False, **context}
+        ),
+    }
+    return subprocess.Popen(
+        [sys.executable, "app.py"],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
+    root = copy_of_the_app(tmp_path)
+    with run_app(root, root / "out", env="prodution") as process:
+        output, errors = process.communicate()
+    assert process.returncode == 1
+    assert output == ""
+    assert "1 problem\n- environments.yaml:1:1: there is no environment 'prodution'\n" in errors
+    assert "Did you mean `production`? Known are local, production;" in errors
+    assert "Traceback" not in errors
+    assert not (root / "out" / "manifest.json").exists()
+
+
+def test_two_copies_of_a_project_give_the_same_bytes(tmp_path):
+    roots = [copy_of_the_app(tmp_path / name) for name in ("here", "in another/place")]
+    outputs = [root.parent / "out" for root in roots]
+    processes = [run_app(root, output) for root, output in zip(roots, outputs, strict=True)]
+    for process in processes:
+        with process:
+            _, errors = process.communicate()
+        assert process.returncode == 0, errors
+    names = sorted(path.name for path in outputs[0].iterdir())
+    assert names == sorted(path.name for path in outputs[1].iterdir())
+    assert {"foundation.template.json", "one.template.json", "two.template.json"} < set(names)
+    # The trace beside an annotation names the CDK's own temporary files.
+    traces = {"two.metadata.json", "validation-report.json", "tree.json"}
+    for name in set(names) - traces:
+        assert (outputs[0] / name).read_bytes() == (outputs[1] / name).read_bytes(), name

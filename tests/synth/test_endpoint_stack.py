@@ -1,0 +1,222 @@
+"""What a model's template must be, whatever else changes in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.validate import ParamValidator
+
+from tests.synth.conftest import GOOD, Assembly
+from tests.unit.projects import DIGEST, LOCAL
+
+BUCKET = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
+
+
+def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
+    role = assembly.only("fixed", "AWS::IAM::Role")["Properties"]
+    assert "ManagedPolicyArns" not in role
+    (policy,) = role["Policies"]
+    assert policy["PolicyDocument"]["Statement"] == [
+        {
+            "Sid": "ReadArtifacts",
+            "Effect": "Allow",
+            "Action": "s3:GetObject",
+            "Resource": f"{BUCKET}/artifacts/*",
+        },
+        {
+            "Sid": "ListArtifacts",
+            "Effect": "Allow",
+            "Action": "s3:ListBucket",
+            "Resource": BUCKET,
+            "Condition": {"StringLike": {"s3:prefix": "artifacts/*"}},
+        },
+        {
+            "Sid": "DecryptArtifacts",
+            "Effect": "Allow",
+            "Action": "kms:Decrypt",
+            "Resource": {"Ref": "ArtifactKeyArn"},
+        },
+        {
+            "Sid": "PullImage",
+            "Effect": "Allow",
+            "Action": [
+                "ecr:BatchCheckLayerAvailability",
+                "ecr:BatchGetImage",
+                "ecr:GetDownloadUrlForLayer",
+            ],
+            "Resource": "arn:aws:ecr:us-east-1:123456789012:repository/slipway/tensorrt",
+        },
+        {
+            "Sid": "LogInToRegistry",
+            "Effect": "Allow",
+            "Action": "ecr:GetAuthorizationToken",
+            "Resource": "*",
+        },
+        {
+            "Sid": "WriteLogs",
+            "Effect": "Allow",
+            "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
+            "Resource": (
+                "arn:aws:logs:us-east-1:123456789012:log-group:"
+                "/aws/sagemaker/Endpoints/fixed-local:log-stream:*"
+            ),
+        },
+    ]
+    assert [
+        statement["Principal"] for statement in role["AssumeRolePolicyDocument"]["Statement"]
+    ] == [{"Service": "sagemaker.amazonaws.com"}]
+
+
+def test_the_role_does_not_change_with_the_weights(assembly: Assembly):
+    assert DIGEST in str(assembly.template("fixed"))
+    assert DIGEST not in str(assembly.only("fixed", "AWS::IAM::Role"))
+    assert not assembly.resources("fixed", "AWS::IAM::Policy")
+
+
+@pytest.mark.parametrize("model", GOOD)
+def test_only_the_endpoint_and_what_it_writes_to_have_names(assembly: Assembly, model: str):
+    named = {
+        (resource["Type"], key): value
+        for resource in assembly.template(model)["Resources"].values()
+        for key, value in resource["Properties"].items()
+        if key.endswith("Name") and isinstance(value, str)
+    }
+    named.pop(("AWS::ApplicationAutoScaling::ScalingPolicy", "PolicyName"), None)
+    # The name of the metric an alarm looks at.
+    named.pop(("AWS::CloudWatch::Alarm", "MetricName"))
+    assert named == {
+        ("AWS::SageMaker::Endpoint", "EndpointName"): f"{model}-local",
+        ("AWS::Logs::LogGroup", "LogGroupName"): f"/aws/sagemaker/Endpoints/{model}-local",
+    }
+
+
+def test_the_endpoint_waits_for_its_log_group_and_takes_it_along(assembly: Assembly):
+    (group_id,) = assembly.resources("fixed", "AWS::Logs::LogGroup")
+    group = assembly.only("fixed", "AWS::Logs::LogGroup")
+    assert group_id in assembly.only("fixed", "AWS::SageMaker::Endpoint")["DependsOn"]
+    assert group["DeletionPolicy"] == group["UpdateReplacePolicy"] == "Delete"
+    assert group["Properties"]["RetentionInDays"] == 30
+
+
+def test_with_a_fixed_count_the_file_rules(assembly: Assembly):
+    endpoint = assembly.only("fixed", "AWS::SageMaker::Endpoint")["Properties"]
+    assert endpoint["RetainAllVariantProperties"] is False
+    assert "ExcludeRetainedVariantProperties" not in endpoint
+    assert not assembly.resources("fixed", "AWS::ApplicationAutoScaling::ScalableTarget")
+
+
+def test_with_autoscaling_an_update_keeps_the_fleets_size(assembly: Assembly):
+    endpoint = assembly.only("scaled", "AWS::SageMaker::Endpoint")["Properties"]
+    assert endpoint["RetainAllVariantProperties"] is True
+    assert endpoint["ExcludeRetainedVariantProperties"] == [
+        {"VariantPropertyType": "DesiredWeight"},
+        {"VariantPropertyType": "DataCaptureConfig"},
+    ]
+    (endpoint_id,) = assembly.resources("scaled", "AWS::SageMaker::Endpoint")
+    target = assembly.only("scaled", "AWS::ApplicationAutoScaling::ScalableTarget")
+    assert target["DependsOn"] == [endpoint_id]
+    assert target["Properties"]["ResourceId"] == "endpoint/scaled-local/variant/AllTraffic"
+    assert "RoleARN" not in target["Properties"]
+
+
+def test_the_model_is_isolated_and_its_data_is_a_prefix_with_its_slash(assembly: Assembly):
+    model = assembly.only("fixed", "AWS::SageMaker::Model")["Properties"]
+    assert model["EnableNetworkIsolation"] is True
+    assert model["PrimaryContainer"]["ModelDataSource"] == {
+        "S3DataSource": {
+            "CompressionType": "None",
+            "S3DataType": "S3Prefix",
+            "S3Uri": f"s3://{LOCAL.artifact_bucket}/artifacts/{DIGEST}/files/",
+        }
+    }
+
+
+def test_alarms_watch_this_endpoint_in_the_units_of_its_metrics(assembly: Assembly):
+    alarms = assembly.resources("fixed", "AWS::CloudWatch::Alarm").values()
+    latency = next(a["Properties"] for a in alarms if "ExtendedStatistic" in a["Properties"])
+    assert (latency["ExtendedStatistic"], latency["Threshold"]) == ("p99", 600_000)
+    assert latency["Dimensions"] == [
+        {"Name": "EndpointName", "Value": "fixed-local"},
+        {"Name": "VariantName", "Value": "AllTraffic"},
+    ]
+    assert len(alarms) == 2
+    for alarm in alarms:
+        topic = [{"Ref": "NotificationTopicArn"}]
+        assert alarm["Properties"]["AlarmActions"] == topic
+        assert alarm["Properties"]["OKActions"] == topic
+        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
+
+
+def test_the_foundations_ids_come_by_ssm_and_stacks_are_not_tied(assembly: Assembly):
+    template = assembly.template("fixed")
+    ours = {k: v for k, v in template["Parameters"].items() if k != "BootstrapVersion"}
+    assert {name: (item["Type"], item["Default"]) for name, item in ours.items()} == {
+        "ArtifactKeyArn": (
+            "AWS::SSM::Parameter::Value<String>",
+            "/slipway/local/artifact-key-arn",
+        ),
+        "NotificationTopicArn": (
+            "AWS::SSM::Parameter::Value<String>",
+            "/slipway/local/notification-topic-arn",
+        ),
+    }
+    written = assembly.resources("foundation", "AWS::SSM::Parameter").values()
+    assert {item["Properties"]["Name"] for item in written} == {
+        item["Default"] for item in ours.values()
+    }
+    for stack in ("foundation", "fixed"):
+        outputs = assembly.template(stack).get("Outputs", {})
+        assert [name for name, output in outputs.items() if "Export" in output] == []
+    assert "Fn::ImportValue" not in str(template)
+    assert "foundation" in assembly.stacks()["fixed"]["dependencies"]
+
+
+def test_every_resource_that_can_be_is_tagged(assembly: Assembly):
+    untagged = {
+        resource["Type"]
+        for resource in assembly.template("scaled")["Resources"].values()
+        if {"Key": "slipway:model", "Value": "scaled"} not in resource["Properties"].get("Tags", [])
+    }
+    assert untagged == {"AWS::ApplicationAutoScaling::ScalingPolicy"}
+
+
+# CloudFormation's resource type -> service, operation, and properties the operation has not.
+OPERATIONS = {
+    "AWS::SageMaker::Model": ("sagemaker", "CreateModel", {"ModelName": "m"}),
+    "AWS::SageMaker::EndpointConfig": (
+        "sagemaker", "CreateEndpointConfig", {"EndpointConfigName": "c"},
+    ),
+    "AWS::ApplicationAutoScaling::ScalableTarget": (
+        "application-autoscaling", "RegisterScalableTarget", {},
+    ),
+    "AWS::CloudWatch::Alarm": ("cloudwatch", "PutMetricAlarm", {"AlarmName": "a"}),
+}  # fmt: skip
+
+
+def resolved(value: Any) -> Any:
+    """Puts a text where the template refers to another resource."""
+    if isinstance(value, dict):
+        if set(value) <= {"Ref", "Fn::GetAtt"}:
+            return "arn:aws:iam::123456789012:role/referred-to"
+        return {key: resolved(item) for key, item in value.items()}
+    return [resolved(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_properties_are_what_the_services_own_api_takes(assembly: Assembly, kind: str):
+    service, operation, names = OPERATIONS[kind]
+    shape = (
+        botocore.session.Session().get_service_model(service).operation_model(operation)
+    ).input_shape
+    found = assembly.resources("scaled", kind)
+    assert found
+    for resource in found.values():
+        properties = resolved(resource["Properties"])
+        if kind == "AWS::ApplicationAutoScaling::ScalableTarget":
+            # The API has them as a mapping.
+            properties["Tags"] = {tag["Key"]: tag["Value"] for tag in properties["Tags"]}
+        report = ParamValidator().validate({**properties, **names}, shape)
+        assert not report.has_errors(), report.generate_report()
+        assert set(properties) <= set(shape.members)

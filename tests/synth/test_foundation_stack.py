@@ -1,0 +1,65 @@
+"""The foundation keeps the models' files and lets nobody else at them."""
+
+from __future__ import annotations
+
+from tests.synth.conftest import Assembly
+from tests.unit.projects import LOCAL
+
+
+def buckets(assembly: Assembly) -> dict[str, dict]:
+    found = assembly.resources("foundation", "AWS::S3::Bucket").values()
+    return {bucket["Properties"]["BucketName"]: bucket for bucket in found}
+
+
+def test_buckets_outlive_the_stack_and_are_closed(assembly: Assembly):
+    found = buckets(assembly)
+    assert set(found) == {LOCAL.artifact_bucket, f"{LOCAL.artifact_bucket}-logs"}
+    for bucket in found.values():
+        assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+        assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
+    policies = assembly.resources("foundation", "AWS::S3::BucketPolicy").values()
+    assert len(policies) == 2
+    for policy in policies:
+        denied = [
+            statement["Condition"]
+            for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+            if statement["Effect"] == "Deny"
+        ]
+        assert {"Bool": {"aws:SecureTransport": "false"}} in denied
+
+
+def test_artifacts_are_versioned_logged_and_encrypted_with_a_key_that_stays(assembly: Assembly):
+    artifacts = buckets(assembly)[LOCAL.artifact_bucket]["Properties"]
+    assert artifacts["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert artifacts["LoggingConfiguration"]["LogFilePrefix"] == "artifacts/"
+    (key_id,) = assembly.resources("foundation", "AWS::KMS::Key")
+    (rule,) = artifacts["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"] == {
+        "Fn::GetAtt": [key_id, "Arn"]
+    }
+    key = assembly.only("foundation", "AWS::KMS::Key")
+    assert key["DeletionPolicy"] == "Retain"
+    assert key["Properties"]["EnableKeyRotation"] is True
+
+
+def test_no_published_file_ever_expires(assembly: Assembly):
+    artifacts = buckets(assembly)[LOCAL.artifact_bucket]["Properties"]
+    for rule in artifacts["LifecycleConfiguration"]["Rules"]:
+        assert not {"ExpirationInDays", "ExpirationDate", "Transitions"} & set(rule)
+
+
+def test_alarms_of_this_account_alone_may_write_to_the_encrypted_topic(assembly: Assembly):
+    topic = assembly.only("foundation", "AWS::SNS::Topic")["Properties"]
+    assert "TopicName" not in topic
+    assert "KmsMasterKeyId" in topic
+    policy = assembly.only("foundation", "AWS::SNS::TopicPolicy")["Properties"]
+    allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+    assert [
+        (s["Principal"], s["Action"], s["Condition"]) for s in allowed
+    ] == [
+        (
+            {"Service": "cloudwatch.amazonaws.com"},
+            "sns:Publish",
+            {"StringEquals": {"aws:SourceAccount": "123456789012"}},
+        )
+    ]  # fmt: skip

@@ -1,0 +1,220 @@
+"""The commands as a shell sees them: output, report, exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import typer
+
+from slipway import __version__
+from slipway.cli import main as cli
+from slipway.cli.output import human_size
+from slipway.errors import UserError
+from tests.unit.projects import DIGEST, config_text, write_project
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    models = {"tiny": config_text("tiny"), "fresh": config_text("fresh")}
+    root = write_project(tmp_path, models, published=["tiny"])
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("SLIPWAY_ENV", raising=False)
+    return root
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a command line; returns exit code, standard output and standard error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
+        with pytest.raises(SystemExit) as exit_request:
+            cli.main()
+        captured = capsys.readouterr()
+        code = exit_request.value.code
+        assert isinstance(code, int)
+        return code, captured.out, captured.err
+
+    return run
+
+
+def spoil(root, name: str = "fresh") -> None:
+    path = root / "model_configs" / f"{name}.yaml"
+    path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))
+
+
+def test_version(run):
+    assert run("--version") == (0, f"{__version__}\n", "")
+
+
+def test_valid_configs_are_counted_whether_published_or_not(run, root):
+    assert run("validate") == (0, "2 model configs valid for `local`.\n", "")
+    assert run("validate", "ti*", "--env", "production") == (
+        0, "1 model config valid for `production`.\n", "",
+    )  # fmt: skip
+    code, output, _ = run("validate", "--json")
+    assert (code, json.loads(output)) == (0, {"valid": ["fresh", "tiny"], "problems": []})
+
+
+def test_a_new_project_has_nothing_to_validate(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(write_project(tmp_path, {}))
+    assert run("validate") == (0, "0 model configs valid for `local`.\n", "")
+
+
+def test_problems_of_all_files_are_one_report_on_standard_error(run, root):
+    spoil(root, "fresh")
+    spoil(root, "tiny")
+    code, output, errors = run("validate")
+    assert (code, output) == (1, "")
+    assert errors.startswith(
+        "2 problems\n- model_configs/fresh.yaml:24:3: endpoint.instance_count: 0 is out of range"
+    )
+    assert "- model_configs/tiny.yaml:24:3: endpoint.instance_count: 0 is out of range" in errors
+
+
+def test_as_json_problems_are_data_on_standard_output(run, root):
+    spoil(root)
+    code, output, errors = run("validate", "--json")
+    assert (code, errors) == (1, "")
+    assert json.loads(output) == {
+        "problems": [
+            {
+                "kind": "value",
+                "file": "model_configs/fresh.yaml",
+                "line": 24,
+                "column": 3,
+                "field": "endpoint.instance_count",
+                "message": "0 is out of range: at least 1",
+                "remedy": "Use a value that is at least 1. Example: `instance_count: 2`.",
+            }
+        ]
+    }
+
+
+def test_a_plan_shows_what_will_be_deployed(run, root):
+    code, output, _ = run("plan", "tiny")
+    lines = output.splitlines()
+    assert code == 0
+    assert lines[0].split() == ["endpoint", "tiny-local", "in", "123456789012/us-east-1"]
+    for expected in (
+        f"/artifacts/{DIGEST}/files/ (4.6 MB, 6 files, for cpu)",
+        "2 x ml.g4dn.xlarge",
+        "none: a fixed count",
+        "download 600 s, start-up health check 600 s",
+        "no outbound network",
+        "5XX rate over 1 %, p99 latency over 600 ms, for 3 minutes",
+        "/aws/sagemaker/Endpoints/tiny-local, kept 30 days",
+    ):
+        assert any(line.endswith(expected) for line in lines), expected
+
+
+def test_a_plan_as_json_is_the_plan(run, root):
+    code, output, _ = run("plan", "tiny", "--json", "--env", "production")
+    plan = json.loads(output)
+    assert code == 0
+    assert plan["endpoint_name"] == "tiny-production"
+    assert plan["artifact"]["target"] == "sm75"
+    assert plan["image"]["uri"].startswith("210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/")
+
+
+def test_an_unpublished_plan_has_to_be_allowed(run, root):
+    code, _, errors = run("plan", "fresh")
+    assert code == 1
+    assert "the sample was never published\n    Run `slipway publish fresh --env local`" in errors
+    code, output, _ = run("plan", "fresh", "--allow-unpublished")
+    assert code == 0
+    assert "The artifact is not published: SageMaker would refuse this." in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "report"),
+    [
+        (["plan", "tinny"], "no model config matches 'tinny'\n    Did you mean `tiny`?"),
+        (["plan", "tiny", "--env", "prod"], "there is no environment 'prod'"),
+        (["publish", "tiny"], "the embedded AWS is not running\n    Start it with "),
+        (["preflight", "tiny"], "the embedded AWS is not running\n    Start it with "),
+        (["leftovers", "tiny"], "the embedded AWS is not running\n    Start it with "),
+        (["local", "env"], "the embedded AWS is not running\n    Start it with "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_the_user_can_put_right_ends_with_1(run, root, arguments, report):
+    code, output, errors = run(*arguments)
+    assert (code, output) == (1, "")
+    assert errors.startswith("1 problem\n- ")
+    assert report in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plan"], "Missing argument"),
+        (["plan", "tiny", "--jsn"], "No such option: --jsn"),
+        (["deploy", "tiny"], "No such command 'deploy'"),
+        (["local", "start", "--port", "x"], "Invalid value for '--port'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_misspelt_command_line_ends_with_1_and_no_traceback(run, root, arguments, message):
+    code, _, errors = run(*arguments)
+    assert code == 1
+    assert message in errors
+    assert "Traceback" not in errors
+
+
+def test_outside_of_a_project_one_is_told_so(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = run("validate")
+    assert code == 1
+    assert "- no Slipway project here: neither " in errors
+
+
+@pytest.fixture
+def app(monkeypatch) -> typer.Typer:
+    """An app in the place of ours, for commands that end in their own way."""
+    stand_in = typer.Typer(pretty_exceptions_enable=False)
+    stand_in.callback()(lambda: None)
+    monkeypatch.setattr(cli, "app", stand_in)
+    return stand_in
+
+
+def test_our_bug_ends_with_2_and_a_traceback(run, app):
+    @app.command()
+    def broken() -> None:
+        raise KeyError("surprise")
+
+    code, output, errors = run("broken")
+    assert (code, output) == (2, "")
+    assert errors.startswith("Traceback (most recent call last):")
+    assert errors.endswith("KeyError: 'surprise'\nThis is a bug in Slipway; please report it.\n")
+
+
+def test_being_stopped_ends_as_shells_expect(run, app):
+    @app.command()
+    def long() -> None:
+        raise KeyboardInterrupt
+
+    assert run("long")[:2] == (130, "")
+
+
+def test_a_command_chooses_its_exit_code(run, app):
+    @app.command()
+    def found() -> None:
+        raise typer.Exit(1)
+
+    @app.command()
+    def wrong() -> None:
+        raise UserError.of("a", "b")
+
+    assert run("found") == (1, "", "")
+    assert run("wrong") == (1, "", "1 problem\n- a\n    b\n")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (4_606_433, "4.6 MB"), (3e9, "3.0 GB"), (2e12, "2.0 TB")],
+)
+def test_sizes_are_written_in_decimal_units(size, text):
+    assert human_size(size) == text

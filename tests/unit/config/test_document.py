@@ -1,0 +1,187 @@
+"""Positions survive, and no bytes whatever bring the reader down."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slipway.config import document
+from slipway.config.document import Document, read_document
+from slipway.errors import Kind, Location, UserError
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def read(text: str | bytes) -> Document:
+        path = tmp_path / "x.yaml"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return read_document(path, "x.yaml")
+
+    return read
+
+
+def refusal(read, text: str | bytes) -> str:
+    with pytest.raises(UserError) as caught:
+        read(text)
+    (problem,) = caught.value.problems
+    assert problem.kind is Kind.SHAPE
+    assert problem.remedy == "see docs/reference.md"
+    return f"{problem.location}: {problem.message}"
+
+
+def test_every_field_and_item_has_its_place(read):
+    found = read("a: 1\nb:\n  c: [x, y]\n  d:\n    - e: 2\n")
+    assert found.content == {"a": 1, "b": {"c": ["x", "y"], "d": [{"e": 2}]}}
+    assert {field: (at.line, at.column) for field, at in found.positions.items()} == {
+        ("a",): (1, 1),
+        ("b",): (2, 1),
+        ("b", "c"): (3, 3),
+        ("b", "c", 0): (3, 7),
+        ("b", "c", 1): (3, 10),
+        ("b", "d"): (4, 3),
+        ("b", "d", 0): (5, 7),
+        ("b", "d", 0, "e"): (5, 7),
+    }
+
+
+def test_a_field_that_is_not_there_has_its_nearest_parents_place(read):
+    found = read("a: 1\nb:\n  c: 2\n")
+    assert found.locate(("b", "missing", 0)) == Location("x.yaml", 2, 1)
+    assert found.locate(("missing",)) == Location("x.yaml", 1, 1)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_lines_are_counted_whatever_ends_them(read, end):
+    found = read(end.join(["a: 1", "", "b: 2", ""]))
+    assert found.content == {"a": 1, "b": 2}
+    assert found.positions[("b",)] == Location("x.yaml", 3, 1)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_key(read):
+    assert read(b"\xef\xbb\xbfa: 1").content == {"a": 1}
+
+
+def test_duplicate_keys_are_each_reported_with_the_first_ones_line(read):
+    found = read('a: 1\nb: {c: 1, c: 2}\na: 3\n"a": 4\n')
+    assert [str(problem) for problem in found.problems] == [
+        f"{field}: the key is given twice; the first is on line {line}\n    Keep one of the two."
+        for field, line in [("x.yaml:2:11: b.c", 2), ("x.yaml:3:1: a", 1), ("x.yaml:4:1: a", 1)]
+    ]
+
+
+def test_anchors_and_merges_are_expanded_and_own_keys_win(read):
+    found = read(
+        "base: &base {a: 1, b: 1}\nother: &other {a: 2, c: 2}\n"
+        "one:\n  <<: *base\n  b: 3\nboth:\n  <<: [*base, *other]\nsame: *base\n"
+    )
+    assert found.content["one"] == {"a": 1, "b": 3}
+    # Of several merged mappings the first wins, as YAML says.
+    assert found.content["both"] == {"a": 1, "b": 1, "c": 2}
+    assert found.content["same"] == {"a": 1, "b": 1}
+    assert found.problems == ()
+    assert found.positions[("one", "a")] == Location("x.yaml", 1, 14)
+
+
+BOMB = "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10 if n else ['x'] * 10)}]\n" for n in range(9)
+)
+MERGE_BOMB = "".join(
+    f"a{n}: &a{n}\n  {f'<<: [*a{n - 1}, *a{n - 1}]' if n else 'x: 1'}\n" for n in range(40)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "x.yaml:1:1: the file is empty; a mapping is needed"),
+        ("# nothing\n", "x.yaml:1:1: the file is empty; a mapping is needed"),
+        ("- a\n", "x.yaml:1:1: the file is a list; a mapping is needed"),
+        ("hello\n", "x.yaml:1:1: the file is a single value; a mapping is needed"),
+        (b"\x89PNG\r\n\x1a\n", "x.yaml: the file is not UTF-8 text (byte 0)"),
+        ("name: café".encode("latin-1"), "x.yaml: the file is not UTF-8 text (byte 9)"),
+        ("a: 1".encode("utf-16"), "x.yaml: the file is not UTF-8 text (byte 0)"),
+        ("a: \x00", "x.yaml: the file is not YAML: control characters are not allowed"),
+        (
+            "a:\n\t- b",
+            "x.yaml:2:1: the file is not YAML: found character that cannot start any token",
+        ),
+        ("a: 1\n---\nb: 2", "x.yaml:2:1: the file is not YAML: but found another document"),
+        ("a: *x", "x.yaml:1:4: the file is not YAML: found undefined alias"),
+        ("? [a]\n: 1", "x.yaml:1:3: the file has a key that is not a text"),
+        ("<<: 3", "x.yaml:1:5: the file merges (`<<`) something that is not a mapping"),
+        ("<<: [3]", "x.yaml:1:6: the file merges (`<<`) something that is not a mapping"),
+        ("a: !!int abc", "x.yaml:1:4: the file has a value that YAML cannot read: 'abc'"),
+        ("a: !!bool abc", "x.yaml:1:4: the file has a value that YAML cannot read: 'abc'"),
+        ("a: !!timestamp abc", "x.yaml:1:4: the file has a value that YAML cannot read: 'abc'"),
+        ("a: 2020-99-01", "x.yaml:1:4: the file has a value that YAML cannot read: '2020-99-01'"),
+        (
+            "a: !!python/object/apply:os.getcwd x",
+            "x.yaml:1:4: the file has a value that YAML cannot read: 'x'",
+        ),
+        (
+            "a: " + "9" * 5000,
+            f"x.yaml:1:4: the file has a value that YAML cannot read: '{'9' * 80}'",
+        ),
+        ("a: &a [*a]", "x.yaml:1:4: the file is nested more than 50 levels deep"),
+        ("a: &a\n  b: *a", "x.yaml:1:4: the file is nested more than 50 levels deep"),
+        ("a: &a\n  <<: *a", "x.yaml:1:4: the file is nested more than 50 levels deep"),
+        ("a: " + "[" * 100_000, "x.yaml:1:53: the file is nested more than 50 levels deep"),
+        (
+            BOMB,
+            "x.yaml:1:37: the file has more than 20000 values once its aliases are expanded",
+        ),
+        (
+            MERGE_BOMB,
+            "x.yaml:2:6: the file has more than 20000 values once its aliases are expanded",
+        ),
+    ],
+    ids=[
+        "empty", "comment", "list", "scalar", "binary", "latin-1", "utf-16", "control character",
+        "tab", "two documents", "undefined alias", "list as key", "merged number",
+        "merged list of numbers", "tagged int", "tagged bool", "tagged timestamp", "no such day",
+        "python tag", "huge number", "list in itself", "mapping in itself", "merge of itself",
+        "deep", "alias bomb", "merge bomb",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_with_its_place(read, text, expected):
+    assert refusal(read, text) == expected
+
+
+def test_fifty_levels_are_fine(read):
+    depth = document.MAX_DEPTH - 1
+    read("a: " + "[" * depth + "]" * depth)
+
+
+def test_a_huge_file_is_refused_before_it_is_parsed(read):
+    text = "a: 1\n" + "#" * document.MAX_BYTES
+    assert refusal(read, text) == (
+        f"x.yaml: the file has {document.MAX_BYTES + 5} bytes; the limit is 1000000"
+    )
+
+
+def test_a_file_that_is_gone_or_a_directory_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"- x\.yaml: the file cannot be read: No such file"):
+        read_document(tmp_path / "x.yaml", "x.yaml")
+    (tmp_path / "d.yaml").mkdir()
+    with pytest.raises(UserError, match=r"- d\.yaml: the file cannot be read: Is a directory"):
+        read_document(tmp_path / "d.yaml", "d.yaml")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.one_of(
+        st.binary(max_size=60),
+        st.text(alphabet="ab:-[]{}&*<!>|'\"#%@?,~ \n\t1.", max_size=60).map(str.encode),
+    )
+)
+def test_no_bytes_make_it_raise_anything_but_a_report(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "any.yaml"
+    path.write_bytes(content)
+    # Anything but a report would end the test.
+    with contextlib.suppress(UserError):
+        found = read_document(path, "any.yaml")
+        assert all(place.line >= 1 and place.column >= 1 for place in found.positions.values())

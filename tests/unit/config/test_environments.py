@@ -1,0 +1,96 @@
+"""Environments: named targets, checked as strictly as models."""
+
+from __future__ import annotations
+
+import boto3
+import pytest
+
+from slipway.config.environments import Environment
+from slipway.config.load import load_environment
+from slipway.errors import UserError
+from tests.unit.projects import ENVIRONMENTS, LOCAL, PRODUCTION
+
+
+def report(root, text: str, name: str) -> str:
+    (root / "environments.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        load_environment(name, root)
+    return str(caught.value)
+
+
+def test_an_environment_is_loaded_by_its_key(tmp_path):
+    (tmp_path / "environments.yaml").write_text(ENVIRONMENTS, encoding="utf-8")
+    assert load_environment("local", tmp_path) == LOCAL
+    assert load_environment("production", tmp_path) == PRODUCTION
+    assert LOCAL.is_local
+    assert not PRODUCTION.is_local
+    assert PRODUCTION.artifact_bucket == "slipway-production-210987654321-eu-west-1"
+
+
+def test_an_unknown_one_is_answered_with_those_there_are(tmp_path):
+    assert report(tmp_path, ENVIRONMENTS, "prodution") == (
+        "1 problem\n"
+        "- environments.yaml:1:1: there is no environment 'prodution'\n"
+        "    Did you mean `production`? Known are local, production; choose one with "
+        "`-c env=NAME` (cdk) or `--env NAME` (slipway), or add it to the file."
+    )
+
+
+def test_everything_wrong_with_one_is_reported_with_its_place(tmp_path):
+    text = (
+        "x:\n  account: 123456789012\n  region: mars\n  artifacts: none\n"
+        "  notification_emails: [nobody]\n  vpc: v\n"
+    )
+    found = report(tmp_path, text, "x").splitlines()
+    assert [line for line in found if line.startswith(("- ", "5 "))] == [
+        "5 problems",
+        "- environments.yaml:2:3: x.account: 123456789012 is not a text",
+        '- environments.yaml:3:3: x.region: "mars" does not have the form '
+        "^[a-z]{2}(-[a-z]+)+-[0-9]$",
+        '- environments.yaml:4:3: x.artifacts: "none" is not known here',
+        '- environments.yaml:5:25: x.notification_emails[0]: "nobody" does not have the form '
+        r"^[^@\s]+@[^@\s]+$",
+        "- environments.yaml:6:3: x.vpc: unknown field",
+    ]
+
+
+def test_a_bad_name_is_reported_once(tmp_path):
+    assert report(tmp_path, ENVIRONMENTS.replace("production:", "Prod_1:"), "Prod_1") == (
+        "1 problem\n"
+        '- environments.yaml:5:1: Prod_1: "Prod_1" does not have the form ^[a-z][a-z0-9]*$\n'
+        "    Use lower-case letters and digits, a letter first."
+    )
+
+
+def test_one_cannot_call_itself_by_another_name(tmp_path):
+    text = ENVIRONMENTS.replace("production:\n", "production:\n  name: local\n")
+    assert report(tmp_path, text, "production") == (
+        "1 problem\n"
+        "- environments.yaml:6:3: production.name: an environment's name is its key in the file\n"
+        "    Remove this line."
+    )
+
+
+def test_one_that_is_not_a_mapping_is_refused(tmp_path):
+    assert report(tmp_path, "x: 1\n", "x") == (
+        "1 problem\n"
+        "- environments.yaml:1:1: x: is not a mapping\n"
+        "    Give it `account` and `region`."
+    )
+
+
+def test_without_the_file_there_is_a_report(tmp_path):
+    with pytest.raises(UserError, match=r"environments\.yaml: the file cannot be read"):
+        load_environment("local", tmp_path)
+
+
+def test_the_bucket_and_its_logs_bucket_have_a_name_s3_takes_in_every_region():
+    regions = [
+        region
+        for partition in ("aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b")
+        for region in boto3.Session().get_available_regions("s3", partition)
+    ]
+    assert len(regions) > 30
+    for region in regions:
+        environment = Environment(name="e" * 20, account="123456789012", region=region)
+        assert len(f"{environment.artifact_bucket}-logs") <= 63

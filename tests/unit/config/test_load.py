@@ -1,0 +1,126 @@
+"""Every problem of a file in one report, each with its place, value, limit and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway.config.load import config_files, load_config
+from slipway.errors import UserError
+from tests.unit.projects import config_text, write_project
+
+
+def load(root, text: str, name: str = "tiny"):
+    (root / "model_configs").mkdir(exist_ok=True)
+    path = root / "model_configs" / f"{name}.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path, root)
+
+
+def report(root, text: str, name: str = "tiny") -> str:
+    with pytest.raises(UserError) as caught:
+        load(root, text, name)
+    return str(caught.value)
+
+
+def test_a_config_that_is_right_loads_with_its_defaults(tmp_path):
+    config = load(tmp_path, config_text("tiny")).config
+    assert config.endpoint.instances == ("ml.g4dn.xlarge",)
+    assert config.endpoint.network_isolation is True
+    assert config.endpoint.log_retention_days == 30
+    assert config.serving.request_timeout_seconds == 55
+    assert config.autoscaling is None
+
+
+def test_all_that_is_wrong_is_in_one_report_in_the_files_order(tmp_path):
+    text = config_text(
+        "tiny",
+        ("  max_batch_size: 8\n", "  max_batchsize: 8\n"),
+        ("parameters: 124439808", 'parameters: "124439808"'),
+        ("instances: [ml.g4dn.xlarge]", "instances: [ml.g4dn.xlrge]"),
+        ("  instance_count: 2\n", "  instance_count: 2\n  instance_count: 3\n"),
+        ("model_data_download_timeout_seconds: 600", "model_data_download_timeout_seconds: 59"),
+        ("health_check_timeout_seconds: 600", "health_check_timeout_seconds: 3601"),
+    )
+    assert (
+        report(tmp_path, text)
+        == """\
+6 problems
+- model_configs/tiny.yaml:6:3: model.parameters: "124439808" is not a whole number
+    Write the number without quotes. Example: `parameters: 1557611200`.
+- model_configs/tiny.yaml:10:3: serving.max_batchsize: unknown field
+    Did you mean `max_batch_size`? Allowed here: container, default_new_tokens, \
+max_batch_delay_milliseconds, max_batch_size, max_input_tokens, max_new_tokens, max_queue_length, \
+request_timeout_seconds.
+- model_configs/tiny.yaml:23:15: endpoint.instances[0]: "ml.g4dn.xlrge" is not a known \
+hosting instance type
+    Did you mean `ml.g4dn.xlarge`? slipway/facts/instances.json lists the 25 known ones. \
+Example: `instances: ["ml.g4dn.xlarge"]`.
+- model_configs/tiny.yaml:25:3: endpoint.instance_count: the key is given twice; the first is on \
+line 24
+    Keep one of the two.
+- model_configs/tiny.yaml:26:3: endpoint.model_data_download_timeout_seconds: 59 is out of range: \
+at least 60
+    Use a value that is at least 60. Example: `model_data_download_timeout_seconds: 600`.
+- model_configs/tiny.yaml:27:3: endpoint.container_startup_health_check_timeout_seconds: 3601 is \
+out of range: at most 3600
+    Use a value that is at most 3600. \
+Example: `container_startup_health_check_timeout_seconds: 600`."""
+    )
+
+
+@pytest.mark.parametrize("seconds", [60, 3600])
+@pytest.mark.parametrize(
+    "field",
+    ["model_data_download_timeout_seconds", "container_startup_health_check_timeout_seconds"],
+)
+def test_timeouts_take_both_ends_of_their_range(tmp_path, field, seconds):
+    config = load(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}"))).config
+    assert getattr(config.endpoint, field) == seconds
+
+
+@pytest.mark.parametrize("seconds", [59, 3601])
+@pytest.mark.parametrize(
+    "field",
+    ["model_data_download_timeout_seconds", "container_startup_health_check_timeout_seconds"],
+)
+def test_timeouts_take_nothing_beyond_them(tmp_path, field, seconds):
+    found = report(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}")))
+    limit = "at least 60" if seconds < 60 else "at most 3600"
+    assert f"endpoint.{field}: {seconds} is out of range: {limit}\n" in found
+
+
+def test_the_name_is_the_files(tmp_path):
+    assert report(tmp_path, config_text("other")) == (
+        "1 problem\n"
+        "- model_configs/tiny.yaml:1:1: name: 'other' is not the file's name, 'tiny'\n"
+        "    Write `name: tiny`, or rename the file."
+    )
+
+
+def test_a_file_that_is_not_yaml_is_one_problem(tmp_path):
+    assert report(tmp_path, "name: [tiny\n").startswith(
+        "1 problem\n- model_configs/tiny.yaml:2:1: the file is not YAML: "
+    )
+
+
+def test_a_missing_section_is_shown_where_the_file_begins(tmp_path):
+    found = report(tmp_path, config_text("tiny").split("alarms:")[0])
+    assert found == (
+        "1 problem\n"
+        "- model_configs/tiny.yaml:1:1: alarms: required field is missing\n"
+        "    Add it. It has no default."
+    )
+
+
+def test_a_list_is_not_also_too_short_because_its_only_item_is_wrong(tmp_path):
+    text = config_text("tiny", ("[ml.g4dn.xlarge]", "[5]"))
+    assert report(tmp_path, text).startswith(
+        "1 problem\n- model_configs/tiny.yaml:23:15: endpoint.instances[0]: 5 is not a text\n"
+    )
+
+
+def test_configs_are_found_by_name_and_in_order(tmp_path):
+    root = write_project(tmp_path, {"b": "", "a": "", ".hidden": ""})
+    (root / "model_configs" / "notes.txt").touch()
+    assert list(config_files(root)) == ["a", "b"]
+    assert config_files(tmp_path / "elsewhere") == {}

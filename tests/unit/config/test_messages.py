@@ -1,0 +1,139 @@
+"""The wording of every kind of message: the bad value, what is allowed, what to do."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from slipway.config.messages import _WRITERS, describe
+from slipway.config.schema import ModelConfig
+from slipway.errors import Kind
+from tests.unit.projects import CONFIG
+
+RETENTION = (
+    "1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, "
+    "3288, 3653"
+)
+NAME_FORM = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+NAME_EXAMPLE = 'Example: `name: "gpt2-autocomplete"`.'
+
+# field to change, value to give it (or `...` to leave it out), kind, message, remedy
+CASES = [
+    ("endpoint.colour", "red", Kind.SHAPE, "unknown field",
+     "Allowed here: container_startup_health_check_timeout_seconds, instance_count, instances, "
+     "log_retention_days, model_data_download_timeout_seconds, network_isolation, volume_size_gb."),
+    ("endpoint.instance_counts", 1, Kind.SHAPE, "unknown field",
+     "Did you mean `instance_count`? Allowed here: container_startup_health_check_timeout_seconds, "
+     "instance_count, instances, log_retention_days, model_data_download_timeout_seconds, "
+     "network_isolation, volume_size_gb."),
+    ("model.parameters", ..., Kind.SHAPE, "required field is missing",
+     "Add it. Number of weights of the released model, shown in plans and tags. "
+     "Example: `parameters: 1557611200`."),
+    ("artifacts", ..., Kind.SHAPE, "required field is missing", "Add it. It has no default."),
+    ("model", "gpt2", Kind.SHAPE, '"gpt2" is not a mapping', "Write a mapping."),
+    ("model", None, Kind.SHAPE, "null is not a mapping", "Write a mapping."),
+    ("model.parameters", "many", Kind.SHAPE, '"many" is not a whole number',
+     "Write a whole number. Example: `parameters: 1557611200`."),
+    ("model.parameters", "1e9", Kind.SHAPE, '"1e9" is not a whole number',
+     "Write the number without quotes. Example: `parameters: 1557611200`."),
+    ("model.parameters", True, Kind.SHAPE, "true is not a whole number",
+     "Write a whole number. Example: `parameters: 1557611200`."),
+    ("alarms.server_error_rate_percent", "1", Kind.SHAPE, '"1" is not a number',
+     "Write the number without quotes. Example: `server_error_rate_percent: 1.0`."),
+    ("description", 5, Kind.SHAPE, "5 is not a text",
+     'Put the value in quotes. Example: `description: "Search autocomplete with GPT-2"`.'),
+    ("tags", {"team": 5}, Kind.SHAPE, "5 is not a text", "Put the value in quotes."),
+    ("endpoint.network_isolation", "yes", Kind.SHAPE, '"yes" is not true or false',
+     "Write true or false. Example: `network_isolation: true`."),
+    ("endpoint.instances", "ml.g4dn.xlarge", Kind.SHAPE, '"ml.g4dn.xlarge" is not a list',
+     'Write a list. Example: `instances: ["ml.g4dn.xlarge"]`.'),
+    ("tags", {"aws:x": "1"}, Kind.VALUE, '"aws:x" is not free',
+     "Use a key without `slipway:` or `aws:` in front."),
+    ("tags", [1], Kind.SHAPE, "[1] is not a mapping",
+     'Write a mapping. Example: `tags: {"team": "search"}`.'),
+    ("endpoint.instance_count", 0, Kind.VALUE, "0 is out of range: at least 1",
+     "Use a value that is at least 1. Example: `instance_count: 2`."),
+    ("endpoint.instance_count", 1001, Kind.VALUE, "1001 is out of range: at most 1000",
+     "Use a value that is at most 1000. Example: `instance_count: 2`."),
+    ("model.parameters", 0, Kind.VALUE, "0 is out of range: more than 0",
+     "Use a value that is more than 0. Example: `parameters: 1557611200`."),
+    ("alarms.server_error_rate_percent", float("nan"), Kind.VALUE,
+     "NaN is not a finite number",
+     "Write a finite number. Example: `server_error_rate_percent: 1.0`."),
+    ("autoscaling.target_invocations_per_instance_per_minute", float("inf"), Kind.VALUE,
+     "Infinity is not a finite number",
+     "Write a finite number. Example: `target_invocations_per_instance_per_minute: 600`."),
+    ("description", "x" * 257, Kind.VALUE, f'"{"x" * 76}... has length 257: at most 256',
+     'Give at most 256. Example: `description: "Search autocomplete with GPT-2"`.'),
+    ("artifacts.sample.path", "", Kind.VALUE, '"" has length 0: at least 1',
+     'Give at least 1. Example: `path: "samples/gpt2-autocomplete/model"`.'),
+    ("endpoint.instances", [], Kind.VALUE, "[] has length 0: at least 1",
+     'Give at least 1. Example: `instances: ["ml.g4dn.xlarge"]`.'),
+    ("endpoint.instances", ["ml.g5.xlarge", "ml.g6.xlarge"], Kind.VALUE,
+     '["ml.g5.xlarge", "ml.g6.xlarge"] has length 2: at most 1',
+     'Give at most 1. Example: `instances: ["ml.g4dn.xlarge"]`.'),
+    ("name", "Tiny", Kind.VALUE, f'"Tiny" does not have the form {NAME_FORM}',
+     f"Write it in that form. {NAME_EXAMPLE}"),
+    ("name", "foundation", Kind.VALUE, '"foundation" is reserved for Slipway\'s stacks',
+     f"Not free: foundation, image-*. {NAME_EXAMPLE}"),
+    ("name", "image-tensorrt", Kind.VALUE, '"image-tensorrt" is reserved for Slipway\'s stacks',
+     f"Not free: foundation, image-*. {NAME_EXAMPLE}"),
+    ("serving.container", "tensorrtt", Kind.VALUE, '"tensorrtt" is not known here',
+     "Did you mean `tensorrt`? Allowed: 'tensorrt'. Example: `container: \"tensorrt\"`."),
+    ("endpoint.instances", ["ml.g5.xlarg"], Kind.VALUE,
+     '"ml.g5.xlarg" is not a known hosting instance type',
+     "Did you mean `ml.g5.xlarge`? slipway/facts/instances.json lists the 25 known ones. "
+     'Example: `instances: ["ml.g4dn.xlarge"]`.'),
+    ("endpoint.instances", ["cheap"], Kind.VALUE, '"cheap" is not a known hosting instance type',
+     "slipway/facts/instances.json lists the 25 known ones. "
+     'Example: `instances: ["ml.g4dn.xlarge"]`.'),
+    ("artifacts.sample.path", "../elsewhere", Kind.VALUE,
+     '"../elsewhere" leads out of the project',
+     "Write a path relative to the project's folder, without `..`. "
+     'Example: `path: "samples/gpt2-autocomplete/model"`.'),
+    ("artifacts.sample.path", "/etc", Kind.VALUE, '"/etc" leads out of the project',
+     "Write a path relative to the project's folder, without `..`. "
+     'Example: `path: "samples/gpt2-autocomplete/model"`.'),
+    ("endpoint.log_retention_days", 28, Kind.VALUE,
+     "28 is not a retention period of CloudWatch Logs",
+     f"The nearest is 30. Allowed: {RETENTION}. Example: `log_retention_days: 30`."),
+]  # fmt: skip
+
+
+def findings(field: str, value: object) -> list:
+    content = yaml.safe_load(CONFIG.replace("NAME", "tiny"))
+    content["autoscaling"] = {
+        "min_instance_count": 1,
+        "max_instance_count": 2,
+        "target_invocations_per_instance_per_minute": 60,
+    }
+    *parents, last = field.split(".")
+    section = content
+    for parent in parents:
+        section = section[parent]
+    if value is ...:
+        del section[last]
+    else:
+        section[last] = value
+    with pytest.raises(ValidationError) as caught:
+        ModelConfig.model_validate(content)
+    return caught.value.errors(include_url=False)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "kind", "message", "remedy"),
+    CASES,
+    ids=[f"{case[0]}={str(case[1])[:20]}" for case in CASES],
+)
+def test_each_kind_of_finding_teaches(field, value, kind, message, remedy):
+    problem = describe(findings(field, value)[0], ModelConfig)
+    assert problem.kind is kind
+    assert problem.message == message
+    assert problem.remedy == remedy
+
+
+def test_every_writer_is_reached_by_a_case():
+    reached = {findings(case[0], case[1])[0]["type"] for case in CASES}
+    # `less_than` is not used by the schema yet.
+    assert set(_WRITERS) - reached == {"less_than"}

@@ -1,0 +1,96 @@
+"""What an account lacks before a deploy, and what is left of a model after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from slipway.access import Access
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.operations.leftovers import Leftover, find_leftovers
+from slipway.operations.preflight import preflight
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.unit.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+
+
+@pytest.fixture
+def access() -> Iterator[Access]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+    server.stop()
+
+
+@pytest.fixture
+def plan() -> DeploymentPlan:
+    config = model_config()
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+def test_an_empty_account_lacks_everything_each_with_its_command(plan, access):
+    with pytest.raises(UserError) as caught:
+        preflight(plan, access)
+    foundation = "Run `cdk deploy foundation -c env=local`."
+    assert [(item.message, item.remedy) for item in caught.value.problems] == [
+        ("the SSM parameter /slipway/local/artifact-key-arn is not there", foundation),
+        ("the SSM parameter /slipway/local/notification-topic-arn is not there", foundation),
+        (
+            f"the artifact s3://{LOCAL.artifact_bucket}/artifacts/{DIGEST}/manifest.json is not "
+            "there",
+            "Run `slipway publish tiny --env local`.",
+        ),
+    ]
+
+
+def test_a_prepared_account_passes(plan, access):
+    for name in ("artifact-key-arn", "notification-topic-arn"):
+        access.client("ssm").put_parameter(Name=f"/slipway/local/{name}", Value="x", Type="String")
+    s3 = access.client("s3")
+    s3.create_bucket(Bucket=LOCAL.artifact_bucket)
+    s3.put_object(Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/manifest.json", Body=b"")
+    assert preflight(plan, access) == [
+        "SSM parameter /slipway/local/artifact-key-arn",
+        "SSM parameter /slipway/local/notification-topic-arn",
+        f"artifact {DIGEST}",
+    ]
+    s3.delete_object(Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/manifest.json")
+    s3.delete_bucket(Bucket=LOCAL.artifact_bucket)
+    for name in ("artifact-key-arn", "notification-topic-arn"):
+        access.client("ssm").delete_parameter(Name=f"/slipway/local/{name}")
+
+
+def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):
+    logs, alarms = access.client("logs"), access.client("cloudwatch")
+    for name in ("tiny-local", "tiny-local-2"):
+        logs.create_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
+        alarms.put_metric_alarm(
+            AlarmName=f"latency of {name}",
+            Namespace="AWS/SageMaker",
+            MetricName="ModelLatency",
+            Dimensions=[{"Name": "EndpointName", "Value": name}],
+            ComparisonOperator="GreaterThanThreshold",
+            EvaluationPeriods=1,
+            Period=60,
+            Statistic="Average",
+            Threshold=1,
+        )
+    assert find_leftovers("tiny", LOCAL, access) == [
+        Leftover("alarm", "latency of tiny-local"),
+        Leftover("log group", "/aws/sagemaker/Endpoints/tiny-local"),
+    ]
+    for name in ("tiny-local", "tiny-local-2"):
+        logs.delete_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
+    alarms.delete_alarms(AlarmNames=["latency of tiny-local", "latency of tiny-local-2"])
+    assert find_leftovers("tiny", LOCAL, access) == []

@@ -1,0 +1,97 @@
+"""The lock: the same content gives the same bytes, and it knows the config it was made from."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from slipway.planning.lock import Lock, inputs_digest
+from tests.unit.projects import DIGEST, lock_for, model_config
+
+
+def test_what_is_rendered_is_read_back():
+    lock = lock_for(model_config())
+    assert Lock.model_validate_json(lock.render()) == lock
+    assert lock.artifact("sample") == lock.sample
+    assert lock.artifact("release") == lock.release
+    assert Lock().artifact("release") is None
+
+
+def test_the_text_is_stable_and_reviewable():
+    config = model_config()
+    assert (
+        lock_for(config, sets=["sample"]).render()
+        == f"""\
+{{
+  "version": 1,
+  "sample": {{
+    "inputs_digest": "{inputs_digest(config, "sample")}",
+    "compiled": {{
+      "digest": "{DIGEST}",
+      "size_bytes": 4606433,
+      "file_count": 6,
+      "source": "samples/tiny",
+      "target": "cpu"
+    }}
+  }}
+}}
+"""
+    )
+
+
+# Written down, so that a change of the algorithm, which makes every lock stale, does not pass
+# unnoticed.
+def test_the_digest_of_inputs_is_the_one_locks_were_written_with():
+    assert inputs_digest(model_config(), "sample") == (
+        "4bf8a562f9068c656061a8321539871eaf102227a388afb2a74b149f31c786fa"
+    )
+
+
+@pytest.mark.parametrize("artifacts", ["sample", "release"])
+def test_the_digest_of_inputs_changes_with_what_the_artifact_is_made_from(artifacts):
+    before = inputs_digest(model_config(), artifacts)
+    moved = model_config(
+        artifacts={
+            "sample": {"path": "samples/other"},
+            "release": {"path": "build/other", "target": "sm75"},
+        }
+    )
+    assert inputs_digest(moved, artifacts) != before
+
+
+def test_a_release_depends_on_its_target():
+    sm86 = model_config(artifacts={"release": {"path": "build/tiny", "target": "sm86"}})
+    assert inputs_digest(sm86, "release") != inputs_digest(model_config(), "release")
+    assert inputs_digest(sm86, "sample") == inputs_digest(model_config(), "sample")
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"endpoint": {"instance_count": 9}},
+        {"serving": {"max_batch_size": 1}},
+        {"tags": {"team": "search"}},
+        {"description": "another"},
+        {"name": "other"},
+    ],
+    ids=lambda sections: next(iter(sections)),
+)
+def test_the_digest_of_inputs_does_not_change_with_the_rest(sections):
+    assert inputs_digest(model_config(**sections), "sample") == inputs_digest(
+        model_config(), "sample"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"version": 2}', "Input should be 1"),
+        ('{"compiled": {}}', "Extra inputs are not permitted"),
+        ("<<<<<<< HEAD", "Invalid JSON"),
+        (lock_for(model_config()).render().replace(DIGEST, "AB" * 32), "should match pattern"),
+    ],
+    ids=["version", "field", "merge conflict", "digest"],
+)
+def test_anything_else_is_not_a_lock(text, message):
+    with pytest.raises(ValidationError, match=message):
+        Lock.model_validate_json(text)

@@ -1,0 +1,140 @@
+"""Each rule: what it refuses, word for word, and what it lets pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slipway.errors import Kind, dotted
+from slipway.facts.instances import instance_types
+from slipway.planning import rules
+from slipway.planning.rules import RULES, Rule, Situation
+from tests.unit.projects import LOCAL, PRODUCTION, model_config
+
+
+def findings(rule: Rule, environment=LOCAL, **sections: Any) -> list[tuple[str, str, str]]:
+    config = model_config(**sections)
+    instance = instance_types()[config.endpoint.instances[0]]
+    problems = list(rule(Situation(config, instance, environment)))
+    assert all(problem.kind is Kind.COMPATIBILITY for problem in problems)
+    return [(dotted(problem.field), problem.message, problem.remedy) for problem in problems]
+
+
+def scaling(low: int, high: int) -> dict[str, Any]:
+    return {
+        "min_instance_count": low,
+        "max_instance_count": high,
+        "target_invocations_per_instance_per_minute": 60,
+    }
+
+
+def test_a_volume_size_needs_an_instance_on_ebs():
+    assert findings(rules.volume_needs_ebs, endpoint={"volume_size_gb": 30}) == [
+        (
+            "endpoint.volume_size_gb",
+            "ml.g4dn.xlarge stores on its local NVMe disk of 125 GB; SageMaker refuses a volume "
+            "size for it",
+            "Remove `volume_size_gb`.",
+        )
+    ]
+    assert findings(rules.volume_needs_ebs) == []
+    on_ebs = {"instances": ["ml.p3.2xlarge"], "volume_size_gb": 30}
+    assert findings(rules.volume_needs_ebs, endpoint=on_ebs) == []
+
+
+def test_an_engine_needs_the_gpu_it_was_built_for():
+    g5 = {"instances": ["ml.g5.xlarge"]}
+    assert findings(rules.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
+        (
+            "artifacts.release.target",
+            "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
+            "Build the engine for sm86, or choose an instance type with sm75.",
+        )
+    ]
+    assert findings(rules.engine_fits_gpu, PRODUCTION) == []
+    # A sample runs on the CPU, wherever.
+    assert findings(rules.engine_fits_gpu, LOCAL, endpoint=g5) == []
+    # That there is none is the next rule's to say.
+    assert findings(rules.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
+
+
+def test_an_environment_of_releases_needs_one():
+    assert findings(rules.release_exists, PRODUCTION, artifacts={"release": None}) == [
+        (
+            "artifacts",
+            "environment `production` deploys the release, and there is none",
+            "Add `artifacts.release` with the path of the compiled model and its target, or set "
+            "`artifacts: sample` for that environment.",
+        )
+    ]
+    assert findings(rules.release_exists, PRODUCTION) == []
+    assert findings(rules.release_exists, LOCAL, artifacts={"release": None}) == []
+
+
+def test_the_scaling_range_is_one():
+    assert findings(rules.scaling_bounds, autoscaling=scaling(3, 2)) == [
+        (
+            "autoscaling.min_instance_count",
+            "the minimum, 3, is above the maximum, 2",
+            "Raise `max_instance_count` or lower `min_instance_count`.",
+        )
+    ]
+    assert findings(rules.scaling_bounds, autoscaling=scaling(2, 2)) == []
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_first_count_lies_in_the_scaling_range(count):
+    sections = {"endpoint": {"instance_count": count}, "autoscaling": scaling(2, 4)}
+    assert findings(rules.scaling_bounds, **sections) == [
+        (
+            "endpoint.instance_count",
+            f"{count} instances at creation lie outside the autoscaling range of 2 to 4",
+            "Use a count from 2 to 4.",
+        )
+    ]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_both_ends_of_the_scaling_range_are_in_it(count):
+    sections = {"endpoint": {"instance_count": count}, "autoscaling": scaling(2, 4)}
+    assert findings(rules.scaling_bounds, **sections) == []
+
+
+def test_a_fixed_count_is_any():
+    assert findings(rules.scaling_bounds, endpoint={"instance_count": 1000}) == []
+
+
+def test_the_default_of_new_tokens_is_within_the_limit():
+    assert findings(rules.token_budget, serving={"default_new_tokens": 43}) == [
+        (
+            "serving.default_new_tokens",
+            "the default of 43 new tokens is above the limit of 42",
+            "Lower `default_new_tokens` or raise `max_new_tokens`.",
+        )
+    ]
+    assert findings(rules.token_budget, serving={"default_new_tokens": 42}) == []
+
+
+def test_a_latency_alarm_lies_below_the_request_timeout():
+    assert findings(
+        rules.latency_below_timeout, alarms={"model_latency_p99_milliseconds": 55_000}
+    ) == [
+        (
+            "alarms.model_latency_p99_milliseconds",
+            "55000 ms is never reached: requests end after 55 s",
+            "Set the latency objective below `serving.request_timeout_seconds`.",
+        )
+    ]
+    below = {"model_latency_p99_milliseconds": 54_999}
+    assert findings(rules.latency_below_timeout, alarms=below) == []
+
+
+def test_every_rule_of_the_module_is_applied():
+    in_module = {
+        value
+        for name, value in vars(rules).items()
+        if callable(value) and getattr(value, "__module__", "") == rules.__name__
+        and not name.startswith("_") and value is not Situation
+    }  # fmt: skip
+    assert set(RULES) == in_module

@@ -1,0 +1,150 @@
+"""Projects to test with: a config that is right, and folders made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.errors import UserError
+from slipway.planning.lock import ArtifactSet, Lock, LockedArtifact, LockedPart, inputs_digest
+
+DIGEST = "ab" * 32
+IMAGE_DIGESTS = {"tensorrt": "0123456789abcdef"}
+
+CONFIG = """\
+name: NAME
+description: A model to test with
+
+model:
+  family: gpt2
+  parameters: 124439808
+
+serving:
+  container: tensorrt
+  max_batch_size: 8
+  max_input_tokens: 64
+  max_new_tokens: 42
+  default_new_tokens: 12
+
+artifacts:
+  sample:
+    path: samples/tiny
+  release:
+    path: build/tiny
+    target: sm75
+
+endpoint:
+  instances: [ml.g4dn.xlarge]
+  instance_count: 2
+  model_data_download_timeout_seconds: 600
+  container_startup_health_check_timeout_seconds: 600
+
+alarms:
+  model_latency_p99_milliseconds: 600
+"""
+
+ENVIRONMENTS = """\
+local:
+  account: "123456789012"
+  region: us-east-1
+  artifacts: sample
+production:
+  account: "210987654321"
+  region: eu-west-1
+  notification_emails: [on-call@example.com]
+"""
+
+LOCAL = Environment(name="local", account="123456789012", region="us-east-1", artifacts="sample")
+PRODUCTION = Environment(
+    name="production",
+    account="210987654321",
+    region="eu-west-1",
+    artifacts="release",
+    notification_emails=("on-call@example.com",),
+)
+
+
+def config_text(name: str, *edits: tuple[str, str]) -> str:
+    """Returns the YAML of a config that is right, after replacing one text by another."""
+    text = CONFIG.replace("NAME", name)
+    for old, new in edits:
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    return text
+
+
+def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
+    """Returns a config; a mapping is merged into its section, None removes the section."""
+    content = yaml.safe_load(config_text(name))
+    for section, value in sections.items():
+        if isinstance(value, Mapping) and isinstance(content.get(section), dict):
+            content[section] |= value
+        elif value is None:
+            content.pop(section, None)
+        else:
+            content[section] = value
+    return ModelConfig.model_validate(content)
+
+
+def lock_for(config: ModelConfig, *, sets: Collection[ArtifactSet] = ("sample", "release")) -> Lock:
+    """Returns the lock that publishing the config would have left."""
+    return Lock(
+        **{
+            name: LockedArtifact(
+                inputs_digest=inputs_digest(config, name),
+                compiled=LockedPart(
+                    digest=DIGEST,
+                    size_bytes=4_606_433,
+                    file_count=6,
+                    source="samples/tiny" if name == "sample" else "build/tiny",
+                    target="cpu" if name == "sample" else "sm75",
+                ),
+            )
+            for name in sets
+        }
+    )
+
+
+def write_project(
+    root: Path,
+    models: Mapping[str, str],
+    *,
+    published: Collection[str] = (),
+    environments: str = ENVIRONMENTS,
+) -> Path:
+    """Writes a project.
+
+    Args:
+        root: an empty folder.
+        models: file stem to YAML.
+        published: models that get a lock.
+        environments: text of environments.yaml.
+    """
+    (root / "environments.yaml").write_text(environments, encoding="utf-8")
+    configs = root / "model_configs"
+    configs.mkdir(parents=True)
+    for name, text in models.items():
+        (configs / f"{name}.yaml").write_text(text, encoding="utf-8")
+    for name in published:
+        config = ModelConfig.model_validate(yaml.safe_load(models[name]))
+        (configs / f"{name}.lock.json").write_text(lock_for(config).render(), encoding="utf-8")
+    for folder in ("serving", "tensorrt"):
+        source = root / "containers" / folder / "main.py"
+        source.parent.mkdir(parents=True)
+        source.write_text(f"# {folder}\n", encoding="utf-8")
+    (root / "containers" / "__init__.py").touch()
+    sample = root / "samples" / "tiny"
+    sample.mkdir(parents=True)
+    (sample / "config.json").write_text("{}", encoding="utf-8")
+    (sample / "model.onnx").write_bytes(bytes(range(256)) * 16)
+    return root
+
+
+def messages(error: UserError) -> list[str]:
+    """Returns the message of every problem, in order."""
+    return [problem.message for problem in error.problems]

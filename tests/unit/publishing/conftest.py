@@ -1,0 +1,57 @@
+"""A real S3 API on loopback, and s5cmd and boto3 pointed at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from slipway.access import Access
+from tests.unit.projects import LOCAL
+
+
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def access(s3_url: str) -> Iterator[Access]:
+    """Access to the account; its bucket is there, empty, and goes afterwards."""
+    access = Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": s3_url,
+            # s5cmd's name for it.
+            "S3_ENDPOINT_URL": s3_url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+    client = access.client("s3")
+    client.create_bucket(Bucket=LOCAL.artifact_bucket)
+    yield access
+    for bucket in client.list_buckets()["Buckets"]:
+        for item in client.list_objects_v2(Bucket=bucket["Name"]).get("Contents", ()):
+            client.delete_object(Bucket=bucket["Name"], Key=item["Key"])
+        client.delete_bucket(Bucket=bucket["Name"])
+
+
+@pytest.fixture
+def keys(access: Access):
+    """Returns what is in the bucket: key to content."""
+
+    def keys() -> dict[str, bytes]:
+        client, bucket = access.client("s3"), LOCAL.artifact_bucket
+        found = client.list_objects_v2(Bucket=bucket).get("Contents", ())
+        return {
+            item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
+            for item in found
+        }
+
+    return keys

@@ -1,0 +1,62 @@
+"""An image's tag changes with its sources and with nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from slipway.errors import UserError
+from slipway.publishing.image_sources import IMAGE_SOURCES, image_digest, image_files
+from tests.unit.projects import write_project
+
+
+@pytest.fixture
+def root(tmp_path):
+    return write_project(tmp_path, {})
+
+
+def test_files_are_listed_in_a_fixed_order(root):
+    assert [path.relative_to(root).as_posix() for path in image_files(root, "tensorrt")] == [
+        "containers/__init__.py",
+        "containers/serving/main.py",
+        "containers/tensorrt/main.py",
+    ]
+
+
+def test_the_fingerprint_is_a_tag_and_changes_with_a_byte_or_a_name(root):
+    before = image_digest(root, "tensorrt")
+    assert re.fullmatch("[0-9a-f]{16}", before)
+    source = root / "containers" / "serving" / "main.py"
+    source.write_bytes(source.read_bytes() + b"\n")
+    changed = image_digest(root, "tensorrt")
+    source.rename(source.with_name("other.py"))
+    assert len({before, changed, image_digest(root, "tensorrt")}) == 3
+
+
+def test_times_caches_and_other_folders_do_not_count(root):
+    before = image_digest(root, "tensorrt")
+    os.utime(root / "containers" / "serving" / "main.py", (1, 1))
+    cache = root / "containers" / "serving" / "__pycache__" / "main.cpython-311.pyc"
+    cache.parent.mkdir()
+    cache.write_bytes(b"compiled")
+    (root / "containers" / "triton").mkdir()
+    (root / "containers" / "triton" / "main.py").touch()
+    assert image_digest(root, "tensorrt") == before
+
+
+def test_the_place_of_the_project_does_not_count(root, tmp_path_factory):
+    other = write_project(tmp_path_factory.mktemp("elsewhere"), {})
+    assert image_digest(other, "tensorrt") == image_digest(root, "tensorrt")
+
+
+@pytest.mark.parametrize("source", IMAGE_SOURCES["tensorrt"])
+def test_a_missing_source_is_named(root, source):
+    (root / source).rename(root / "gone")
+    with pytest.raises(UserError) as caught:
+        image_digest(root, "tensorrt")
+    assert str(caught.value) == (
+        f"1 problem\n- {source} is missing, a source of the tensorrt image\n"
+        "    Restore it with git."
+    )

@@ -1,0 +1,111 @@
+"""The content address depends on paths and bytes, and on nothing of the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from slipway.errors import UserError
+from slipway.publishing.manifest import Manifest
+from tests.unit.projects import messages
+
+FILES = {"b/model.onnx": b"weights", "a.json": b"{}", "b.txt": b"", "b/é.txt": b"x"}
+
+
+def write(root: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return root
+
+
+def refusal(directory: Path) -> UserError:
+    with pytest.raises(UserError) as caught:
+        Manifest.of(directory, "samples/tiny")
+    return caught.value
+
+
+def test_entries_are_in_order_of_path_with_size_and_hash(tmp_path):
+    manifest = Manifest.of(write(tmp_path, FILES), "samples/tiny")
+    assert [(entry.path, entry.size_bytes) for entry in manifest.entries] == [
+        ("a.json", 2),
+        ("b.txt", 0),
+        ("b/model.onnx", 7),
+        ("b/é.txt", 1),
+    ]
+    assert manifest.entries[2].sha256 == hashlib.sha256(b"weights").hexdigest()
+    assert manifest.size_bytes == 10
+
+
+def test_the_rendered_manifest_is_what_the_digest_is_of(tmp_path):
+    manifest = Manifest.of(write(tmp_path, {"a.json": b"{}"}), "samples/tiny")
+    sha256 = hashlib.sha256(b"{}").hexdigest()
+    assert manifest.render() == f'{{"version":1,"files":[["a.json",2,"{sha256}"]]}}'.encode()
+    assert manifest.digest == hashlib.sha256(manifest.render()).hexdigest()
+
+
+def test_order_of_creation_times_and_permissions_do_not_count(tmp_path):
+    one = write(tmp_path / "one", FILES)
+    two = write(tmp_path / "two", dict(reversed(FILES.items())))
+    for path in two.rglob("*.*"):
+        os.utime(path, (1, 1))
+        path.chmod(0o755)
+    (two / "empty").mkdir()
+    assert Manifest.of(one, "x").digest == Manifest.of(two, "y").digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"a.json": b"{} "}, {"c": b""}, {"b/model.onnx": b"weightz"}],
+    ids=["longer", "one more", "one byte"],
+)
+def test_any_other_bytes_have_another_digest(tmp_path, change):
+    before = Manifest.of(write(tmp_path, FILES), "x").digest
+    assert Manifest.of(write(tmp_path, change), "x").digest != before
+
+
+def test_a_file_with_another_name_has_another_digest(tmp_path):
+    before = Manifest.of(write(tmp_path, FILES), "x").digest
+    (tmp_path / "a.json").rename(tmp_path / "c.json")
+    assert Manifest.of(tmp_path, "x").digest != before
+
+
+def test_a_file_longer_than_one_read_is_hashed_as_a_whole(tmp_path):
+    content = bytes(3 << 20) + b"end"
+    manifest = Manifest.of(write(tmp_path, {"big": content}), "x")
+    assert manifest.entries[0].sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_links_are_refused_all_of_them_with_how_to_replace_them(tmp_path):
+    write(tmp_path, FILES)
+    (tmp_path / "link").symlink_to("a.json")
+    (tmp_path / "b" / "gone").symlink_to("/nowhere")
+    (tmp_path / "folder").symlink_to("b")
+    error = refusal(tmp_path)
+    assert messages(error) == [
+        "samples/tiny/b/gone is a symbolic link",
+        "samples/tiny/folder is a symbolic link",
+        "samples/tiny/link is a symbolic link",
+    ]
+    assert {problem.remedy for problem in error.problems} == {
+        "Replace it with the file it points to (`cp -rL` copies a directory so)."
+    }
+
+
+@pytest.mark.parametrize("name", [b"new\nline", b"bell\x07", b"latin-\xe9"])
+def test_names_that_s3_or_s5cmd_would_not_take_are_refused(tmp_path, name):
+    (tmp_path / os.fsdecode(name)).write_bytes(b"x")
+    (problem,) = refusal(tmp_path).problems
+    assert problem.message == (
+        f"samples/tiny has a file whose name cannot be uploaded: {os.fsdecode(name)!r}"
+    )
+    assert problem.remedy == "Rename it: a name is printable UTF-8 text."
+
+
+def test_no_files_are_no_artifact(tmp_path):
+    (tmp_path / "folder").mkdir()
+    assert messages(refusal(tmp_path)) == ["samples/tiny has no files"]
+    assert messages(refusal(tmp_path / "absent")) == ["samples/tiny is not a directory"]

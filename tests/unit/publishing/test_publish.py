@@ -1,0 +1,255 @@
+"""Publishing against a real S3 API: resumable, the manifest after the files, the lock last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.access import Access
+from slipway.errors import UserError
+from slipway.planning.lock import Lock, inputs_digest
+from slipway.project import Project
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.publish import Published, publish
+from slipway.publishing.store import ArtifactStore
+from tests.unit.projects import LOCAL, PRODUCTION, config_text, messages, write_project
+
+SIZE = 4096 + 2
+
+
+@dataclass
+class RecordedProgress:
+    """Remembers what it was told."""
+
+    totals: list[int] = field(default_factory=list)
+    advanced: list[int] = field(default_factory=list)
+
+    def start(self, total_bytes: int) -> None:
+        self.totals.append(total_bytes)
+
+    def advance(self, size_bytes: int) -> None:
+        self.advanced.append(size_bytes)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_project(tmp_path, {"tiny": config_text("tiny")})
+
+
+def run(root: Path, access: Access, environment=LOCAL) -> tuple[Published, RecordedProgress]:
+    progress = RecordedProgress()
+    return publish(Project(root), "tiny", environment, access, progress), progress
+
+
+def manifest_of(root: Path) -> Manifest:
+    return Manifest.of(root / "samples" / "tiny", "samples/tiny")
+
+
+def lock_file(root: Path) -> Path:
+    return root / "model_configs" / "tiny.lock.json"
+
+
+def test_files_manifest_and_lock_are_written(root, access, keys):
+    result, progress = run(root, access)
+    manifest = manifest_of(root)
+    prefix = f"artifacts/{manifest.digest}"
+    found = keys()
+    assert found == {
+        f"{prefix}/files/config.json": b"{}",
+        f"{prefix}/files/model.onnx": bytes(range(256)) * 16,
+        f"{prefix}/manifest.json": manifest.render(),
+    }
+    # Whoever has only the bucket can check it.
+    assert hashlib.sha256(found[f"{prefix}/manifest.json"]).hexdigest() == manifest.digest
+    assert result == Published(
+        digest=manifest.digest,
+        size_bytes=SIZE,
+        file_count=2,
+        uploaded_bytes=SIZE,
+        lock_changed=True,
+    )
+    assert progress.totals == [SIZE]
+    assert sorted(progress.advanced) == [2, 4096]
+    locked = Project(root).lock("tiny").sample
+    assert locked is not None
+    assert locked.inputs_digest == inputs_digest(Project(root).config("tiny").config, "sample")
+    assert locked.compiled.model_dump() == {
+        "digest": manifest.digest,
+        "size_bytes": SIZE,
+        "file_count": 2,
+        "source": "samples/tiny",
+        "target": "cpu",
+    }
+
+
+def test_what_was_published_can_be_planned(root, access):
+    with pytest.raises(UserError, match="the sample was never published"):
+        Project(root).plan("tiny", LOCAL)
+    run(root, access)
+    assert Project(root).plan("tiny", LOCAL).artifact.digest == manifest_of(root).digest
+
+
+def test_a_second_publish_moves_nothing_and_leaves_the_lock_alone(root, access):
+    run(root, access)
+    before = lock_file(root).stat()
+    result, progress = run(root, access)
+    assert result.uploaded_bytes == 0
+    assert result.lock_changed is False
+    assert (progress.totals, progress.advanced) == ([0], [])
+    after = lock_file(root).stat()
+    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+def test_a_lost_lock_is_written_again_byte_for_byte(root, access):
+    run(root, access)
+    before = lock_file(root).read_bytes()
+    lock_file(root).unlink()
+    result, _ = run(root, access)
+    assert (result.uploaded_bytes, result.lock_changed) == (0, True)
+    assert (
+        lock_file(root).read_bytes() == before == Lock.model_validate_json(before).render().encode()
+    )
+    assert oct(lock_file(root).stat().st_mode & 0o777) == "0o644"
+    # Nothing temporary stays beside it.
+    assert sorted(path.name for path in lock_file(root).parent.iterdir()) == [
+        "tiny.lock.json", "tiny.yaml",
+    ]  # fmt: skip
+
+
+def test_only_what_is_missing_is_sent(root, access, keys):
+    prefix = f"artifacts/{manifest_of(root).digest}/files"
+    client = access.client("s3")
+    client.put_object(Bucket=LOCAL.artifact_bucket, Key=f"{prefix}/config.json", Body=b"{}")
+    result, progress = run(root, access)
+    assert result.uploaded_bytes == 4096
+    assert (progress.totals, progress.advanced) == ([4096], [4096])
+    assert len(keys()) == 3
+
+
+def test_a_file_that_arrived_short_is_sent_again(root, access, keys):
+    key = f"artifacts/{manifest_of(root).digest}/files/config.json"
+    access.client("s3").put_object(Bucket=LOCAL.artifact_bucket, Key=key, Body=b"{")
+    assert run(root, access)[0].uploaded_bytes == SIZE
+    assert keys()[key] == b"{}"
+
+
+def test_after_a_failed_upload_there_is_neither_manifest_nor_lock(root, access, keys):
+    missing = root / "samples" / "tiny" / "model.onnx"
+
+    class LosesAFile(RecordedProgress):
+        """Between hashing and sending, one file goes."""
+
+        def start(self, total_bytes: int) -> None:
+            missing.unlink()
+
+    with pytest.raises(UserError, match=r"an upload failed: given object .*model\.onnx not found"):
+        publish(Project(root), "tiny", LOCAL, access, LosesAFile())
+    assert [key.rpartition("/")[2] for key in keys()] == ["config.json"]
+    assert not lock_file(root).exists()
+    # The file is back: the rest is sent, and what arrived is not.
+    missing.write_bytes(bytes(range(256)) * 16)
+    assert run(root, access)[0].uploaded_bytes == 4096
+    assert lock_file(root).exists()
+
+
+def test_the_manifest_is_the_last_object_and_the_lock_comes_after_it(root, access, keys):
+    seen: list[tuple[list[str], bool]] = []
+
+    class Recording(Access):
+        """Notes, at each write of boto3's, what was there before it."""
+
+        def __init__(self) -> None:
+            """Borrows the fixture's session."""
+
+        def process_environment(self) -> dict[str, str]:
+            return access.process_environment()
+
+        def client(self, service: str) -> Any:
+            client = access.client(service)
+            client.meta.events.register(
+                "before-call.s3.PutObject",
+                lambda **_: seen.append((sorted(keys()), lock_file(root).exists())),
+            )
+            return client
+
+    publish(Project(root), "tiny", LOCAL, Recording(), RecordedProgress())
+    prefix = f"artifacts/{manifest_of(root).digest}/files"
+    assert seen == [([f"{prefix}/config.json", f"{prefix}/model.onnx"], False)]
+
+
+def test_a_file_that_does_not_belong_stops_the_commit(root, access, keys):
+    prefix = f"artifacts/{manifest_of(root).digest}"
+    access.client("s3").put_object(
+        Bucket=LOCAL.artifact_bucket, Key=f"{prefix}/files/intruder", Body=b"x"
+    )
+    with pytest.raises(UserError) as caught:
+        run(root, access)
+    assert messages(caught.value) == [
+        f"the artifact in {LOCAL.artifact_bucket} differs from the one sent, in: intruder"
+    ]
+    assert caught.value.problems[0].remedy == (
+        "Somebody else wrote there. Run the command again; delete files that do not belong."
+    )
+    assert f"{prefix}/manifest.json" not in keys()
+    assert not lock_file(root).exists()
+
+
+def test_without_the_bucket_the_remedy_is_the_foundation(root, access):
+    access.client("s3").delete_bucket(Bucket=LOCAL.artifact_bucket)
+    with pytest.raises(UserError) as caught:
+        run(root, access)
+    assert str(caught.value) == (
+        "1 problem\n"
+        "- the artifact bucket slipway-local-123456789012-us-east-1 is not there\n"
+        "    Run `cdk deploy foundation -c env=local` first."
+    )
+    access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+
+
+def test_a_release_and_a_sample_share_one_lock(root, access):
+    access.client("s3").create_bucket(
+        Bucket=PRODUCTION.artifact_bucket,
+        CreateBucketConfiguration={"LocationConstraint": "eu-west-1"},
+    )
+    engine = root / "build" / "tiny" / "model.engine"
+    engine.parent.mkdir(parents=True)
+    engine.write_bytes(b"engine")
+    run(root, access)
+    sample = json.loads(lock_file(root).read_text())["sample"]
+    run(root, access, PRODUCTION)
+    lock = json.loads(lock_file(root).read_text())
+    assert lock["sample"] == sample
+    assert lock["release"]["compiled"]["target"] == "sm75"
+    assert lock["release"]["compiled"]["source"] == "build/tiny"
+
+
+def test_a_release_that_is_not_configured_is_refused_with_its_place(tmp_path, access):
+    release = "  release:\n    path: build/tiny\n    target: sm75\n"
+    root = write_project(tmp_path, {"tiny": config_text("tiny", (release, ""))})
+    with pytest.raises(UserError) as caught:
+        run(root, access, PRODUCTION)
+    assert str(caught.value).startswith(
+        "1 problem\n- model_configs/tiny.yaml:15:1: artifacts: environment `production` deploys "
+        "the release, and there is none\n"
+    )
+
+
+def test_a_bucket_of_somebody_elses_is_told_from_a_missing_one():
+    class Denied:
+        """S3's answer to a bucket one may not see."""
+
+        def head_bucket(self, **_: Any) -> None:
+            from botocore.exceptions import ClientError
+
+            raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
+
+    with pytest.raises(UserError, match="cannot be reached: 403") as caught:
+        ArtifactStore(Denied(), LOCAL).require_bucket()
+    assert caught.value.problems[0].remedy == (
+        "Use credentials of account 123456789012 that may read and write the bucket."
+    )

