@@ -127,7 +127,7 @@ def _whole_number(parameters: dict[str, Any], name: str, minimum: int, maximum: 
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidRequestError(f"{name} must be a whole number, not {_shown(value)}.")
     if not minimum <= value <= maximum:
-        raise InvalidRequestError(f"{name}={value} is not within {minimum} to {maximum}.")
+        raise InvalidRequestError(f"{name}={_shown(value)} is not within {minimum} to {maximum}.")
     return value
 
 
@@ -145,9 +145,15 @@ def _number(
         raise InvalidRequestError(f"{name} must be a number, not {_shown(value)}.")
     if not minimum <= value <= maximum or (value == minimum and not minimum_is_allowed):
         above = f"{minimum:g}" if minimum_is_allowed else f"above {minimum:g}"
-        raise InvalidRequestError(f"{name}={value:g} is not within {above} to {maximum:g}.")
+        raise InvalidRequestError(f"{name}={_shown(value)} is not within {above} to {maximum:g}.")
     return float(value)
 
 
 def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else json_type_name(value)
+    """Returns a number as it is, where it is short enough to read, and else the type's name."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    # Not through float: JSON's whole numbers may be larger than any.
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
+        return str(value)
+    return json_type_name(value)

@@ -138,6 +138,8 @@ def test_the_context_is_read_once_and_strictly(tmp_path):
         "production", ("a", "b*"), True
     )
     assert read(**{"allow-unpublished": True}).allow_unpublished
+    with pytest.raises(UserError, match="`-c models=,` names no model"):
+        read(models=",")
     with pytest.raises(UserError, match="`-c allow-unpublished=yes` is neither true nor false"):
         read(**{"allow-unpublished": "yes"})
 

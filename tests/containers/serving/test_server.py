@@ -108,6 +108,17 @@ async def test_an_oversized_body_is_413_by_its_declared_length() -> None:
     assert_error(response, 413, "request_too_large", "The body exceeds the limit of 1000 bytes.")
 
 
+async def test_an_oversized_body_is_read_to_its_end_so_that_the_answer_arrives() -> None:
+    # More than the sockets' buffers hold: the client is still sending when the limit is known.
+    body = b"x" * 20_000_000
+    async with running_server(EchoPredictor(), max_request_bytes=6_291_456) as running:
+        for _ in range(3):
+            response = await running.client.post("/invocations", content=body, headers=JSON)
+            assert_error(
+                response, 413, "request_too_large", "The body exceeds the limit of 6291456 bytes."
+            )
+
+
 async def test_an_oversized_body_is_413_while_it_streams() -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(3):

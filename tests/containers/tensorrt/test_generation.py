@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from containers.tensorrt.generation import Prompt, Sampling, generate, left_pad
+from containers.tensorrt.generation import (
+    Cache,
+    Float32Array,
+    Int64Array,
+    Prompt,
+    Sampling,
+    generate,
+    left_pad,
+)
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 
@@ -75,6 +83,32 @@ def test_a_seed_repeats_whatever_the_neighbours(session: OnnxRuntimeSession) -> 
 )
 def test_the_narrowest_sampling_is_greedy(session: OnnxRuntimeSession, sampling: Sampling) -> None:
     assert one(session, replace(PROMPTS[0], sampling=sampling)) == one(session, PROMPTS[0])
+
+
+def test_the_cache_never_outgrows_the_longest_live_row(session: OnnxRuntimeSession) -> None:
+    """A long prompt that ends early must not push a short one past the model's positions."""
+
+    class Recording:
+        def __init__(self) -> None:
+            self.lengths: list[int] = []
+            self.rows: list[int] = []
+
+        def empty_cache(self, batch_size: int) -> Cache:
+            return session.empty_cache(batch_size)
+
+        def step(
+            self, input_ids: Int64Array, mask: Int64Array, positions: Int64Array, past: Cache
+        ) -> tuple[Float32Array, Cache]:
+            self.rows.append(mask.shape[0])
+            self.lengths.append(mask.shape[1])
+            return session.step(input_ids, mask, positions, past)
+
+    recording = Recording()
+    prompts = [Prompt(tuple(range(1, 121)), max_new_tokens=3), Prompt((5, 6), max_new_tokens=100)]
+    generate(recording, prompts, eos_token_ids=NO_END)
+    assert recording.rows == [2] * 3 + [1] * 97
+    # Three steps at the long prompt's length, then the short one alone, without padding.
+    assert recording.lengths == [120, 121, 122, *range(5, 102)]
 
 
 def test_padding_is_on_the_left() -> None:

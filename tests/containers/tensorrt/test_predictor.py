@@ -71,6 +71,22 @@ def test_equal_prompts_of_one_request_are_sampled_apart(
             "seed would have no effect: set do_sample to true as well.",
         ),
         (
+            '{"inputs": "a", "parameters": {"do_sample": true, "top_p": 1.5}}',
+            "top_p=1.5 is not within above 0 to 1.",
+        ),
+        (
+            '{"inputs": "a", "parameters": {"do_sample": true, "top_p": 1' + "0" * 400 + "}}",
+            "top_p=a number is not within above 0 to 1.",
+        ),
+        (
+            '{"inputs": "a", "parameters": {"do_sample": true, "temperature": true}}',
+            "temperature must be a number, not a boolean.",
+        ),
+        (
+            '{"inputs": "\\ud800", "parameters": {}}',
+            "inputs holds half of a surrogate pair at character 0.",
+        ),
+        (
             json.dumps({"inputs": "bucket " * 17}),
             "Input 0 has 19 tokens; the limit is 16.",
         ),

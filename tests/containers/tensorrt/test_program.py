@@ -1,0 +1,123 @@
+"""The container's program as SageMaker runs it: a process, environment variables, HTTP, SIGTERM."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 30
+COMMAND = (sys.executable, "-m", "containers.tensorrt", "serve")
+
+
+def environment(**variables: str) -> dict[str, str]:
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY")
+    }
+    return inherited | {
+        "SAGEMAKER_BIND_TO_PORT": "0",
+        "SM_MODEL_DIR": "samples/gpt2-autocomplete/model",
+        **variables,
+    }
+
+
+def events(log: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.splitlines()]
+
+
+@pytest.fixture
+def program() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        COMMAND, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_concurrent_clients_get_what_one_alone_gets(program: subprocess.Popen[str]) -> None:
+    assert program.stdout is not None
+    seen: list[dict[str, Any]] = []
+    while not seen or seen[-1]["event"] != "model_loaded":
+        seen.append(json.loads(program.stdout.readline()))
+    [port] = [line["port"] for line in seen if line["event"] == "listening"]
+    [backend] = [line for line in seen if line["event"] == "backend_selected"]
+    assert backend["backend"] == "onnxruntime-cpu"
+    assert backend["reason"] == "the model directory holds model.onnx and no TensorRT engine"
+
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
+        assert client.get("/ping").status_code == 200
+
+        def complete(request: tuple[str, int]) -> str:
+            text, new_tokens = request
+            response = client.post(
+                "/invocations",
+                json={"inputs": text, "parameters": {"max_new_tokens": new_tokens}},
+            )
+            assert response.status_code == 200
+            [output] = response.json()
+            generated: str = output["generated_text"]
+            return generated
+
+        requests = [("Amazon S3 bucket", 12), ("The", 3), ("Specifies the name of", 20)] * 4
+        alone = [complete(request) for request in requests]
+        with ThreadPoolExecutor(len(requests)) as pool:
+            assert list(pool.map(complete, requests)) == alone
+        assert alone[0] == " name for the Amazon S3 bucket."
+
+    program.send_signal(signal.SIGTERM)
+    log, _ = program.communicate(timeout=PATIENCE_SECONDS)
+    assert program.returncode == 0
+    assert events(log)[-1]["event"] == "stopped"
+    assert max(line.get("batch_size", 0) for line in events(log)) > 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "event", "field", "value"),
+    [
+        (
+            {"SLIPWAY_MAX_NEW_TOKEN": "5", "SLIPWAY_MAX_BATCH_SIZE": "0"},
+            "settings_invalid",
+            "problems",
+            [
+                "SLIPWAY_MAX_BATCH_SIZE='0' is not a whole number from 1 to 1024",
+                "SLIPWAY_MAX_NEW_TOKEN is not a variable of this container "
+                "(did you mean SLIPWAY_MAX_NEW_TOKENS?)",
+            ],
+        ),
+        (
+            {"SM_MODEL_DIR": "/no/such/model"},
+            "model_load_failed",
+            "message",
+            "/no/such/model is not a directory: no model data was mounted",
+        ),
+    ],
+    ids=["settings", "model directory"],
+)
+def test_a_start_that_cannot_work_is_one_line_and_exit_code_1(
+    variables: dict[str, str], event: str, field: str, value: object
+) -> None:
+    done = subprocess.run(
+        COMMAND,
+        cwd=ROOT,
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    [line] = [line for line in events(done.stdout) if line["level"] == "ERROR"]
+    assert (line["event"], line[field]) == (event, value)
