@@ -94,8 +94,8 @@ class FoundationStack(cdk.Stack):
             lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(90))],
         )
         prefix = "artifacts/"
-        # By literal name: a reference would make bucket and policy wait for each other, and S3
-        # refuses a log target that does not let the logging service write yet.
+        # By literal name, so that the permission can come before the bucket that logs: with a
+        # reference the two would wait for each other.
         access_logs.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="AccessLogDelivery",
