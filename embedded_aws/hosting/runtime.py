@@ -1,8 +1,9 @@
 """SageMaker's data plane: InvokeEndpoint, proxied to a variant's container.
 
-The request's body and headers reach the container as they came. What the container or the network
-to it does wrong becomes ModelError (424), as boto3 parses it; what the caller does wrong becomes
-ValidationError.
+The request's body and headers reach the container as they came. An answer that is not 2XX, none
+within the time, or one that is too large becomes ModelError (424); a connection that breaks becomes
+InternalFailure (500); a container that is down ServiceUnavailable (503); what the caller does wrong
+ValidationError (400). boto3 tries 500 and 503 again by itself.
 """
 
 from __future__ import annotations
@@ -39,6 +40,15 @@ _OPERATIONS = {
 _TIMED_OUT = (
     "Your invocation timed out while waiting for a response from container primary. Review the "
     "latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
+)
+# As users quote it: https://github.com/aws/amazon-sagemaker-examples/pull/2695. Ours goes on with
+# what broke.
+_BROKEN_CONNECTION = (
+    "An exception occurred while sending request to model. Please contact customer support"
+)
+_NO_INSTANCE = (
+    "No instance of the variant passes its health check; the container exited and is being "
+    "restarted. Its log says why."
 )
 # WSGI's name of a request header to the header the container gets.
 _PASSED_ON = {
@@ -122,6 +132,8 @@ class InvocationApi:
         status = 0
         try:
             try:
+                if not variant.is_healthy:
+                    raise _InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
                 answer = self._ask(variant, environ, body, region, name)
             finally:
                 answered = time.perf_counter()
@@ -155,10 +167,11 @@ class InvocationApi:
         try:
             return variant.connections.invoke(body, headers, timeout_seconds=self._timeout_seconds)
         except ContainerTimeoutError:
-            message = _TIMED_OUT
+            raise _model_error(0, _TIMED_OUT, region, name) from None
         except ContainerUnreachableError as error:
-            message = f"The container closed or refused the connection: {error}"
-        raise _model_error(0, message, region, name)
+            request_id = environ["slipway.request_id"]
+            message = f"{_BROKEN_CONNECTION} regarding request {request_id}. ({error})"
+            raise _InvocationError(500, "InternalFailure", {"Message": message}) from error
 
 
 def _endpoint_name(environ: WSGIEnvironment) -> str:

@@ -115,6 +115,7 @@ class RunningVariant:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._keeper: threading.Thread | None = None
+        self._healthy = threading.Event()
         self._in_flight = 0
         self._idle = threading.Condition()
         self.connections: ContainerConnections
@@ -158,10 +159,16 @@ class RunningVariant:
         )
         process = self._launch(family, environment)
         self._await_health(process)
+        self._healthy.set()
         self._keeper = threading.Thread(
             target=self._keep_running, args=(family, environment), name="keeper", daemon=True
         )
         self._keeper.start()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the process passed its health check and lives."""
+        return self._healthy.is_set()
 
     def enter(self) -> None:
         """Counts a request in."""
@@ -277,6 +284,7 @@ class RunningVariant:
             if process is None:
                 return
             process.exited.wait()
+            self._healthy.clear()
             self.connections.drop_idle()
             if self._stopping.is_set():
                 return
@@ -287,9 +295,18 @@ class RunningVariant:
                 return
             pause = min(pause * 2, _LAST_RESTART_SECONDS)
             try:
-                self._launch(family, environment)
+                self._await_return(self._launch(family, environment))
             except VariantStartError:
                 return
+
+    def _await_return(self, process: ContainerProcess) -> None:
+        """Puts a restarted program back into service once /ping answers 200, however late."""
+        pause = _FIRST_PING_SECONDS
+        while not self.connections.is_healthy():
+            if process.exited.wait(pause):
+                return
+            pause = min(pause * 1.5, _LAST_PING_SECONDS)
+        self._healthy.set()
 
 
 def deployed_image(variant: RunningVariant, since: Any) -> dict[str, Any]:
