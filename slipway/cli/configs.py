@@ -95,7 +95,7 @@ def _print_plan(plan: DeploymentPlan) -> None:
         ("isolation", "no outbound network" if plan.network_isolation else "network open"),
         (
             "alarms",
-            f"5XX rate over {plan.alarms.server_error_rate_percent:g} %, p99 latency over "
+            f"server error rate over {plan.alarms.server_error_rate_percent:g} %, p99 latency over "
             f"{plan.alarms.model_latency_p99_microseconds / 1000:g} ms, for "
             f"{plan.alarms.evaluation_periods_minutes} minutes",
         ),

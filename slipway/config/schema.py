@@ -235,7 +235,8 @@ class Alarms(Section):
 
     server_error_rate_percent: float = Field(
         1.0, gt=0, le=100, allow_inf_nan=False,
-        description="Share of invocations answered 5XX that raises the alarm.", examples=[1.0],
+        description="Share of invocations that fail on the server's side (5XX, no answer, broken "
+        "connection) and raises the alarm.", examples=[1.0],
     )  # fmt: skip
     model_latency_p99_milliseconds: int = Field(
         gt=0, le=60_000,

@@ -38,15 +38,27 @@ class EndpointAlarms(Construct):
             self,
             "ServerErrorRate",
             alarm_description=(
-                f"{plan.endpoint_name}: share of invocations answered 5XX, in percent"
+                f"{plan.endpoint_name}: share of invocations that failed on the server's side "
+                "(5XX, no answer, broken connection), in percent"
             ),
             metrics=[
-                _sum("errors", "Invocation5XXErrors", dimensions),
+                _sum("server_errors", "Invocation5XXErrors", dimensions),
+                _sum("client_errors", "Invocation4XXErrors", dimensions),
+                _sum("model_errors", "InvocationModelErrors", dimensions),
                 _sum("invocations", "Invocations", dimensions),
+                # Invocation5XXErrors counts what the model itself answered. A container that died
+                # or is late answers nothing: only InvocationModelErrors, which has the 4XX too,
+                # counts socket errors and time-outs.
+                cloudwatch.CfnAlarm.MetricDataQueryProperty(
+                    id="failures",
+                    expression="model_errors - client_errors",
+                    label="Not answered, or 5XX",
+                    return_data=False,
+                ),
                 cloudwatch.CfnAlarm.MetricDataQueryProperty(
                     id="rate",
-                    expression="100 * errors / invocations",
-                    label="5XX rate (%)",
+                    expression="100 * MAX([server_errors, failures]) / invocations",
+                    label="Failed on the server's side (%)",
                     return_data=True,
                 ),
             ],
