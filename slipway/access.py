@@ -6,13 +6,15 @@ other environment the shell's credentials, once they have been seen to be of the
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import boto3
 import botocore.session
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws import control
@@ -48,17 +50,30 @@ class Access:
             botocore_session=botocore.session.Session(session_vars=own),
         )
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, config: Config | None = None) -> Any:
         """Returns the boto3 client of a service (botocore's name)."""
         # boto3's stubs know clients by literal names only; this one is a variable.
         make_client: Any = self._session.client
-        return make_client(service, endpoint_url=self._variables.get("AWS_ENDPOINT_URL"))
+        url = self._variables.get("AWS_ENDPOINT_URL")
+        return make_client(service, endpoint_url=url, config=config)
 
     def process_environment(self) -> dict[str, str]:
         """Returns the environment for a child process that talks to this account."""
         merged: dict[str, str | None] = {**os.environ, "AWS_REGION": self._region}
         merged.update(self._variables)
         return {name: value for name, value in merged.items() if value is not None}
+
+
+@contextlib.contextmanager
+def account_errors() -> Iterator[None]:
+    """Reports a call that the account denied, or that did not get through, as the user's."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise UserError.of(
+            f"the account could not be looked into: {error}",
+            "Use credentials that may make this call, then run the command again.",
+        ) from None
 
 
 def open_access(environment: Environment, root: Path) -> Access:

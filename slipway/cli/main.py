@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import slipway
-from slipway.cli import configs, local, operations, publish
+from slipway.cli import configs, invoke, local, operations, publish, status
 from slipway.cli.output import print_error
 from slipway.errors import UserError
 
@@ -26,6 +26,8 @@ app = typer.Typer(
 configs.register(app)
 publish.register(app)
 operations.register(app)
+status.register(app)
+invoke.register(app)
 app.add_typer(local.app, name="local")
 
 

@@ -47,12 +47,14 @@ def leftovers(
     as_json: JsonOption = False,
 ) -> None:
     """List what is left of a destroyed model in the account; exit 1 if anything is."""
-    from slipway.access import open_access
+    from slipway.access import account_errors, open_access
     from slipway.operations.leftovers import find_leftovers
 
     project = current_project()
     environment = project.environment(env)
-    found = find_leftovers(name, environment, open_access(environment, project.root))
+    access = open_access(environment, project.root)
+    with account_errors():
+        found = find_leftovers(name, environment, access)
     if as_json:
         print_json({"leftovers": [{"kind": item.kind, "name": item.name} for item in found]})
     elif not found:

@@ -8,6 +8,7 @@ from typing import Any
 
 from slipway.access import Access
 from slipway.config.environments import Environment
+from slipway.operations.alarms import endpoint_alarms
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,7 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         ),
         *(
             Leftover("alarm", item["AlarmName"])
-            for item in _pages(access.client("cloudwatch"), "describe_alarms", "MetricAlarms")
-            if _watches(item, endpoint)
+            for item in endpoint_alarms(access.client("cloudwatch"), endpoint)
         ),
         *(
             Leftover("scalable target", item["ResourceId"])
@@ -86,12 +86,3 @@ def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[
 def _has_tags(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:
     found = {tag["Key"]: tag["Value"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]}
     return tags.items() <= found.items()
-
-
-def _watches(alarm: dict[str, Any], endpoint: str) -> bool:
-    metrics = [alarm, *(query.get("MetricStat", {}).get("Metric", {}) for query in
-                        alarm.get("Metrics", ()))]  # fmt: skip
-    return any(
-        {"Name": "EndpointName", "Value": endpoint} in metric.get("Dimensions", ())
-        for metric in metrics
-    )

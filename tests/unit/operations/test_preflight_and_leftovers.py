@@ -76,7 +76,7 @@ def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):
     for name in ("tiny-local", "tiny-local-2"):
         logs.create_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
         alarms.put_metric_alarm(
-            AlarmName=f"latency of {name}",
+            AlarmName=f"{name}-Latency",
             Namespace="AWS/SageMaker",
             MetricName="ModelLatency",
             Dimensions=[{"Name": "EndpointName", "Value": name}],
@@ -87,10 +87,10 @@ def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):
             Threshold=1,
         )
     assert find_leftovers("tiny", LOCAL, access) == [
-        Leftover("alarm", "latency of tiny-local"),
+        Leftover("alarm", "tiny-local-Latency"),
         Leftover("log group", "/aws/sagemaker/Endpoints/tiny-local"),
     ]
     for name in ("tiny-local", "tiny-local-2"):
         logs.delete_log_group(logGroupName=f"/aws/sagemaker/Endpoints/{name}")
-    alarms.delete_alarms(AlarmNames=["latency of tiny-local", "latency of tiny-local-2"])
+    alarms.delete_alarms(AlarmNames=["tiny-local-Latency", "tiny-local-2-Latency"])
     assert find_leftovers("tiny", LOCAL, access) == []

@@ -1,0 +1,134 @@
+"""`slipway invoke`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slipway.cli.output import (
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    print_json,
+)
+from slipway.errors import Kind, Location, Problem, UserError
+
+_JSON = "application/json"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(invoke)
+
+
+def invoke(
+    name: Annotated[str, typer.Argument(help="Model.")],
+    body: Annotated[str | None, typer.Argument(help="The request, as JSON.")] = None,
+    file: Annotated[
+        str | None, typer.Option(help="File with the request; `-` is standard input.")
+    ] = None,
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    variant: Annotated[
+        str | None, typer.Option(help="Production variant. Without it the weights decide.")
+    ] = None,
+    content_type: Annotated[str, typer.Option(help="Of the request.")] = _JSON,
+    accept: Annotated[str, typer.Option(help="Content type of the answer.")] = _JSON,
+    as_json: JsonOption = False,
+) -> None:
+    """Send one request; the answer goes to standard output, its latency to standard error."""
+    from slipway.access import open_access
+    from slipway.operations.invoke import invoke as send
+
+    request = _request(name, body, file)
+    if content_type == _JSON:
+        _check_json(request, file)
+    project = current_project()
+    environment = project.environment(env)
+    answer = send(
+        f"{name}-{environment.name}",
+        request,
+        open_access(environment, project.root),
+        content_type=content_type,
+        accept=accept,
+        variant=variant,
+    )
+    milliseconds = answer.latency_seconds * 1000
+    if as_json:
+        print_json(
+            {
+                "answer": _content(answer.body, answer.content_type),
+                "content_type": answer.content_type,
+                "variant": answer.variant,
+                "latency_milliseconds": round(milliseconds, 3),
+                "request_id": answer.request_id,
+            }
+        )
+        return
+    sys.stdout.buffer.write(answer.body)
+    if sys.stdout.isatty() and not answer.body.endswith(b"\n"):
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.flush()
+    typer.echo(
+        f"{answer.variant} answered in {milliseconds:.1f} ms (request {answer.request_id})",
+        err=True,
+    )
+
+
+def _request(name: str, body: str | None, file: str | None) -> bytes:
+    if (body is None) == (file is None):
+        what = "no request is given" if body is None else "two requests are given"
+        raise UserError.of(
+            what,
+            f"""Give one: `slipway invoke {name} '{{"inputs": "The"}}'`, or """
+            f"`slipway invoke {name} --file request.json`.",
+        )
+    if body is not None:
+        return body.encode()
+    if file == "-":
+        return sys.stdin.buffer.read()
+    path = Path(str(file))
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError.of(
+            f"{path} cannot be read: {error.strerror}", "Name a file with the request."
+        ) from None
+
+
+def _check_json(request: bytes, file: str | None) -> None:
+    """Finds here, with its place, what the container could only call a bad request."""
+    place = file if file and file != "-" else "the request"
+    remedy = "Send valid JSON, or name another `--content-type`."
+    try:
+        json.loads(request)
+    except json.JSONDecodeError as error:
+        problem = Problem(
+            Kind.SHAPE,
+            f"not JSON: {error.msg}",
+            remedy,
+            location=Location(place, error.lineno, error.colno),
+        )
+        raise UserError([problem]) from None
+    except UnicodeDecodeError as error:
+        problem = Problem(
+            Kind.SHAPE,
+            f"not JSON: byte {error.start} is not {error.encoding}",
+            remedy,
+            location=Location(place),
+        )
+        raise UserError([problem]) from None
+
+
+def _content(body: bytes, content_type: str) -> Any:
+    text = body.decode(errors="replace")
+    if content_type.partition(";")[0].strip() == _JSON:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text

@@ -1,0 +1,184 @@
+"""`slipway status`: the one command for whoever is woken up."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slipway.cli.output import (
+    DEFAULT_ENVIRONMENT,
+    EnvironmentOption,
+    JsonOption,
+    current_project,
+    print_json,
+)
+from slipway.errors import UserError
+from slipway.planning.plan import DeploymentPlan
+
+if TYPE_CHECKING:
+    from slipway.operations.status import EndpointStatus, Status
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(status)
+
+
+def status(
+    name: Annotated[str, typer.Argument(help="Model.")],
+    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    lines: Annotated[
+        int, typer.Option(help="How many of the container's last lines.", min=0, max=1000)
+    ] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what an endpoint really serves, and what is wrong; exit 1 if anything is."""
+    from slipway.access import account_errors, open_access
+    from slipway.operations.status import find_status
+
+    project = current_project()
+    environment = project.environment(env)
+    access = open_access(environment, project.root)
+    with account_errors():
+        found = find_status(f"{name}-{environment.name}", access, log_line_count=lines)
+    plan: DeploymentPlan | None = None
+    unplanned = ""
+    try:
+        plan = project.plan(name, environment)
+    except UserError as error:
+        # The endpoint is what was asked about; its files may be in the middle of a change.
+        unplanned = error.problems[0].message
+    if as_json:
+        print_json(_as_json(found, plan, unplanned))
+    else:
+        _print(found, plan, unplanned)
+    if found.troubles():
+        raise typer.Exit(1)
+
+
+def _as_json(found: Status, plan: DeploymentPlan | None, unplanned: str) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "troubles": found.troubles(),
+        "in_progress": found.in_progress,
+        **asdict(found),
+        "files": (
+            {"image": plan.image.uri, "artifact": plan.artifact.digest}
+            if plan
+            else {"problem": unplanned}
+        ),
+    }
+    plain: dict[str, Any] = _without_datetimes(content)
+    return plain
+
+
+def _without_datetimes(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds")
+    if isinstance(value, dict):
+        return {key: _without_datetimes(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_datetimes(item) for item in value]
+    return value
+
+
+def _print(found: Status, plan: DeploymentPlan | None, unplanned: str) -> None:
+    for line in _verdict(found):
+        typer.echo(line)
+    typer.echo()
+    endpoint, deployment = found.endpoint, found.deployment
+    rows: list[tuple[str, str]] = []
+    if endpoint is not None:
+        rows.append(("endpoint", f"{endpoint.status} since {_moment(endpoint.changed)}"))
+    if deployment is not None:
+        rows.append(("stack", f"{deployment.status} since {_moment(deployment.changed)}"))
+    if endpoint is not None:
+        rows += _served_rows(endpoint, found, plan, unplanned)
+        for variant in endpoint.variants:
+            bounds = "fixed count"
+            if variant.min_instance_count is not None:
+                bounds = f"scaled {variant.min_instance_count} to {variant.max_instance_count}"
+            rows.append(
+                (
+                    "instances",
+                    f"{variant.current_instance_count} of {variant.desired_instance_count} x "
+                    f"{variant.instance_type} ({variant.name}, {bounds})",
+                )
+            )
+    rows += [("alarm", f"{alarm.state:<5} {alarm.name}") for alarm in found.alarms]
+    width = max(len(label) for label, _ in rows)
+    for label, value in rows:
+        typer.echo(f"{label:<{width}}  {value}")
+    _print_log(found)
+
+
+def _print_log(found: Status) -> None:
+    if not found.log_lines:
+        typer.echo(f"\nno log lines in {found.log_group}")
+    stream = None
+    for line in found.log_lines:
+        if line.stream != stream:
+            stream = line.stream
+            typer.echo(f"\n{found.log_group} {stream}")
+        typer.echo(f"  {line.at:%H:%M:%S} {_readable(line.text)}")
+
+
+def _readable(text: str) -> str:
+    """A structured line of our containers as words; any other line as it is."""
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(fields, dict) or not {"level", "event"} <= fields.keys():
+        return text
+    fields.pop("time", None)
+    head = f"{fields.pop('level')} {fields.pop('event')}"
+    message = fields.pop("message", None)
+    said = [head if message is None else f"{head}: {message}"]
+    return " ".join([*said, *(f"{name}={value}" for name, value in fields.items())])
+
+
+def _verdict(found: Status) -> list[str]:
+    troubles = found.troubles()
+    if troubles:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
+        indented = textwrap.TextWrapper(
+            width=max(width, 60), subsequent_indent=" " * 9, break_long_words=False
+        )
+        return [indented.fill(f"TROUBLE  {trouble}") for trouble in troubles]
+    if found.in_progress:
+        return ["CHANGING  a deployment is in progress"]
+    return ["OK  in service, on what its stack declares"]
+
+
+def _served_rows(
+    endpoint: EndpointStatus, found: Status, plan: DeploymentPlan | None, unplanned: str
+) -> list[tuple[str, str]]:
+    """Image and weights: live, then where the stack or the files say otherwise."""
+    served, declared = endpoint.served, found.declared
+    rows = [("config", served.config)]
+    if declared is not None and declared.config != served.config:
+        rows.append(("", f"the stack declares {declared.config}"))
+    stack = (declared.image, declared.artifact) if declared else (None, None)
+    files = (plan.image.uri, plan.artifact.digest) if plan else (None, None)
+    for label, live, in_stack, in_files in zip(
+        ("image", "weights"), (served.image, served.artifact), stack, files, strict=True
+    ):
+        rows.append((label, live or "gone: its configuration or model was deleted"))
+        if in_stack not in (None, live):
+            rows.append(("", f"the stack declares {in_stack}"))
+        if in_files not in (None, live):
+            rows.append(("", f"the files say {in_files}: not deployed"))
+    if plan is None:
+        rows.append(("files", f"no plan: {unplanned}"))
+    return rows
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

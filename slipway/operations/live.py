@@ -1,0 +1,89 @@
+"""What an endpoint configuration serves, read back from SageMaker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+_DIGEST = re.compile(r"/artifacts/([0-9a-f]{64})/files/$")
+
+
+@dataclass(frozen=True)
+class Served:
+    """What one endpoint configuration makes an endpoint serve.
+
+    Args:
+        config: name of the endpoint configuration.
+        image: image URI of its model; None where the configuration or the model is gone.
+        artifact: digest of its model data, or the data's address where it has none of ours.
+    """
+
+    config: str
+    image: str | None = None
+    artifact: str | None = None
+
+
+def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, str]]:
+    """Follows an endpoint configuration to its first variant's image and weights.
+
+    Args:
+        sagemaker: boto3's client.
+        config: name of the endpoint configuration.
+
+    Returns:
+        What it serves, and the instance type of each of its variants.
+    """
+    described = _found(sagemaker.describe_endpoint_config, EndpointConfigName=config)
+    if described is None:
+        return Served(config), {}
+    variants: list[dict[str, Any]] = described["ProductionVariants"]
+    types = {item["VariantName"]: item.get("InstanceType", "unknown") for item in variants}
+    model = _found(sagemaker.describe_model, ModelName=variants[0].get("ModelName", ""))
+    if model is None:
+        return Served(config), types
+    container = model.get("PrimaryContainer") or model["Containers"][0]
+    return Served(config, container.get("Image"), _artifact(container)), types
+
+
+def same_config(name: str, arn: str) -> bool:
+    """Whether an ARN is that of a configuration: SageMaker writes ARNs in lower case."""
+    return name.lower() == arn.rpartition("/")[2].lower()
+
+
+def config_name(sagemaker: Any, arn: str) -> str:
+    """Finds the name, in its own case, behind an endpoint configuration's ARN."""
+    for page in sagemaker.get_paginator("list_endpoint_configs").paginate():
+        for item in page["EndpointConfigs"]:
+            if item["EndpointConfigArn"] == arn:
+                name: str = item["EndpointConfigName"]
+                return name
+    return arn.rpartition("/")[2]  # it was deleted; this is all that is known of it
+
+
+def _artifact(container: Mapping[str, Any]) -> str | None:
+    source = container.get("ModelDataSource", {}).get("S3DataSource", {})
+    address: str | None = source.get("S3Uri") or container.get("ModelDataUrl")
+    match = _DIGEST.search(address or "")
+    return match[1] if match else address
+
+
+def _found(describe: Any, **name: str) -> dict[str, Any] | None:
+    """Calls a Describe operation; None where SageMaker does not know the name."""
+    try:
+        answer: dict[str, Any] = describe(**name)
+    except ClientError as error:
+        # SageMaker has no error code of its own for it.
+        missing = error.response["Error"]["Message"].startswith("Could not find")
+        if error.response["Error"]["Code"] == "ValidationException" and missing:
+            return None
+        raise
+    return answer
+
+
+def describe_endpoint(sagemaker: Any, name: str) -> dict[str, Any] | None:
+    """Returns DescribeEndpoint's answer, or None where there is no such endpoint."""
+    return _found(sagemaker.describe_endpoint, EndpointName=name)

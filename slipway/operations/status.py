@@ -1,0 +1,258 @@
+"""`slipway status`: what an endpoint really serves, beside what its stack and its files say.
+
+After a failed update SageMaker serves on with the old configuration and calls it InService; only
+the comparison tells. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from slipway.access import Access
+from slipway.errors import UserError
+from slipway.operations.alarms import endpoint_alarms
+from slipway.operations.deployment import Deployment, find_deployment
+from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
+
+# After a failed update: the container that failed, and the one that serves on.
+_STREAMS = 2
+_CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A live production variant and its scaling bounds; counts are instances."""
+
+    name: str
+    instance_type: str
+    current_instance_count: int
+    desired_instance_count: int
+    min_instance_count: int | None
+    max_instance_count: int | None
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A CloudWatch alarm of the stack."""
+
+    name: str
+    state: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of the container's log; the time is UTC."""
+
+    at: datetime
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True)
+class EndpointStatus:
+    """An endpoint as SageMaker describes it.
+
+    Args:
+        name: endpoint.
+        status: SageMaker's, for example `InService`.
+        changed: when that last changed, in UTC.
+        failure_reason: SageMaker's, of the last change that failed.
+        served: what it serves.
+        variants: with their instances.
+    """
+
+    name: str
+    status: str
+    changed: datetime
+    failure_reason: str | None
+    served: Served
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything `slipway status` shows.
+
+    Args:
+        endpoint: the live endpoint; None where there is none.
+        deployment: its stack's last deployment; None where there is no stack.
+        declared: what the stack's own endpoint configuration serves.
+        alarms: of the stack.
+        log_group: the endpoint's log group.
+        log_lines: the last lines of the two streams that were written to last, the newest stream
+            last; a stream is one instance's container.
+    """
+
+    endpoint: EndpointStatus | None
+    deployment: Deployment | None
+    declared: Served | None
+    alarms: tuple[Alarm, ...]
+    log_group: str
+    log_lines: tuple[LogLine, ...]
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether a change is under way, so that differences are to be expected."""
+        return bool(
+            (self.deployment and self.deployment.in_progress)
+            or (self.endpoint and self.endpoint.status in _CHANGING)
+        )
+
+    def troubles(self) -> list[str]:
+        """What somebody has to look at, worst first; none means all is well."""
+        return [*self._endpoint_troubles(), *self._stack_troubles(), *self._alarm_troubles()]
+
+    def _endpoint_troubles(self) -> Iterator[str]:
+        if self.endpoint is None:
+            yield "there is no endpoint: nothing is served"
+            return
+        status, reason = self.endpoint.status, self.endpoint.failure_reason
+        if status not in ("InService", *_CHANGING):
+            yield f"the endpoint is {status}: {reason or 'SageMaker gives no reason'}"
+        elif reason and not self._stack_tells(reason):
+            yield f"the last change of the endpoint failed: {reason}"
+        served, declared = self.endpoint.served, self.declared
+        if declared is not None and served.config != declared.config and not self.in_progress:
+            yield (
+                f"it serves {served.config}, not the {declared.config} that its stack declares: "
+                "a silent rollback, or a change by hand"
+            )
+
+    def _stack_tells(self, reason: str) -> bool:
+        """Whether the stack's own report has the endpoint's reason in it."""
+        return self.deployment is not None and any(
+            reason in failure for failure in self.deployment.failures
+        )
+
+    def _stack_troubles(self) -> Iterator[str]:
+        if self.deployment is None:
+            yield "there is no stack: the endpoint is not managed by one"
+        elif self.deployment.failed:
+            what = "is being undone" if self.deployment.in_progress else "failed"
+            # What is undone completely; after `--no-rollback` the failed state is still there.
+            if self.deployment.status.endswith("ROLLBACK_COMPLETE"):
+                what = "failed and was undone"
+            yield f"the last deployment {what}: the stack is {self.deployment.status}"
+            yield from self.deployment.failures
+
+    def _alarm_troubles(self) -> Iterator[str]:
+        for alarm in self.alarms:
+            if alarm.state == "ALARM":
+                yield f"alarm {alarm.name}: {alarm.reason}"
+
+
+def find_status(endpoint_name: str, access: Access, *, log_line_count: int) -> Status:
+    """Looks at an endpoint, its stack, its alarms and its log.
+
+    Args:
+        endpoint_name: name of the endpoint and of its stack, `MODEL-ENVIRONMENT`.
+        access: to its account.
+        log_line_count: how many of the container's last lines to read.
+
+    Raises:
+        UserError: there is neither an endpoint nor a stack.
+    """
+    sagemaker = access.client("sagemaker")
+    deployment = find_deployment(access.client("cloudformation"), endpoint_name)
+    described = describe_endpoint(sagemaker, endpoint_name)
+    if described is None and deployment is None:
+        model, _, environment = endpoint_name.rpartition("-")
+        raise UserError.of(
+            f"{model} is not deployed in `{environment}`: there is no stack and no endpoint "
+            f"{endpoint_name}",
+            f"Deploy it with `cdk deploy {model} -c models={model} -c env={environment}`.",
+        )
+    endpoint = _endpoint(sagemaker, access, described) if described else None
+    group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
+    return Status(
+        endpoint=endpoint,
+        deployment=deployment,
+        declared=_declared(sagemaker, endpoint, deployment),
+        alarms=tuple(
+            Alarm(
+                name=item["AlarmName"],
+                state=item["StateValue"],
+                reason=item.get("StateReason", ""),
+                since=item["StateUpdatedTimestamp"],
+            )
+            for item in endpoint_alarms(access.client("cloudwatch"), endpoint_name)
+        ),
+        log_group=group,
+        log_lines=tuple(_log_lines(access.client("logs"), group, log_line_count)),
+    )
+
+
+def _declared(
+    sagemaker: Any, endpoint: EndpointStatus | None, deployment: Deployment | None
+) -> Served | None:
+    arn = deployment.endpoint_config_arn if deployment else None
+    if arn is None:
+        return None
+    if endpoint is not None and same_config(endpoint.served.config, arn):
+        return endpoint.served
+    return served_by(sagemaker, config_name(sagemaker, arn))[0]
+
+
+def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> EndpointStatus:
+    name = described["EndpointName"]
+    served, types = served_by(sagemaker, described["EndpointConfigName"])
+    live = described.get("ProductionVariants", [])
+    bounds = _scaling_bounds(access, [f"endpoint/{name}/variant/{v['VariantName']}" for v in live])
+    variants = []
+    for item in live:
+        low, high = bounds.get(f"endpoint/{name}/variant/{item['VariantName']}", (None, None))
+        variants.append(
+            Variant(
+                name=item["VariantName"],
+                instance_type=types.get(item["VariantName"], "unknown"),
+                current_instance_count=item.get("CurrentInstanceCount", 0),
+                desired_instance_count=item.get("DesiredInstanceCount", 0),
+                min_instance_count=low,
+                max_instance_count=high,
+            )
+        )
+    return EndpointStatus(
+        name=name,
+        status=described["EndpointStatus"],
+        changed=described["LastModifiedTime"],
+        failure_reason=described.get("FailureReason"),
+        served=served,
+        variants=tuple(variants),
+    )
+
+
+def _scaling_bounds(access: Access, resource_ids: list[str]) -> dict[str, tuple[int, int]]:
+    """Smallest and largest instance count of every variant that is scaled."""
+    if not resource_ids:
+        return {}  # an empty list would mean every target of the account
+    answer = access.client("application-autoscaling").describe_scalable_targets(
+        ServiceNamespace="sagemaker", ResourceIds=resource_ids
+    )
+    return {
+        target["ResourceId"]: (target["MinCapacity"], target["MaxCapacity"])
+        for target in answer["ScalableTargets"]
+    }
+
+
+def _log_lines(logs: Any, group: str, count: int) -> Iterator[LogLine]:
+    if count == 0:
+        return
+    try:
+        streams = logs.describe_log_streams(
+            logGroupName=group, orderBy="LastEventTime", descending=True, limit=_STREAMS
+        )["logStreams"]
+    except logs.exceptions.ResourceNotFoundException:
+        return
+    for stream in reversed(streams):
+        name = stream["logStreamName"]
+        events = logs.get_log_events(
+            logGroupName=group, logStreamName=name, limit=count, startFromHead=False
+        )["events"]
+        for event in events:
+            moment = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
+            yield LogLine(moment, name, event["message"].rstrip())
