@@ -45,37 +45,34 @@ def status(
 
     project = current_project()
     environment = project.environment(env)
-    access = open_access(environment, project.root)
-    with account_errors():
-        found = find_status(f"{name}-{environment.name}", access, log_line_count=lines)
     plan: DeploymentPlan | None = None
-    unplanned = ""
+    unplanned: str | None = None
     try:
         plan = project.plan(name, environment)
     except UserError as error:
         # The endpoint is what was asked about; its files may be in the middle of a change.
         unplanned = error.problems[0].message
+    access = open_access(environment, project.root)
+    with account_errors():
+        found = find_status(f"{name}-{environment.name}", access, plan=plan, log_line_count=lines)
     if as_json:
-        print_json(_as_json(found, plan, unplanned))
+        print_json(_as_json(found, unplanned))
     else:
-        _print(found, plan, unplanned)
+        _print(found, unplanned)
     if found.troubles():
         raise typer.Exit(1)
 
 
-def _as_json(found: Status, plan: DeploymentPlan | None, unplanned: str) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "troubles": found.troubles(),
-        "in_progress": found.in_progress,
-        **asdict(found),
-        "files": (
-            {"image": plan.image.uri, "artifact": plan.artifact.digest}
-            if plan
-            else {"problem": unplanned}
-        ),
-    }
-    plain: dict[str, Any] = _without_datetimes(content)
-    return plain
+def _as_json(found: Status, unplanned: str | None) -> Any:
+    return _without_datetimes(
+        {
+            "troubles": found.troubles(),
+            "notes": found.notes(),
+            "in_progress": found.in_progress,
+            **asdict(found),
+            "unplanned": unplanned,
+        }
+    )
 
 
 def _without_datetimes(value: Any) -> Any:
@@ -88,7 +85,7 @@ def _without_datetimes(value: Any) -> Any:
     return value
 
 
-def _print(found: Status, plan: DeploymentPlan | None, unplanned: str) -> None:
+def _print(found: Status, unplanned: str | None) -> None:
     for line in _verdict(found):
         typer.echo(line)
     typer.echo()
@@ -99,7 +96,9 @@ def _print(found: Status, plan: DeploymentPlan | None, unplanned: str) -> None:
     if deployment is not None:
         rows.append(("stack", f"{deployment.status} since {_moment(deployment.changed)}"))
     if endpoint is not None:
-        rows += _served_rows(endpoint, found, plan, unplanned)
+        rows += _served_rows(endpoint, found)
+        if unplanned is not None:
+            rows.append(("files", f"no plan: {unplanned}"))
         for variant in endpoint.variants:
             bounds = "fixed count"
             if variant.min_instance_count is not None:
@@ -154,19 +153,18 @@ def _verdict(found: Status) -> list[str]:
         return [indented.fill(f"TROUBLE  {trouble}") for trouble in troubles]
     if found.in_progress:
         return ["CHANGING  a deployment is in progress"]
-    return ["OK  in service, on what its stack declares"]
+    notes = [f"NOTE  {note}" for note in found.notes()]
+    return ["OK  in service, on what its stack declares", *notes]
 
 
-def _served_rows(
-    endpoint: EndpointStatus, found: Status, plan: DeploymentPlan | None, unplanned: str
-) -> list[tuple[str, str]]:
+def _served_rows(endpoint: EndpointStatus, found: Status) -> list[tuple[str, str]]:
     """Image and weights: live, then where the stack or the files say otherwise."""
-    served, declared = endpoint.served, found.declared
+    served, declared, planned = endpoint.served, found.declared, found.planned
     rows = [("config", served.config)]
     if declared is not None and declared.config != served.config:
         rows.append(("", f"the stack declares {declared.config}"))
     stack = (declared.image, declared.artifact) if declared else (None, None)
-    files = (plan.image.uri, plan.artifact.digest) if plan else (None, None)
+    files = (planned.image, planned.artifact) if planned else (None, None)
     for label, live, in_stack, in_files in zip(
         ("image", "weights"), (served.image, served.artifact), stack, files, strict=True
     ):
@@ -175,8 +173,6 @@ def _served_rows(
             rows.append(("", f"the stack declares {in_stack}"))
         if in_files not in (None, live):
             rows.append(("", f"the files say {in_files}: not deployed"))
-    if plan is None:
-        rows.append(("files", f"no plan: {unplanned}"))
     return rows
 
 

@@ -16,6 +16,7 @@ from slipway.errors import UserError
 from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
+from slipway.planning.plan import DeploymentPlan
 
 # After a failed update: the container that failed, and the one that serves on.
 _STREAMS = 2
@@ -75,10 +76,26 @@ class EndpointStatus:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """What the model's files say should be served.
+
+    Args:
+        image: image URI.
+        artifact: digest of the model data.
+        instance_type: of the one variant.
+    """
+
+    image: str
+    artifact: str
+    instance_type: str
+
+
+@dataclass(frozen=True)
 class Status:
     """Everything `slipway status` shows.
 
     Args:
+        planned: what the files say; None where they make no plan.
         endpoint: the live endpoint; None where there is none.
         deployment: its stack's last deployment; None where there is no stack.
         declared: what the stack's own endpoint configuration serves.
@@ -88,6 +105,7 @@ class Status:
             last; a stream is one instance's container.
     """
 
+    planned: Planned | None
     endpoint: EndpointStatus | None
     deployment: Deployment | None
     declared: Served | None
@@ -106,6 +124,34 @@ class Status:
     def troubles(self) -> list[str]:
         """What somebody has to look at, worst first; none means all is well."""
         return [*self._endpoint_troubles(), *self._stack_troubles(), *self._alarm_troubles()]
+
+    def notes(self) -> list[str]:
+        """What is worth knowing and needs nobody."""
+        if self._undone_without_loss:
+            return [
+                "a deployment failed and was undone; what is served is what the files say: "
+                f"the stack is {self._stack_status}"
+            ]
+        return []
+
+    @property
+    def _stack_status(self) -> str | None:
+        return self.deployment.status if self.deployment else None
+
+    @property
+    def _undone_without_loss(self) -> bool:
+        """Whether the last update was rolled back, and its change was taken back in the files.
+
+        CloudFormation keeps the status until a later update has something to do.
+        """
+        if self._stack_status != "UPDATE_ROLLBACK_COMPLETE" or self.endpoint is None:
+            return False
+        served = self.endpoint.served
+        return self.planned is not None and all(
+            Planned(served.image or "", served.artifact or "", variant.instance_type)
+            == self.planned
+            for variant in self.endpoint.variants
+        )
 
     def _endpoint_troubles(self) -> Iterator[str]:
         if self.endpoint is None:
@@ -132,7 +178,7 @@ class Status:
     def _stack_troubles(self) -> Iterator[str]:
         if self.deployment is None:
             yield "there is no stack: the endpoint is not managed by one"
-        elif self.deployment.failed:
+        elif self.deployment.failed and not self._undone_without_loss:
             what = "is being undone" if self.deployment.in_progress else "failed"
             # What is undone completely; after `--no-rollback` the failed state is still there.
             if self.deployment.status.endswith("ROLLBACK_COMPLETE"):
@@ -146,12 +192,19 @@ class Status:
                 yield f"alarm {alarm.name}: {alarm.reason}"
 
 
-def find_status(endpoint_name: str, access: Access, *, log_line_count: int) -> Status:
+def find_status(
+    endpoint_name: str,
+    access: Access,
+    *,
+    plan: DeploymentPlan | None,
+    log_line_count: int,
+) -> Status:
     """Looks at an endpoint, its stack, its alarms and its log.
 
     Args:
         endpoint_name: name of the endpoint and of its stack, `MODEL-ENVIRONMENT`.
         access: to its account.
+        plan: what the files say, or None where they make no plan.
         log_line_count: how many of the container's last lines to read.
 
     Raises:
@@ -170,6 +223,11 @@ def find_status(endpoint_name: str, access: Access, *, log_line_count: int) -> S
     endpoint = _endpoint(sagemaker, access, described) if described else None
     group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
     return Status(
+        planned=(
+            Planned(plan.image.uri, plan.artifact.digest, plan.variant.instance_type)
+            if plan
+            else None
+        ),
         endpoint=endpoint,
         deployment=deployment,
         declared=_declared(sagemaker, endpoint, deployment),

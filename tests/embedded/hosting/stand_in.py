@@ -1,9 +1,9 @@
 """A container's program for tests: the contract, with a mode for each way to fail at it.
 
-MODE (from the model's Environment): ok, slow (ready after half a second), unready (never), dead
-(ends at start), stubborn (ignores SIGTERM). A request's body asks for more: `exit`, `error STATUS
-TEXT`, `sleep SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`; anything else is
-echoed with the MARK variable in front.
+MODE (from the model's Environment, or a file `mode` in its model directory): ok, slow (ready after
+half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM). A request's body
+asks for more: `exit`, `error STATUS TEXT`, `sleep SECONDS`, `large BYTES`, `environment`, `files`,
+`headers`, `pid`; anything else is echoed with the MARK variable in front.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-MODE = os.environ.get("MODE", "ok")
+MODE_FILE = Path(os.environ.get("SM_MODEL_DIR", "")) / "mode"
+MODE = os.environ.get("MODE") or (MODE_FILE.read_text() if MODE_FILE.is_file() else "ok")
 BEGUN = time.monotonic()
 
 

@@ -104,7 +104,7 @@ def test_a_plan_shows_what_will_be_deployed(run, root):
         "none: a fixed count",
         "download 600 s, start-up health check 600 s",
         "no outbound network",
-        "5XX rate over 1 %, p99 latency over 600 ms, for 3 minutes",
+        "server error rate over 1 %, p99 latency over 600 ms, for 3 minutes",
         "/aws/sagemaker/Endpoints/tiny-local, kept 30 days",
     ):
         assert any(line.endswith(expected) for line in lines), expected

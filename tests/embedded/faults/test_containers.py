@@ -1,0 +1,144 @@
+"""Containers that do not start, that are replaced by broken ones, and that die."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+
+from slipway.facts.instances import instance_types
+from slipway.operations.leftovers import find_leftovers
+from slipway.operations.status import find_status
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.embedded.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.unit.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+
+# 600 s, the template's timeouts, become 3 s.
+HURRIED = 0.005
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Iterator[SlipwayStack]:
+    with slipway_stack(tmp_path, time_scale=HURRIED) as stack:
+        yield stack
+
+
+def plan_of(digest: str) -> DeploymentPlan:
+    config = model_config(MODEL)
+    plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+    return replace(plan, artifact=replace(plan.artifact, digest=digest))
+
+
+class Client:
+    """Sends requests until it is stopped, and counts how they were answered."""
+
+    def __init__(self, stack: SlipwayStack) -> None:
+        self._stack = stack
+        self._stopped = threading.Event()
+        self.answers: Counter[str] = Counter()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Client:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self.answers[self._stack.invoke()] += 1
+            except ClientError as error:
+                self.answers[error.response["Error"]["Code"]] += 1
+
+
+def test_a_container_that_never_answers_ping(stack: SlipwayStack) -> None:
+    begun = time.monotonic()
+    assert stack.create("unready") == "ROLLBACK_COMPLETE"
+    # The configured 600 s, scaled, and what the stack needs besides.
+    assert 600 * HURRIED < time.monotonic() - begun < 600 * HURRIED + 10
+    reason = stack.stacks.reason(NAME, "HostingEndpointD164256E", "CREATE_FAILED")
+    assert "did not pass the ping health check" in reason
+    assert "The container did not answer /ping with 200 within 600 seconds" in reason
+    assert "its last lines: stand-in unready pid" in reason
+
+    assert stack.running() == []
+    assert find_leftovers(MODEL, LOCAL, stack.access) == []
+    status = find_status(NAME, stack.access, plan=None, log_line_count=5)
+    assert status.endpoint is None
+    first, second, third = status.troubles()
+    assert first == "there is no endpoint: nothing is served"
+    assert second == ("the last deployment failed and was undone: the stack is ROLLBACK_COMPLETE")
+    assert third == f"HostingEndpointD164256E: {reason}"
+    assert stack.delete() == "DELETE_COMPLETE"
+
+
+def test_a_failed_create_that_is_kept_shows_its_log(stack: SlipwayStack) -> None:
+    assert stack.create("dead", DisableRollback=True) == "CREATE_FAILED"
+    status = find_status(NAME, stack.access, plan=None, log_line_count=5)
+    assert status.endpoint is not None
+    assert status.endpoint.status == "Failed"
+    first, second, *_ = status.troubles()
+    assert first.startswith("the endpoint is Failed: The primary container for production variant")
+    assert second == "the last deployment failed: the stack is CREATE_FAILED"
+    assert "cannot load the model: no such layer" in [line.text for line in status.log_lines]
+    assert stack.running() == []
+    assert stack.delete() == "DELETE_COMPLETE"
+    assert find_leftovers(MODEL, LOCAL, stack.access) == []
+
+
+def test_an_update_to_a_broken_container_loses_no_request(stack: SlipwayStack) -> None:
+    assert stack.create("ok") == "CREATE_COMPLETE"
+    healthy = find_status(NAME, stack.access, plan=None, log_line_count=0)
+    assert healthy.troubles() == []
+    before = len(stack.running())
+    for broken in ("dead", "unready"):
+        with Client(stack) as client:
+            assert stack.update(broken) == "UPDATE_ROLLBACK_COMPLETE"
+        assert set(client.answers) == {"x"}
+        assert client.answers["x"] > 50
+        status = find_status(NAME, stack.access, plan=None, log_line_count=5)
+        assert status.endpoint is not None
+        assert status.endpoint.served.artifact == stack.publish("ok")
+        first, second = status.troubles()
+        assert first == (
+            "the last deployment failed and was undone: the stack is UPDATE_ROLLBACK_COMPLETE"
+        )
+        assert "did not pass the ping health check" in second
+        # The container that failed is gone, its log is not.
+        assert f"stand-in {broken}" in [
+            line.text.partition(" pid ")[0] for line in status.log_lines
+        ]
+        assert len(stack.running()) == before
+    # With the change taken back in the files, there is nothing left to put right.
+    reverted = find_status(NAME, stack.access, plan=plan_of(stack.publish("ok")), log_line_count=0)
+    assert reverted.troubles() == []
+    assert reverted.notes() == [
+        "a deployment failed and was undone; what is served is what the files say: the stack is "
+        "UPDATE_ROLLBACK_COMPLETE"
+    ]
+    wanted = find_status(NAME, stack.access, plan=plan_of(stack.publish("dead")), log_line_count=0)
+    assert wanted.notes() == []
+    assert len(wanted.troubles()) == 2
+    assert stack.update("slow") == "UPDATE_COMPLETE"
+    assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []
+
+
+def test_an_update_to_a_good_container_loses_no_request(stack: SlipwayStack) -> None:
+    assert stack.create("ok") == "CREATE_COMPLETE"
+    (old,) = stack.running()
+    with Client(stack) as client:
+        assert stack.update("slow") == "UPDATE_COMPLETE"
+    assert set(client.answers) == {"x"}
+    (new,) = stack.running()
+    assert new != old
+    assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []

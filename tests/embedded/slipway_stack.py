@@ -1,0 +1,113 @@
+"""The stack that Slipway makes of a model, on an account with what its foundation would have made.
+
+The template is a golden one, so what runs here is what `cdk synth` renders; the container is the
+stand-in, whose mode lies in the model data.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.server import EmbeddedAws
+from slipway.access import Access
+from tests.embedded.stacks import Stacks
+from tests.unit.projects import DIGEST, LOCAL
+
+MODEL = "autoscaling"
+NAME = f"{MODEL}-local"
+_TESTS = Path(__file__).parents[1]
+_TEMPLATE = _TESTS / "golden" / "templates" / f"{MODEL}.json"
+_PROGRAM = _TESTS / "embedded" / "hosting" / "stand_in.py"
+
+
+class SlipwayStack:
+    """One model's stack.
+
+    Attributes:
+        stacks: the account's stacks.
+        access: what Slipway's own operations are given.
+        directory: where the embedded AWS keeps what serves.
+    """
+
+    def __init__(self, stacks: Stacks, directory: Path) -> None:
+        self.stacks = stacks
+        self.directory = directory
+        self.access = Access(
+            LOCAL.region,
+            {
+                "AWS_ENDPOINT_URL": stacks.aws.url,
+                "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+            },
+        )
+        stacks.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+        topic = stacks.client("sns").create_topic(Name="notifications")["TopicArn"]
+        key = stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
+        for name, value in (
+            ("/slipway/local/notification-topic-arn", topic),
+            ("/slipway/local/artifact-key-arn", key),
+            ("/cdk-bootstrap/hnb659fds/version", "30"),
+        ):
+            stacks.client("ssm").put_parameter(Name=name, Value=value, Type="String")
+
+    def publish(self, mode: str) -> str:
+        """Puts an artifact whose container behaves as the mode says; returns its digest."""
+        digest = mode.encode().hex().ljust(64, "0")
+        self.stacks.client("s3").put_object(
+            Bucket=LOCAL.artifact_bucket,
+            Key=f"artifacts/{digest}/files/mode",
+            Body=mode.encode(),
+        )
+        return digest
+
+    def template(self, mode: str, *, alarm_periods: int | None = None) -> dict[str, Any]:
+        """The stack's template with weights that behave so."""
+        text = _TEMPLATE.read_text("utf-8").replace(DIGEST, self.publish(mode))
+        template: dict[str, Any] = json.loads(text)
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::CloudWatch::Alarm" and alarm_periods is not None:
+                resource["Properties"]["EvaluationPeriods"] = alarm_periods
+        return template
+
+    def create(self, mode: str, **options: Any) -> str:
+        return self.stacks.create(NAME, self.template(mode), **options)
+
+    def update(self, mode: str) -> str:
+        return self.stacks.update(NAME, self.template(mode))
+
+    def delete(self) -> str:
+        return self.stacks.delete(NAME)
+
+    def invoke(self, body: str = "x") -> str:
+        runtime = self.stacks.client("sagemaker-runtime")
+        text: str = runtime.invoke_endpoint(EndpointName=NAME, Body=body)["Body"].read().decode()
+        return text
+
+    def running(self) -> list[str]:
+        """The instances that have a process or files."""
+        folder = self.directory / "instances"
+        return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+@contextmanager
+def slipway_stack(directory: Path, *, time_scale: float) -> Iterator[SlipwayStack]:
+    """An account in which every timeout and wait of an endpoint is scaled."""
+    families = {"slipway/tensorrt": ContainerFamily((sys.executable, str(_PROGRAM)))}
+    with EmbeddedAws(
+        port=0, directory=directory, families=families, time_scale=time_scale
+    ) as server:
+        clients = LoopbackClients(server.url)
+        yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)
+        # moto's back ends belong to the process, not to the server.
+        httpx.post(f"{server.url}/moto-api/reset").raise_for_status()
+        clients.close()

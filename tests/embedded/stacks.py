@@ -1,0 +1,122 @@
+"""Stacks driven through boto3, on an embedded AWS in the tests' own process."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.server import EmbeddedAws
+
+SETTLE_SECONDS = 60
+CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Creates, updates and deletes stacks and waits for the outcome."""
+
+    aws: EmbeddedAws
+    clients: LoopbackClients
+    region: str
+
+    def client(self, service: str, region: str | None = None) -> Any:
+        return self.clients.client(service, region or self.region)
+
+    @property
+    def api(self) -> Any:
+        return self.client("cloudformation")
+
+    def create(self, name: str, template: dict[str, Any] | str, **options: Any) -> str:
+        """Creates a stack and returns its final status."""
+        self.start_create(name, template, **options)
+        return self.settled(name)
+
+    def start_create(self, name: str, template: dict[str, Any] | str, **options: Any) -> None:
+        self.api.create_stack(
+            StackName=name, TemplateBody=_text(template), Capabilities=CAPABILITIES, **options
+        )
+
+    def update(self, name: str, template: dict[str, Any] | str, **options: Any) -> str:
+        """Updates a stack and returns its final status."""
+        self.start_update(name, template, **options)
+        return self.settled(name)
+
+    def start_update(self, name: str, template: dict[str, Any] | str, **options: Any) -> None:
+        self.api.update_stack(
+            StackName=name, TemplateBody=_text(template), Capabilities=CAPABILITIES, **options
+        )
+
+    def delete(self, name: str, **options: Any) -> str:
+        """Deletes a stack and returns its final status."""
+        stack_id = self.api.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+        self.api.delete_stack(StackName=name, **options)
+        return self.settled(stack_id)
+
+    def settled(self, name: str) -> str:
+        """Waits until nothing is in progress, and returns the status."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < end:
+            status: str = self.describe(name)["StackStatus"]
+            if not status.endswith("_IN_PROGRESS"):
+                self._show_failures(name)
+                return status
+            time.sleep(0.02)
+        raise AssertionError(f"{name} is still {status}")
+
+    def _show_failures(self, name: str) -> None:
+        """Prints why resources failed, which pytest shows when the test does."""
+        for event in self.events(name):
+            if event["ResourceStatus"].endswith("_FAILED"):
+                print(event["LogicalResourceId"], event.get("ResourceStatusReason"))
+
+    def await_event(self, name: str, logical_id: str, status: str) -> None:
+        """Waits until a resource has that status."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while f"{logical_id} {status}" not in self.history(name):
+            assert time.monotonic() < end, f"{logical_id} was never {status}"
+            time.sleep(0.02)
+
+    def describe(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.api.describe_stacks(StackName=name)["Stacks"][0]
+        return found
+
+    def outputs(self, name: str) -> dict[str, str]:
+        return {o["OutputKey"]: o["OutputValue"] for o in self.describe(name).get("Outputs", [])}
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Returns every event, oldest first."""
+        pages = self.api.get_paginator("describe_stack_events").paginate(StackName=name)
+        return [event for page in pages for event in page["StackEvents"]][::-1]
+
+    def history(self, name: str, since: str = "") -> list[str]:
+        """Returns `LOGICALID STATUS` lines, oldest first; the stack itself is called `*`.
+
+        With `since`, only from the last stack event of that status on.
+        """
+        lines = []
+        for event in self.events(name):
+            logical_id = event["LogicalResourceId"]
+            subject = "*" if logical_id == event["StackName"] else logical_id
+            lines.append(f"{subject} {event['ResourceStatus']}")
+        if since:
+            start = len(lines) - 1 - lines[::-1].index(f"* {since}")
+            lines = lines[start:]
+        return lines
+
+    def reason(self, name: str, logical_id: str, status: str) -> str:
+        """Returns the reason of the latest event of that resource and status."""
+        for event in reversed(self.events(name)):
+            if event["LogicalResourceId"] == logical_id and event["ResourceStatus"] == status:
+                return str(event.get("ResourceStatusReason", ""))
+        raise AssertionError(f"{logical_id} was never {status}")
+
+    def physical_id(self, name: str, logical_id: str) -> str:
+        detail = self.api.describe_stack_resource(StackName=name, LogicalResourceId=logical_id)
+        return str(detail["StackResourceDetail"]["PhysicalResourceId"])
+
+
+def _text(template: dict[str, Any] | str) -> str:
+    return template if isinstance(template, str) else json.dumps(template)
