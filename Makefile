@@ -52,6 +52,10 @@ demo: $(VENV)/.ready ## Publish, deploy, invoke, change and destroy a model on t
 test: $(VENV)/.ready-dev ## Run every test this machine can run; says what it skips and why
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+.PHONY: bench
+bench: $(VENV)/.ready ## Time every command in projects of 1 to 500 configs (half an hour)
+	@$(BIN)/python -m benchmarks.control_plane $(BENCH_ARGS)
+
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,1 @@
+"""Measurements that the documents quote: how they are made, and their results."""

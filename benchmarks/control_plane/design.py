@@ -1,0 +1,148 @@
+"""Which commands are timed, among how many configs, how often and in which order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+_NAME = "NAME"
+
+
+class Form(StrEnum):
+    """How much of the project a command is pointed at."""
+
+    SELECTED = "selected"
+    """The one model that is named."""
+    PLAIN = "plain"
+    """Every model of the project."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as a user types it.
+
+    Args:
+        key: its name in the results.
+        form: what it is pointed at.
+        words: the command line; NAME stands for the model.
+        unattended: what is added because nobody sits at the terminal.
+        stated_only: no goal depends on it and it is slow: it gets fewer trials.
+    """
+
+    key: str
+    form: Form
+    words: tuple[str, ...]
+    unattended: tuple[str, ...] = ()
+    stated_only: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The command line for readers."""
+        return " ".join(self.words)
+
+    def line(self, model: str) -> tuple[str, ...]:
+        """Returns the command line for one model."""
+        return tuple(word.replace(_NAME, model) for word in (*self.words, *self.unattended))
+
+
+def _cdk(verb: str, *unattended: str) -> tuple[Command, Command]:
+    words = ("cdk", verb, _NAME)
+    return (
+        Command(
+            f"cdk-{verb}-{Form.SELECTED}",
+            Form.SELECTED,
+            (*words, "-c", f"models={_NAME}"),
+            unattended,
+        ),
+        Command(f"cdk-{verb}-{Form.PLAIN}", Form.PLAIN, words, unattended, stated_only=True),
+    )
+
+
+_DEPLOY, _DEPLOY_PLAIN = _cdk("deploy", "--require-approval", "never")
+_DIFF, _DIFF_PLAIN = _cdk("diff")
+_SYNTH, _SYNTH_PLAIN = _cdk("synth")
+_PLAN = Command("slipway-plan", Form.SELECTED, ("slipway", "plan", _NAME))
+_VALIDATE = Command("slipway-validate-selected", Form.SELECTED, ("slipway", "validate", _NAME))
+_VALIDATE_ALL = Command("slipway-validate-plain", Form.PLAIN, ("slipway", "validate"))
+
+# In the order of the report: what the goal is about comes first.
+COMMANDS = (
+    _DEPLOY, _DIFF, _SYNTH, _PLAN, _VALIDATE, _VALIDATE_ALL, _DEPLOY_PLAIN, _DIFF_PLAIN,
+    _SYNTH_PLAIN,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is promised of one command.
+
+    Args:
+        command: whose time is compared.
+        config_count: the large project.
+        baseline_count: the small one.
+        highest_ratio: that the time in the large one may be, of the time in the small one.
+    """
+
+    command: Command
+    config_count: int
+    baseline_count: int
+    highest_ratio: float
+
+
+GOAL = Goal(_DEPLOY, config_count=500, baseline_count=1, highest_ratio=1.2)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one number of the result is about: a command among so many configs."""
+
+    command: Command
+    config_count: int
+
+
+@dataclass(frozen=True)
+class Design:
+    """The whole plan of a run; the same values give the same order.
+
+    Args:
+        sizes: numbers of configs, ascending.
+        trials: of each command at each size.
+        stated_trials: of the commands that are only stated, at most as many.
+        seed: of the order.
+    """
+
+    sizes: tuple[int, ...]
+    trials: int
+    stated_trials: int
+    seed: int
+
+    def rounds(self) -> list[list[Cell]]:
+        """Returns the cells in the order in which they are timed.
+
+        Every round has each cell at most once, in an order of its own, so that a machine that gets
+        slower or faster over the run does so for all sizes alike. Cells with fewer trials are
+        spread over the rounds.
+        """
+        # Of an experiment, not of a secret.
+        generator = random.Random(self.seed)  # noqa: S311
+        stated = set(_spread(self.stated_trials, self.trials))
+        rounds = []
+        for number in range(self.trials):
+            cells = [
+                Cell(command, size)
+                for command in COMMANDS
+                for size in self.sizes
+                if not command.stated_only or number in stated
+            ]
+            generator.shuffle(cells)
+            rounds.append(cells)
+        return rounds
+
+
+def _spread(count: int, rounds: int) -> Sequence[int]:
+    """Picks `count` of the rounds, from the first to the last, evenly."""
+    if count == 1:
+        return [0]
+    return [round(index * (rounds - 1) / (count - 1)) for index in range(count)]

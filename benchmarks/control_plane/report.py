@@ -1,0 +1,169 @@
+"""The result as JSON with every trial, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from benchmarks.control_plane.design import COMMANDS, GOAL, Design
+from benchmarks.control_plane.summary import CellSummary, Ratio, Summary, Verdict
+from benchmarks.machine import Commit, Machine
+
+
+@dataclass(frozen=True)
+class Context:
+    """When, where and of what a result is.
+
+    Args:
+        started_at: in UTC.
+        ended_at: in UTC.
+        commit: what was measured; None outside of a repository.
+        machine: on what.
+    """
+
+    started_at: datetime
+    ended_at: datetime
+    commit: Commit | None
+    machine: Machine
+
+
+def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
+    """Returns the whole result as one JSON document."""
+    return {
+        "benchmark": "control-plane",
+        "started_at": context.started_at.isoformat(timespec="seconds"),
+        "ended_at": context.ended_at.isoformat(timespec="seconds"),
+        "commit": asdict(context.commit) if context.commit else None,
+        "machine": asdict(context.machine),
+        "design": asdict(design),
+        "goal": {
+            "command": GOAL.command.key,
+            "config_count": GOAL.config_count,
+            "baseline_count": GOAL.baseline_count,
+            "highest_ratio": GOAL.highest_ratio,
+            "verdict": summary.verdict,
+        },
+        "cells": [_cell_as_json(cell) for cell in summary.cells.values()],
+    }
+
+
+def _cell_as_json(summary: CellSummary) -> dict[str, Any]:
+    command = summary.cell.command
+    return {
+        "command": command.key,
+        "typed": command.shown,
+        "form": command.form,
+        "config_count": summary.cell.config_count,
+        "median_seconds": round(summary.median_seconds, 3),
+        "lowest_seconds": round(summary.lowest_seconds, 3),
+        "highest_seconds": round(summary.highest_seconds, 3),
+        "median_processor_seconds": round(summary.median_processor_seconds, 3),
+        "ratio": _rounded(summary.ratio) if summary.ratio else None,
+        "trials": [
+            {
+                "round": trial.round,
+                "seconds": round(trial.timing.seconds, 3),
+                "processor_seconds": round(trial.timing.processor_seconds, 3),
+            }
+            for trial in summary.trials
+        ],
+    }
+
+
+def _rounded(ratio: Ratio) -> dict[str, float | None]:
+    return {
+        name: None if value is None else round(value, 3) for name, value in asdict(ratio).items()
+    }
+
+
+def as_markdown(design: Design, summary: Summary, context: Context) -> str:
+    """Returns the result as a page: the goal, the medians, the spread, the circumstances."""
+    sections = [
+        "# What a command costs as a project grows",
+        goal_line(design, summary),
+        "Median wall time in seconds, by the number of model configs in the project:",
+        _medians(design, summary),
+        "Shortest to longest trial in seconds, and number of trials:",
+        _spread(design, summary),
+        _circumstances(design, context),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def goal_line(design: Design, summary: Summary) -> str:
+    """Returns the verdict in one line, with its numbers."""
+    promise = (
+        f"`{GOAL.command.shown}` among {GOAL.config_count} configs takes at most "
+        f"{GOAL.highest_ratio:g} times as long as with {GOAL.baseline_count}"
+    )
+    if summary.verdict is Verdict.NOT_MEASURED:
+        sizes = ", ".join(map(str, design.sizes))
+        return f"**Goal {summary.verdict}** (sizes: {sizes}): {promise}."
+    large = summary.of(GOAL.command, GOAL.config_count)
+    small = summary.of(GOAL.command, GOAL.baseline_count)
+    assert large.ratio is not None  # noqa: S101  # else it was not measured
+    interval = _interval(large.ratio)
+    return (
+        f"**Goal {summary.verdict}: {large.ratio.value:.2f} times** ({interval or 'one trial'}; "
+        f"{large.median_seconds:.1f} s against {small.median_seconds:.1f} s). "
+        f"The goal: {promise}."
+    )
+
+
+def _medians(design: Design, summary: Summary) -> str:
+    last, first = design.sizes[-1], design.sizes[0]
+    header = ["command", *map(str, design.sizes), *([f"{last} : {first}"] if last > first else [])]
+    rows = []
+    for command in COMMANDS:
+        row = [f"`{command.shown}`"]
+        row += [f"{summary.of(command, size).median_seconds:.2f}" for size in design.sizes]
+        ratio = summary.of(command, last).ratio
+        if ratio is not None:
+            interval = _interval(ratio)
+            row.append(f"{ratio.value:.2f}" + (f" ({interval})" if interval else ""))
+        rows.append(row)
+    return _table(header, rows)
+
+
+def _spread(design: Design, summary: Summary) -> str:
+    rows = []
+    for command in COMMANDS:
+        cells = [summary.of(command, size) for size in design.sizes]
+        rows.append(
+            [
+                f"`{command.shown}`",
+                *(f"{cell.lowest_seconds:.2f} to {cell.highest_seconds:.2f}" for cell in cells),
+                str(len(cells[0].trials)),
+            ]
+        )
+    return _table(["command", *map(str, design.sizes), "trials"], rows)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    rule = ["---", *("---:" for _ in header[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
+def _interval(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return ""
+    return f"95 %: {ratio.low:.2f} to {ratio.high:.2f}"
+
+
+def _circumstances(design: Design, context: Context) -> str:
+    machine = context.machine
+    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    commit = "no commit"
+    if context.commit:
+        commit = f"commit {context.commit.id[:12]}"
+        if context.commit.modified:
+            commit += " with uncommitted changes"
+    minutes = (context.ended_at - context.started_at).total_seconds() / 60
+    return (
+        f"{context.started_at:%Y-%m-%d %H:%M} UTC, {minutes:.0f} minutes, {commit}. "
+        f"{machine.processor}, {machine.core_count} cores, {machine.memory_bytes / 1e9:.1f} GB, "
+        f"{machine.system}; load average {machine.load_average:g} at the start. {versions}. "
+        f"Order: seed {design.seed}. Everything runs against the embedded AWS; "
+        "[what that means](../README.md)."
+    )

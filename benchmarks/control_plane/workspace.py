@@ -1,0 +1,245 @@
+"""The account and the projects that the commands run against.
+
+One embedded AWS serves them all. Every size has a project folder of its own and deploys a model of
+its own: so no file is moved between two timings, and each deploy updates its own stack. `slipway
+validate` and `slipway plan` need no account; the `cdk` commands find it through variables, as after
+`eval "$(slipway local env)"`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from benchmarks.control_plane.design import Cell
+from benchmarks.control_plane.execution import Timing, run_timed
+from benchmarks.errors import BenchmarkError
+from benchmarks.machine import program_path
+from demo import copy_project
+from embedded_aws import control
+from embedded_aws.control import LocalState
+from slipway.config.load import CONFIG_DIRECTORY
+
+SAMPLE = "gpt2-autocomplete"
+_ENVIRONMENT = "local"
+_THRESHOLD = re.compile(r"^(  model_latency_p99_milliseconds: )(\d+)$", re.M)
+_LEFT_OUT = ("CDK_", "JSII_", "NODE_", "PYTHON", "SLIPWAY_")
+_FIRST_THRESHOLD_MILLISECONDS = 600
+
+
+def command_variables(state: LocalState, environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of the commands: the user's, pointed at the embedded AWS.
+
+    What would change how Python, Node, the CDK and Slipway work is left out:
+    `PYTHONDONTWRITEBYTECODE`, for one, makes every command compile its modules again.
+    """
+    merged = {
+        **{name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)},
+        "PATH": program_path(),
+        **control.environment(state, environ=environ),
+    }
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+class SizedProject:
+    """A project of so many configs, one of them deployed.
+
+    Args:
+        folder: a copy of the project.
+        config_count: how many configs it shall have, all valid.
+    """
+
+    def __init__(self, folder: Path, config_count: int) -> None:
+        self.folder = folder
+        self.config_count = config_count
+        self.model = f"changed-among-{config_count}"
+        self.threshold_milliseconds = _FIRST_THRESHOLD_MILLISECONDS
+        self._config = folder / CONFIG_DIRECTORY / f"{self.model}.yaml"
+
+    @property
+    def endpoint_name(self) -> str:
+        """Name of the deployed model's endpoint."""
+        return f"{self.model}-{_ENVIRONMENT}"
+
+    def write_configs(self) -> None:
+        """Puts copies of the sample's config and lock in the place of all that is there."""
+        configs = self.folder / CONFIG_DIRECTORY
+        text = (configs / f"{SAMPLE}.yaml").read_text("utf-8")
+        lock = (configs / f"{SAMPLE}.lock.json").read_text("utf-8")
+        shutil.rmtree(configs)
+        configs.mkdir()
+        others = (f"other-{number:04}" for number in range(1, self.config_count))
+        for name in (self.model, *others):
+            copy = _replace_once(re.compile(rf"^name: {SAMPLE}$", re.M), f"name: {name}", text)
+            (configs / f"{name}.yaml").write_text(copy, "utf-8")
+            (configs / f"{name}.lock.json").write_text(lock, "utf-8")
+        self._write_threshold()
+
+    def change(self) -> None:
+        """Makes the config differ from what is deployed, by the threshold of one alarm."""
+        self.threshold_milliseconds += 1
+        self._write_threshold()
+
+    def _write_threshold(self) -> None:
+        text = self._config.read_text("utf-8")
+        changed = _replace_once(_THRESHOLD, rf"\g<1>{self.threshold_milliseconds}", text)
+        self._config.write_text(changed, "utf-8")
+
+
+class Workspace:
+    """An embedded AWS with the foundation and the published sample, and a project per size.
+
+    Use it as a context: leaving stops the embedded AWS with every container.
+
+    Args:
+        folder: an empty one.
+        say: told what is being done.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._account = folder / "account"
+        self._folder = folder
+        self._say = say
+        self._projects: dict[int, SizedProject] = {}
+        self._variables: dict[str, str] = {}
+        self._cloudwatch: Any = None
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        control.stop(self._account)
+
+    def prepare(self, sizes: Sequence[int]) -> None:
+        """Sets everything up, and runs what is timed once before it is timed.
+
+        Raises:
+            BenchmarkError: a command failed.
+        """
+        self._start_account()
+        self._must(self._account, "cdk", "bootstrap")
+        self._must(self._account, "cdk", "deploy", "foundation", "--require-approval", "never")
+        self._must(self._account, "slipway", "publish", SAMPLE)
+        for size in sizes:
+            self._add_project(size)
+
+    def run(self, cell: Cell) -> Timing:
+        """Times one command.
+
+        Raises:
+            BenchmarkError: it failed, or did not do what it was timed for.
+        """
+        project = self._projects[cell.config_count]
+        line = cell.command.line(project.model)
+        timing, output = run_timed(line, project.folder, self._variables)
+        self._check(line, project, output)
+        if line[:2] == ("cdk", "deploy"):
+            project.change()
+        return timing
+
+    def _start_account(self) -> None:
+        self._say("starting an embedded AWS")
+        self._account.mkdir()
+        copy_project(self._account)
+        with _uninterrupted():
+            state = control.start(self._account, port=0)
+        self._variables = command_variables(state, os.environ)
+        make_client: Any = boto3.client
+        self._cloudwatch = make_client(
+            "cloudwatch",
+            endpoint_url=state.url,
+            region_name=self._variables["AWS_REGION"],
+            aws_access_key_id=self._variables["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self._variables["AWS_SECRET_ACCESS_KEY"],
+        )
+
+    def _add_project(self, size: int) -> None:
+        folder = self._folder / f"configs-{size}"
+        folder.mkdir()
+        copy_project(folder)
+        project = SizedProject(folder, size)
+        project.write_configs()
+        self._projects[size] = project
+        deploy = ("cdk", "deploy", project.model, "--require-approval", "never")
+        # The first reads every config: bytecode is compiled and every output file is there.
+        for line in (("slipway", "validate"), deploy, (*deploy, "-c", f"models={project.model}")):
+            output = self._must(folder, *line)
+            self._check(line, project, output)
+            if line[:2] == ("cdk", "deploy"):
+                project.change()
+
+    def _must(self, folder: Path, *command: str) -> str:
+        self._say(f"{folder.name}: {shlex.join(command)}")
+        _, output = run_timed(command, folder, self._variables)
+        return output
+
+    def _check(self, line: Sequence[str], project: SizedProject, output: str) -> None:
+        """Makes sure that a command did its work: a quick failure would be a good time."""
+        threshold = project.threshold_milliseconds * 1000
+        match line[:2]:
+            case ("cdk", "deploy"):
+                done = self._deployed_threshold(project) == threshold
+            case ("cdk", "diff"):
+                done = "[~] AWS::CloudWatch::Alarm" in output and str(threshold) in output
+            case ("cdk", "synth"):
+                done = "AWS::SageMaker::EndpointConfig" in output and str(threshold) in output
+            case ("slipway", "plan"):
+                done = project.endpoint_name in output
+            case _:
+                count = 1 if len(line) > 2 else project.config_count
+                done = output.startswith(f"{count} model config")
+        if not done:
+            raise BenchmarkError(
+                f"`{shlex.join(line)}` among {project.config_count} ended well, but did not do "
+                f"what it was timed for\n{output}"
+            )
+
+    def _deployed_threshold(self, project: SizedProject) -> float | None:
+        """The threshold that the account has now, in microseconds."""
+        # Alarms are named after their stack, which is named as the endpoint.
+        alarms = self._cloudwatch.describe_alarms(AlarmNamePrefix=f"{project.endpoint_name}-")
+        return next(
+            (
+                alarm["Threshold"]
+                for alarm in alarms["MetricAlarms"]
+                if alarm.get("MetricName") == "ModelLatency"
+            ),
+            None,
+        )
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Lets a start finish before Ctrl-C counts: what is only starting cannot be stopped."""
+    asked: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        asked.append(number)
+
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, note) for number in endings}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if asked:
+        raise KeyboardInterrupt
+
+
+def _replace_once(pattern: re.Pattern[str], replacement: str, text: str) -> str:
+    replaced, count = pattern.subn(replacement, text)
+    if count != 1:
+        raise BenchmarkError(
+            f"the config of {SAMPLE} has {count} lines like {pattern.pattern!r} instead of one"
+        )
+    return replaced

@@ -1,0 +1,118 @@
+"""What a result must name so that a reader can tell whether two may be compared."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+_VERSION_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Hardware and programs.
+
+    Args:
+        system: operating system and architecture.
+        processor: model of the CPU, as the operating system names it.
+        core_count: logical cores that this process may use.
+        memory_bytes: physical memory.
+        load_average: runnable processes over the last minute, when the benchmark began; far above
+            zero means that others were using the machine.
+        versions: of the programs and packages that take part, by name.
+    """
+
+    system: str
+    processor: str
+    core_count: int
+    memory_bytes: int
+    load_average: float
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What was measured.
+
+    Args:
+        id: the full hash.
+        modified: whether the working tree differed from it.
+    """
+
+    id: str
+    modified: bool
+
+
+def program_path() -> str:
+    """Where programs are looked for: first beside this interpreter, where set-up puts them."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machine:
+    """Looks at this machine.
+
+    Args:
+        programs: asked for their version with `--version`.
+        packages: Python distributions.
+    """
+    versions = {"python": platform.python_version()}
+    versions |= {program: _first_line(program, "--version") for program in programs}
+    versions |= {package: metadata.version(package) for package in packages}
+    return Machine(
+        system=f"{platform.system()} {platform.machine()}",
+        processor=_processor(),
+        core_count=_core_count(),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        load_average=round(os.getloadavg()[0], 2),
+        versions=versions,
+    )
+
+
+def describe_commit(root: Path) -> Commit | None:
+    """Returns the commit of a working tree; None where there is no git or no repository."""
+    try:
+        identifier = _output("git", "-C", str(root), "rev-parse", "HEAD")
+        changes = _output("git", "-C", str(root), "status", "--porcelain")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return Commit(identifier, modified=bool(changes))
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        found = re.search(r"^model name\s*:\s*(.+)$", information.read_text("utf-8"), re.M)
+        if found:
+            return found[1]
+    elif platform.system() == "Darwin":
+        return _output("sysctl", "-n", "machdep.cpu.brand_string")
+    return platform.processor() or platform.machine()
+
+
+def _core_count() -> int:
+    # Fewer than the machine has in a container that was given some of them; macOS cannot tell.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _first_line(*command: str) -> str:
+    return _output(*command).splitlines()[0]
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(  # noqa: S603  # our own arguments, no shell
+        command,
+        env={**os.environ, "PATH": program_path()},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=_VERSION_SECONDS,
+    ).stdout.strip()

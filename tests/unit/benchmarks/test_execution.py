@@ -1,0 +1,105 @@
+"""One command: timed, or stopped with all that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.control_plane.execution import run_timed
+from benchmarks.errors import BenchmarkError
+
+DEADLINE_SECONDS = 30.0
+# A command whose own child would outlive it, as the CDK CLI's Python and Node processes could. The
+# child holds a pipe open for as long as it lives.
+PARENT = ("sh", "-c", "{ echo held; exec sleep 600; } > pipe & echo started; wait")
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[int]:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield descriptor
+    os.close(descriptor)
+
+
+def await_bytes(pipe: int, expected: bytes) -> None:
+    """Waits for what a pipe has next; nothing means that no process holds it."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        try:
+            found = os.read(pipe, 100)
+        except BlockingIOError:
+            found = None
+        if found == expected:
+            return
+        assert time.monotonic() < deadline, f"the pipe still has {found!r}"
+        time.sleep(0.01)
+
+
+def test_it_is_timed_and_its_output_kept(tmp_path):
+    code = (
+        "import os, sys, time\n"
+        "started = time.process_time()\n"
+        "while time.process_time() < started + 0.2: pass\n"
+        "print(os.getcwd(), os.environ['COLOUR'], flush=True)\n"
+        "print('and errors', file=sys.stderr)"
+    )
+    before = time.monotonic()
+    timing, output = run_timed(python(code), tmp_path, {"COLOUR": "green"})
+    elapsed = time.monotonic() - before
+    assert output == f"{tmp_path} green\nand errors\n"
+    assert 0.2 <= timing.seconds <= elapsed
+    assert timing.processor_seconds >= 0.2
+
+
+def test_waiting_is_wall_time_and_not_processor_time(tmp_path):
+    timing, _ = run_timed(("sleep", "0.5"), tmp_path, os.environ)
+    assert timing.seconds >= 0.5
+    assert timing.processor_seconds < 0.4
+
+
+def test_a_failure_ends_with_its_output(tmp_path):
+    with pytest.raises(BenchmarkError) as caught:
+        run_timed(("sh", "-c", "echo no such stack; exit 3"), tmp_path, os.environ)
+    assert str(caught.value) == (
+        "`sh -c 'echo no such stack; exit 3'` ended with exit code 3\nno such stack\n"
+    )
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BenchmarkError, match=r"^`nowhere x` cannot be run: No such file"):
+        run_timed(("nowhere", "x"), tmp_path, {"PATH": str(tmp_path)})
+
+
+def test_what_takes_too_long_ends_with_all_it_started(tmp_path, pipe):
+    with pytest.raises(BenchmarkError, match=r"did not end within 2 seconds\nstarted"):
+        run_timed(PARENT, tmp_path, os.environ, limit_seconds=2)
+    await_bytes(pipe, b"held\n")
+    await_bytes(pipe, b"")
+
+
+def test_an_interrupted_run_leaves_no_process(tmp_path, pipe):
+    code = (
+        "import os, pathlib\n"
+        "from benchmarks.control_plane.execution import run_timed\n"
+        f"run_timed({PARENT!r}, pathlib.Path({str(tmp_path)!r}), os.environ)"
+    )
+    root = Path(__file__).resolve().parents[3]
+    with subprocess.Popen(python(code), cwd=root, stderr=subprocess.PIPE) as process:
+        await_bytes(pipe, b"held\n")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert b"KeyboardInterrupt" in errors
+    await_bytes(pipe, b"")

@@ -1,0 +1,44 @@
+"""What a result says of the machine and the commit."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+
+import pytest
+
+from benchmarks.machine import describe_commit, describe_machine
+
+
+def git(folder, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_machine_is_described():
+    machine = describe_machine(["python"], ["pytest"])
+    assert machine.processor
+    assert machine.core_count >= 1
+    assert machine.memory_bytes > 100_000_000
+    assert machine.load_average >= 0
+    # This interpreter's programs are found first.
+    assert machine.versions == {
+        "python": f"Python {platform.python_version()}",
+        "pytest": pytest.__version__,
+    }
+
+
+def test_a_commit_says_whether_the_tree_differs(tmp_path):
+    assert describe_commit(tmp_path) is None
+    git(tmp_path, "init", "--quiet")
+    assert describe_commit(tmp_path) is None
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "first")
+    identifier = git(tmp_path, "rev-parse", "HEAD")
+    commit = describe_commit(tmp_path)
+    assert commit is not None
+    assert (commit.id, commit.modified) == (identifier, False)
+    (tmp_path / "new").touch()
+    commit = describe_commit(tmp_path)
+    assert commit is not None
+    assert (commit.id, commit.modified) == (identifier, True)
