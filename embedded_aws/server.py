@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from embedded_aws.hosting.families import FAMILIES, ContainerFamily
 from embedded_aws.hosting.runtime import InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.listener import Listener
+from embedded_aws.monitoring.service import Monitoring
 
 
 class EmbeddedAws:
@@ -22,6 +24,7 @@ class EmbeddedAws:
         directory: where running endpoints keep their model directories and logs.
         families: image repository to the program that stands for it.
         time_scale: factor on every timeout and wait of an endpoint; tests shorten them.
+        clock: seconds since the epoch, by which alarms are evaluated; tests move it.
 
     Use as a context manager, or call `start` and `stop`.
 
@@ -36,6 +39,7 @@ class EmbeddedAws:
         directory: Path,
         families: Mapping[str, ContainerFamily] = FAMILIES,
         time_scale: float = 1.0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._listener = Listener(port=port)
         self.port = self._listener.port
@@ -43,7 +47,11 @@ class EmbeddedAws:
         self._clients = LoopbackClients(self.url)
         self._hosting = Hosting(self._clients, directory, families=families, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)
+        self._monitoring = Monitoring(
+            self._clients, refresh=self._hosting.metrics.publish, clock=clock
+        )
         self._listener.mount("cloudformation", self._cloudformation.api)
+        self._listener.mount("monitoring", self._monitoring.api)
         self._listener.mount("sagemaker", self._hosting.api)
         self._listener.mount_invocations(InvocationApi(self._hosting))
         self._listener.mount_status(self._status)
@@ -51,9 +59,11 @@ class EmbeddedAws:
     def start(self) -> None:
         """Starts answering; returns as soon as connections are accepted."""
         self._listener.start()
+        self._monitoring.start()
 
     def stop(self) -> None:
         """Stops every deployment and every serving process, then the server."""
+        self._monitoring.close()
         self._cloudformation.close()
         # Before the listener: the last log lines go through it.
         self._hosting.close()

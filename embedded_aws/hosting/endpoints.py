@@ -269,8 +269,9 @@ class Endpoints:
         if not rollout.alarms:
             return
         cloudwatch = self._context.clients.client("cloudwatch", endpoint.region)
-        described = cloudwatch.describe_alarms(AlarmNames=list(rollout.alarms), StateValue="ALARM")
-        fired = [alarm["AlarmName"] for alarm in described["MetricAlarms"]]
+        described = cloudwatch.describe_alarms(AlarmNames=list(rollout.alarms))
+        alarms = described["MetricAlarms"]
+        fired = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
         if fired:
             raise VariantStartError(
                 f"The update was rolled back because of alarms in state ALARM: {', '.join(fired)}."

@@ -1,24 +1,36 @@
 """The CloudWatch metrics of an endpoint's invocations.
 
-Recorded without a call per request: one thread hands CloudWatch a statistic set per variant and
-metric every half second. They go straight to moto's back end, because PutMetricData refuses the
-namespaces that AWS keeps for itself.
+Recorded without a call per request: one thread hands CloudWatch what was measured every half
+second. It goes straight to moto's back end, because PutMetricData refuses the namespaces that AWS
+keeps for itself.
+
+SageMaker's metrics have a resolution of one minute, so there is one datum a minute, variant and
+metric, which grows until the minute is over. It holds the exact count, sum, minimum and maximum,
+and for percentiles how often each value occurred, rounded to three significant digits. So the
+memory depends on the time and on how far the values spread, not on the number of requests.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from moto.cloudwatch.models import cloudwatch_backends
-from moto.core.utils import utcnow
 
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.monitoring.samples import MinuteOfValues, begin_of
 
 NAMESPACE = "AWS/SageMaker"
 _INTERVAL_SECONDS = 0.5
+_MINUTE_SECONDS = 60
+# How long CloudWatch keeps data points of one minute:
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#metrics-retention
+_RETENTION_SECONDS = 15 * 86_400
 # Units: https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 _UNITS = {"ModelLatency": "Microseconds", "OverheadLatency": "Microseconds"}
 
@@ -58,30 +70,45 @@ class Invocation:
         }
 
 
-class _StatisticSet:
-    def __init__(self) -> None:
-        self.count = 0
-        self.total = 0.0
-        self.low = float("inf")
-        self.high = float("-inf")
-
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.total += value
-        self.low = min(self.low, value)
-        self.high = max(self.high, value)
+_Key = tuple[str, str, str, str, int]  # region, endpoint, variant, metric, minute
 
 
-_Key = tuple[str, str, str, str]  # region, endpoint, variant, metric
+@dataclass
+class _Minute:
+    """What is known of one metric's minute so far.
+
+    Attributes:
+        index: where `datum` was in moto's list when it was put there.
+    """
+
+    occurrences: Counter[float] = field(default_factory=Counter)
+    total: float = 0.0
+    low: float = float("inf")
+    high: float = float("-inf")
+    datum: MinuteOfValues | None = None
+    index: int = 0
+
+    def add(self, values: list[float]) -> None:
+        self.occurrences.update(float(f"{value:.3g}") for value in values)
+        self.total += sum(values)
+        self.low = min(self.low, *values)
+        self.high = max(self.high, *values)
 
 
 class MetricPublisher:
-    """Collects invocations and publishes them."""
+    """Collects invocations and publishes them.
 
-    def __init__(self, put: Callable[[str, list[dict[str, Any]]], None] | None = None) -> None:
-        self._put = put or _put_to_moto
-        self._sets: dict[_Key, _StatisticSet] = {}
+    Args:
+        clock: seconds since the epoch; tests move it.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._pending: dict[_Key, list[float]] = {}
         self._lock = threading.Lock()
+        self._minutes: dict[_Key, _Minute] = {}
+        self._publishing = threading.Lock()
+        self._pruned_minute = 0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metric-publisher", daemon=True)
         self._thread.start()
@@ -89,35 +116,22 @@ class MetricPublisher:
     def record(self, invocation: Invocation) -> None:
         """Adds one request; it is visible in CloudWatch within a second."""
         owner = (invocation.region, invocation.endpoint_name, invocation.variant_name)
+        minute = int(self._clock() // _MINUTE_SECONDS)
         with self._lock:
             for name, value in invocation.values().items():
-                self._sets.setdefault((*owner, name), _StatisticSet()).add(value)
+                self._pending.setdefault((*owner, name, minute), []).append(value)
 
     def publish(self) -> None:
         """Hands over what was recorded since the last time."""
-        with self._lock:
-            sets, self._sets = self._sets, {}
-        now = utcnow()
-        data: dict[str, list[dict[str, Any]]] = {}
-        for (region, endpoint_name, variant_name, metric), values in sets.items():
-            datum = {
-                "MetricName": metric,
-                "Dimensions": [
-                    {"Name": "EndpointName", "Value": endpoint_name},
-                    {"Name": "VariantName", "Value": variant_name},
-                ],
-                "Timestamp": now,
-                "Unit": _UNITS.get(metric, "None"),
-                "StatisticValues": {
-                    "SampleCount": values.count,
-                    "Sum": values.total,
-                    "Minimum": values.low,
-                    "Maximum": values.high,
-                },
-            }
-            data.setdefault(region, []).append(datum)
-        for region, metric_data in data.items():
-            self._put(region, metric_data)
+        with self._publishing:
+            with self._lock:
+                pending, self._pending = self._pending, {}
+            now_seconds = self._clock()
+            for key, values in pending.items():
+                minute = self._minutes.setdefault(key, _Minute())
+                minute.add(values)
+                _put(key, minute, now_seconds)
+            self._forget(int(now_seconds // _MINUTE_SECONDS))
 
     def close(self) -> None:
         """Publishes the rest and stops the thread."""
@@ -129,6 +143,55 @@ class MetricPublisher:
         while not self._closed.wait(_INTERVAL_SECONDS):
             self.publish()
 
+    def _forget(self, current: int) -> None:
+        """Once a minute, lets go of the minutes that are over and of data past its retention."""
+        if current == self._pruned_minute:
+            return
+        self._pruned_minute = current
+        regions = {key[0] for key in self._minutes}
+        # Of the last one, requests may still be on their way.
+        self._minutes = {key: m for key, m in self._minutes.items() if key[4] >= current - 1}
+        oldest_seconds = current * _MINUTE_SECONDS - _RETENTION_SECONDS
+        for region in regions:
+            data = cloudwatch_backends[ACCOUNT_ID][region].metric_data
+            kept = (i for i, datum in enumerate(data) if begin_of(datum) >= oldest_seconds)
+            # In one step: requests append to the list meanwhile.
+            del data[: next(kept, len(data))]
 
-def _put_to_moto(region: str, metric_data: list[dict[str, Any]]) -> None:
-    cloudwatch_backends[ACCOUNT_ID][region].put_metric_data(NAMESPACE, metric_data)
+
+def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
+    """Puts a minute's datum into moto's back end, in place of the one with less in it."""
+    region, endpoint_name, variant_name, metric, number = key
+    # Now, and not when the minute began: a query from within this minute on finds it, as in
+    # CloudWatch, which rounds the moment down. moto does not.
+    last_seconds = (number + 1) * _MINUTE_SECONDS - 1e-3
+    previous = minute.datum
+    minute.datum = MinuteOfValues(
+        namespace=NAMESPACE,
+        name=metric,
+        dimensions=[
+            {"Name": "EndpointName", "Value": endpoint_name},
+            {"Name": "VariantName", "Value": variant_name},
+        ],
+        timestamp=_naive_utc(min(now_seconds, last_seconds)),
+        unit=_UNITS.get(metric, "None"),
+        total=minute.total,
+        low=minute.low,
+        high=minute.high,
+        occurrences=minute.occurrences,
+    )
+    data: list[Any] = cloudwatch_backends[ACCOUNT_ID][region].metric_data
+    index = minute.index
+    if previous is not None and (index >= len(data) or data[index] is not previous):
+        index = next((i for i in reversed(range(len(data))) if data[i] is previous), len(data))
+    if previous is None or index == len(data):
+        index = len(data)
+        data.append(minute.datum)
+    else:
+        data[index] = minute.datum
+    minute.index = index
+
+
+def _naive_utc(seconds: float) -> datetime:
+    # moto keeps times without a time zone.
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)

@@ -110,7 +110,8 @@ def _print(found: Status, unplanned: str | None) -> None:
                     f"{variant.instance_type} ({variant.name}, {bounds})",
                 )
             )
-    rows += [("alarm", f"{alarm.state:<5} {alarm.name}") for alarm in found.alarms]
+    widest = max((len(alarm.state) for alarm in found.alarms), default=0)
+    rows += [("alarm", f"{alarm.state:<{widest}}  {alarm.name}") for alarm in found.alarms]
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
         typer.echo(f"{label:<{width}}  {value}")

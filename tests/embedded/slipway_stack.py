@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
@@ -93,6 +95,13 @@ class SlipwayStack:
         text: str = runtime.invoke_endpoint(EndpointName=NAME, Body=body)["Body"].read().decode()
         return text
 
+    def invoke_or_none(self, body: str = "x") -> str | None:
+        """The answer, or None where there is none."""
+        try:
+            return self.invoke(body)
+        except ClientError:
+            return None
+
     def running(self) -> list[str]:
         """The instances that have a process or files."""
         folder = self.directory / "instances"
@@ -100,11 +109,19 @@ class SlipwayStack:
 
 
 @contextmanager
-def slipway_stack(directory: Path, *, time_scale: float) -> Iterator[SlipwayStack]:
-    """An account in which every timeout and wait of an endpoint is scaled."""
+def slipway_stack(
+    directory: Path, *, time_scale: float, clock: Callable[[], float] = time.time
+) -> Iterator[SlipwayStack]:
+    """An account in which every timeout and wait of an endpoint is scaled.
+
+    Args:
+        directory: for what serves.
+        time_scale: the factor.
+        clock: seconds since the epoch, by which alarms are evaluated.
+    """
     families = {"slipway/tensorrt": ContainerFamily((sys.executable, str(_PROGRAM)))}
     with EmbeddedAws(
-        port=0, directory=directory, families=families, time_scale=time_scale
+        port=0, directory=directory, families=families, time_scale=time_scale, clock=clock
     ) as server:
         clients = LoopbackClients(server.url)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)

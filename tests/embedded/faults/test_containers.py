@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -142,3 +143,46 @@ def test_an_update_to_a_good_container_loses_no_request(stack: SlipwayStack) -> 
     (new,) = stack.running()
     assert new != old
     assert find_status(NAME, stack.access, plan=None, log_line_count=0).troubles() == []
+
+
+def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
+    ahead_seconds = [0.0]
+    with slipway_stack(
+        tmp_path, time_scale=HURRIED, clock=lambda: time.time() + ahead_seconds[0]
+    ) as stack:
+        template = stack.template("ok", alarm_periods=1)
+        assert stack.stacks.create(NAME, template) == "CREATE_COMPLETE"
+        pid = stack.invoke("pid")
+        with Client(stack) as client:
+            with pytest.raises(ClientError):
+                stack.invoke("exit")
+            eventually(lambda: stack.invoke_or_none("pid") not in (pid, None))
+        assert set(client.answers) <= {"x", "InternalFailure", "ServiceUnavailable"}
+        status = find_status(NAME, stack.access, plan=None, log_line_count=20)
+        assert "The container exited with status 3; it is restarted." in [
+            line.text for line in status.log_lines
+        ]
+
+        # The minute in which it died is over.
+        ahead_seconds[0] += 60
+        raised = eventually(lambda: alarm_troubles(stack), seconds=60)
+        assert len(raised) == 1
+        assert raised[0].startswith(f"alarm {NAME}-AlarmsServerErrorRate7C02E9F9-")
+        assert ": Threshold Crossed: 1 datapoint [" in raised[0]
+        assert raised[0].endswith("was greater than the threshold (1.0).")
+        # Minutes later nobody asks, and nothing fails.
+        ahead_seconds[0] += 240
+        eventually(lambda: not alarm_troubles(stack), seconds=60)
+
+
+def alarm_troubles(stack: SlipwayStack) -> list[str]:
+    status = find_status(NAME, stack.access, plan=None, log_line_count=0)
+    return [trouble for trouble in status.troubles() if trouble.startswith("alarm ")]
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.05)
+    return value

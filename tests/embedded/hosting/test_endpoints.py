@@ -349,6 +349,17 @@ def test_alarm_undoes_the_update(hurried: Any) -> None:
     )
     assert hurried.invoke(name) == "old x"
 
+    hurried.cloudwatch.set_alarm_state(AlarmName="errors", StateValue="OK", StateReason="test")
+    hurried.sagemaker.update_endpoint(
+        EndpointName=name,
+        EndpointConfigName=config,
+        DeploymentConfig={
+            **CANARY,
+            "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "errors"}]},
+        },
+    )
+    assert hurried.settled(name)["EndpointConfigName"] == config
+
 
 def test_canary_of_a_single_instance_is_refused(account: Any) -> None:
     name = account.endpoint()

@@ -1,0 +1,272 @@
+"""The thread that evaluates alarms on the clock.
+
+An alarm with a period of a minute or more is evaluated once a minute, one with a shorter period
+every ten seconds, one that looks back over more than a day once an hour. Its periods end at that
+moment, so that those of an alarm over five minutes move on by one minute each time:
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-evaluation.html
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from moto.cloudwatch.models import cloudwatch_backends
+
+from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.monitoring.definitions import (
+    DAY_SECONDS,
+    AlarmDefinition,
+    AlarmRefusedError,
+    MetricSource,
+    definition_of,
+)
+from embedded_aws.monitoring.evaluation import State, datapoints_of, evaluate, range_periods
+from embedded_aws.monitoring.reasons import reason, reason_data
+from embedded_aws.monitoring.samples import begin_of, samples_by_period
+from embedded_aws.monitoring.states import AlarmStates
+
+logger = logging.getLogger(__name__)
+
+_TEN_SECONDS, _MINUTE_SECONDS, _HOUR_SECONDS = 10, 60, 3600
+_CADENCES_SECONDS = (_TEN_SECONDS, _MINUTE_SECONDS, _HOUR_SECONDS)
+# After a period's end, for what was measured in it and is still on its way.
+_GRACE_SECONDS = 0.5
+# How soon a clock that was moved, or a machine that slept, is noticed.
+_POLL_SECONDS = 1.0
+_STOP_SECONDS = 5.0
+
+_MetricKey = tuple[str, str, frozenset[tuple[str, str]]]
+
+
+class AlarmEvaluator:
+    """Evaluates the alarms of every region.
+
+    Args:
+        states: where states are changed.
+        clock: seconds since the epoch.
+        refresh: hands over what this server has measured and not published yet.
+    """
+
+    def __init__(
+        self,
+        states: AlarmStates,
+        *,
+        clock: Callable[[], float] = time.time,
+        refresh: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._states = states
+        self._clock = clock
+        self._refresh = refresh
+        self._definitions: WeakKeyDictionary[Any, AlarmDefinition | AlarmRefusedError]
+        self._definitions = WeakKeyDictionary()
+        # Cadence to the moment up to which its alarms are evaluated.
+        self._evaluated: dict[int, float] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="alarm-evaluator", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread; the first evaluations are at the next full ten seconds."""
+        self._evaluated = {c: self._boundary(c) for c in _CADENCES_SECONDS}
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops the thread. A topic's subscriber that does not answer is not waited for."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(_STOP_SECONDS)
+
+    def evaluate(self, cadence_seconds: int, end_seconds: float) -> None:
+        """Evaluates every alarm of a cadence.
+
+        Args:
+            cadence_seconds: 10, 60 or 3600.
+            end_seconds: end of the latest period, in seconds since the epoch.
+        """
+        refreshed = False
+        for region, backend in list(cloudwatch_backends[ACCOUNT_ID].items()):
+            due = [
+                (alarm, definition)
+                for alarm, definition in self._alarms(region, backend)
+                if _cadence_seconds(definition) == cadence_seconds
+            ]
+            if not due:
+                continue
+            if not refreshed:
+                self._refresh()
+                refreshed = True
+            # A copy: requests add data meanwhile.
+            data = _by_metric(list(backend.metric_data), [d for _, d in due], end_seconds)
+            for alarm, definition in due:
+                try:
+                    self._evaluate_one(backend.alarms, alarm, definition, data, end_seconds)
+                except Exception:
+                    # Our bug; the other alarms go on.
+                    logger.error("alarm %s failed:\n%s", alarm.name, traceback.format_exc())
+
+    def _run(self) -> None:
+        while True:
+            now = self._clock() - _GRACE_SECONDS
+            if self._stopping.wait(min(_TEN_SECONDS - now % _TEN_SECONDS, _POLL_SECONDS)):
+                return
+            for cadence_seconds in _CADENCES_SECONDS:
+                boundary = self._boundary(cadence_seconds)
+                # Only the latest, however many passed while the machine slept; and if the clock
+                # was set back, an earlier one again.
+                if boundary != self._evaluated[cadence_seconds]:
+                    self._evaluated[cadence_seconds] = boundary
+                    try:
+                        self.evaluate(cadence_seconds, boundary)
+                    except Exception:
+                        # Our bug; the next evaluation may get on better.
+                        logger.error("alarms were not evaluated:\n%s", traceback.format_exc())
+
+    def _boundary(self, cadence_seconds: int) -> float:
+        now = self._clock() - _GRACE_SECONDS
+        return now - now % cadence_seconds
+
+    def _alarms(self, region: str, backend: Any) -> Iterable[tuple[Any, AlarmDefinition]]:
+        for alarm in list(backend.alarms.values()):
+            definition = self._definitions.get(alarm)
+            if definition is None:
+                try:
+                    definition = definition_of(described(alarm))
+                except AlarmRefusedError as error:
+                    definition = error
+                    self._report(region, backend.alarms, alarm, error.message)
+                self._definitions[alarm] = definition
+            if isinstance(definition, AlarmDefinition):
+                yield alarm, definition
+
+    def _report(self, region: str, alarms: dict[str, Any], alarm: Any, message: str) -> None:
+        """Says that an alarm is not evaluated, once.
+
+        PutMetricAlarm refuses such an alarm; moto itself may have made this one.
+        """
+        logger.warning('Alarm "%s" in %s is not evaluated: %s', alarm.name, region, message)
+        decided = (State.INSUFFICIENT_DATA, f"Not evaluated: {message}", None)
+        self._states.change(alarms, alarm, lambda _: decided)
+
+    def _evaluate_one(
+        self,
+        alarms: dict[str, Any],
+        alarm: Any,
+        definition: AlarmDefinition,
+        data: Mapping[_MetricKey, Sequence[Any]],
+        end_seconds: float,
+    ) -> None:
+        count = range_periods(definition)
+        end = datetime.fromtimestamp(end_seconds, UTC)
+        period = timedelta(seconds=definition.period_seconds)
+        samples = {
+            identifier: samples_by_period(
+                _of_unit(data.get(_key(source), ()), source.unit),
+                end_seconds=end_seconds,
+                period_seconds=definition.period_seconds,
+                count=count,
+            )
+            for identifier, source in definition.metrics.items()
+        }
+        starts = [end - (count - index) * period for index in range(count)]
+        verdict = evaluate(definition, datapoints_of(definition, samples, starts))
+        if verdict is None:
+            return
+
+        def decide(current: str) -> tuple[State, str, str] | None:
+            if verdict.state == current:
+                return None
+            queried_at = datetime.fromtimestamp(self._clock(), UTC)
+            data = reason_data(definition, verdict, queried_at=queried_at)
+            return verdict.state, reason(definition, verdict), data
+
+        self._states.change(alarms, alarm, decide)
+
+
+def described(alarm: Any) -> dict[str, Any]:
+    """Returns an alarm of moto's with the members that PutMetricAlarm has for its evaluation."""
+    queries = [
+        {
+            "Id": query.id,
+            "Expression": query.expression,
+            "MetricStat": _metric_stat(query.metric_stat),
+            "Period": query.period,
+            "ReturnData": query.return_data,
+        }
+        for query in alarm.metric_data_queries
+    ]
+    return {
+        "AlarmRule": alarm.rule,
+        "ComparisonOperator": alarm.comparison_operator,
+        "DatapointsToAlarm": alarm.datapoints_to_alarm,
+        "Dimensions": _dimensions(alarm.dimensions),
+        "EvaluateLowSampleCountPercentile": alarm.evaluate_low_sample_count_percentile,
+        "EvaluationPeriods": alarm.evaluation_periods,
+        "ExtendedStatistic": alarm.extended_statistic,
+        "MetricName": alarm.metric_name,
+        "Metrics": queries,
+        "Namespace": alarm.namespace,
+        "Period": alarm.period,
+        "Statistic": alarm.statistic,
+        "Threshold": alarm.threshold,
+        "ThresholdMetricId": alarm.threshold_metric_id,
+        "TreatMissingData": alarm.treat_missing_data,
+        "Unit": alarm.unit,
+    }
+
+
+def _metric_stat(stat: Any) -> dict[str, Any] | None:
+    if stat is None:
+        return None
+    metric = {
+        "Namespace": stat.metric.namespace,
+        "MetricName": stat.metric.metric_name,
+        "Dimensions": _dimensions(stat.metric.dimensions),
+    }
+    return {"Metric": metric, "Period": stat.period, "Stat": stat.stat, "Unit": stat.unit}
+
+
+def _dimensions(dimensions: Iterable[Any]) -> list[dict[str, str]]:
+    return [{"Name": dimension.name, "Value": dimension.value} for dimension in dimensions]
+
+
+def _cadence_seconds(definition: AlarmDefinition) -> int:
+    if definition.period_seconds < _MINUTE_SECONDS:
+        return _TEN_SECONDS
+    if definition.period_seconds * definition.evaluation_periods > DAY_SECONDS:
+        return _HOUR_SECONDS
+    return _MINUTE_SECONDS
+
+
+def _by_metric(
+    data: Iterable[Any], definitions: Iterable[AlarmDefinition], end_seconds: float
+) -> dict[_MetricKey, list[Any]]:
+    """Picks the data that the alarms look at, in one pass over all there is."""
+    found: dict[_MetricKey, list[Any]] = {}
+    begin_seconds = end_seconds
+    for definition in definitions:
+        found.update({_key(source): [] for source in definition.metrics.values()})
+        length_seconds = range_periods(definition) * definition.period_seconds
+        begin_seconds = min(begin_seconds, end_seconds - length_seconds)
+    names = {(namespace, name) for namespace, name, _ in found}
+    for datum in data:
+        if (datum.namespace, datum.name) in names and begin_of(datum) >= begin_seconds:
+            dimensions = frozenset((d.name, d.value) for d in datum.dimensions)
+            kept = found.get((datum.namespace, datum.name, dimensions))
+            if kept is not None:
+                kept.append(datum)
+    return found
+
+
+def _key(source: MetricSource) -> _MetricKey:
+    return source.namespace, source.name, source.dimensions
+
+
+def _of_unit(data: Iterable[Any], unit: str | None) -> Iterable[Any]:
+    # A datum that was put without a unit has the unit None.
+    return [datum for datum in data if unit is None or (datum.unit or "None") == unit]

@@ -1,0 +1,216 @@
+"""What was measured in a period, and the statistics of it.
+
+Metric data has three forms in moto's back end: single values, statistic sets, and here a third, the
+values of one minute with how often each occurred. That one is what this server's own metrics are
+published as: percentiles need the values, and a value each would fill the memory under load.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.cloudwatch.models import MetricAggregatedDatum
+
+STATISTICS = ("SampleCount", "Average", "Sum", "Minimum", "Maximum")
+_MINUTE_SECONDS = 60
+# Up to ten decimal places:
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#Percentiles
+_PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d{1,10})?)")
+
+
+def percentile_of(statistic: str) -> float | None:
+    """Reads `p99` or `p99.9`; returns None for anything else, in percent otherwise."""
+    match = _PERCENTILE.fullmatch(statistic)
+    percent = float(match[1]) if match else None
+    return percent if percent is not None and percent <= 100 else None
+
+
+class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships no type information
+    """One minute of one metric: a statistic set that also knows its distribution.
+
+    It is never changed once moto's back end has it; a fuller one takes its place.
+
+    Args:
+        namespace: the metric's.
+        name: the metric's.
+        dimensions: the metric's, as PutMetricData has them.
+        timestamp: UTC without a time zone, as moto keeps it; within the minute.
+        unit: the values' unit.
+        total: exact sum of the values.
+        low: exact lowest value.
+        high: exact highest value.
+        occurrences: value, possibly rounded, to how often it occurred.
+
+    Attributes:
+        minute_start_seconds: when the minute began, in seconds since the epoch.
+        values: in ascending order.
+        counts: how often each of `values` occurred.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> MinuteOfValues:
+        """Makes it without moto's list of every object ever made, which would keep them all."""
+        return object.__new__(cls)
+
+    def __init__(
+        self,
+        *,
+        namespace: str,
+        name: str,
+        dimensions: list[dict[str, str]],
+        timestamp: datetime,
+        unit: str,
+        total: float,
+        low: float,
+        high: float,
+        occurrences: Mapping[float, int],
+    ) -> None:
+        super().__init__(
+            namespace=namespace,
+            name=name,
+            min_stat=low,
+            max_stat=high,
+            sample_count=float(sum(occurrences.values())),
+            sum_stat=total,
+            dimensions=dimensions,
+            timestamp=timestamp,
+            unit=unit,
+        )
+        seconds = _epoch_seconds(timestamp)
+        self.minute_start_seconds = seconds - seconds % _MINUTE_SECONDS
+        ordered = sorted(occurrences.items())
+        self.values = array("d", (value for value, _ in ordered))
+        self.counts = array("L", (count for _, count in ordered))
+
+
+class Samples:
+    """Everything measured in one period.
+
+    Attributes:
+        count: number of values.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0.0
+        self._total = 0.0
+        self._low = math.inf
+        self._high = -math.inf
+        # None as soon as a statistic set hides what its values were.
+        self._occurrences: dict[float, float] | None = {}
+
+    def add(self, datum: Any) -> None:
+        """Adds a datum of moto's back end, whatever its form."""
+        if isinstance(datum, MinuteOfValues):
+            self._add_set(datum)
+            self._add_values(zip(datum.values, datum.counts, strict=True))
+        elif isinstance(datum, MetricAggregatedDatum):
+            if datum.sample_count > 0:
+                self._add_set(datum)
+                # The two cases in which percentiles of a statistic set are available:
+                # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Statistics-definitions.html
+                same = datum.min == datum.max and datum.sum == datum.min * datum.sample_count
+                if same:
+                    self._add_values([(datum.min, datum.sample_count)])
+                else:
+                    self._occurrences = None
+        else:
+            self.count += 1
+            self._total += datum.value
+            self._low = min(self._low, datum.value)
+            self._high = max(self._high, datum.value)
+            self._add_values([(datum.value, 1)])
+
+    def statistic(self, name: str) -> float | None:
+        """Computes a statistic.
+
+        Args:
+            name: one of `STATISTICS`, or a percentile as `percentile_of` reads it.
+
+        Returns:
+            None where there is no such data point: nothing was measured, or, for a percentile, the
+            values are not known or one is negative.
+        """
+        if not self.count:
+            return None
+        if name == "SampleCount":
+            return self.count
+        if name == "Sum":
+            return self._total
+        if name == "Average":
+            return self._total / self.count
+        if name == "Minimum":
+            return self._low
+        if name == "Maximum":
+            return self._high
+        percent = percentile_of(name)
+        if percent is None:
+            raise ValueError(f"not a statistic: {name}")
+        return self._percentile(percent)
+
+    def _percentile(self, percent: float) -> float | None:
+        """The nearest rank: the lowest value that at least `percent` of the values do not exceed.
+
+        CloudWatch does not say how it interpolates.
+        """
+        if self._occurrences is None or self._low < 0:
+            return None
+        # The small term: 16.1 percent of 1000 are 161 values, not the 161.00000000000003 of floats.
+        rank = max(math.ceil(percent * self.count / 100 - 1e-9), 1)
+        seen = 0.0
+        value = self._high
+        for value, count in sorted(self._occurrences.items()):  # noqa: B007  # the last one counts
+            seen += count
+            if seen >= rank:
+                break
+        # A rounded value may lie outside of what was measured.
+        return min(max(value, self._low), self._high)
+
+    def _add_set(self, datum: Any) -> None:
+        self.count += datum.sample_count
+        self._total += datum.sum
+        self._low = min(self._low, datum.min)
+        self._high = max(self._high, datum.max)
+
+    def _add_values(self, pairs: Iterable[tuple[float, float]]) -> None:
+        if self._occurrences is not None:
+            for value, count in pairs:
+                self._occurrences[value] = self._occurrences.get(value, 0) + count
+
+
+def samples_by_period(
+    data: Iterable[Any], *, end_seconds: float, period_seconds: int, count: int
+) -> list[Samples]:
+    """Sorts metric data into consecutive periods.
+
+    Args:
+        data: data of one metric, in any order.
+        end_seconds: end of the latest period, exclusive, in seconds since the epoch.
+        period_seconds: length of a period.
+        count: number of periods.
+
+    Returns:
+        One `Samples` a period, oldest first.
+    """
+    periods = [Samples() for _ in range(count)]
+    begin_seconds = end_seconds - count * period_seconds
+    for datum in data:
+        index = math.floor((begin_of(datum) - begin_seconds) / period_seconds)
+        if 0 <= index < count:
+            periods[index].add(datum)
+    return periods
+
+
+def begin_of(datum: Any) -> float:
+    """When a datum counts, in seconds since the epoch: a minute's, at its beginning."""
+    if isinstance(datum, MinuteOfValues):
+        return datum.minute_start_seconds
+    return _epoch_seconds(datum.timestamp)
+
+
+def _epoch_seconds(timestamp: datetime) -> float:
+    aware = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
+    return aware.timestamp()

@@ -1,0 +1,44 @@
+"""CloudWatch of the embedded AWS: moto's, with alarms that evaluate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.monitoring.api import cloudwatch_application
+from embedded_aws.monitoring.evaluator import AlarmEvaluator
+from embedded_aws.monitoring.notifications import Notifier
+from embedded_aws.monitoring.states import AlarmStates
+
+
+class Monitoring:
+    """CloudWatch.
+
+    Args:
+        clients: for SNS.
+        refresh: hands over what this server has measured and not published yet.
+        clock: seconds since the epoch; tests move it.
+
+    Attributes:
+        api: the WSGI application that answers CloudWatch's requests.
+    """
+
+    def __init__(
+        self,
+        clients: LoopbackClients,
+        *,
+        refresh: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        states = AlarmStates(Notifier(clients), clock)
+        self.api = cloudwatch_application(states)
+        self._evaluator = AlarmEvaluator(states, clock=clock, refresh=refresh)
+
+    def start(self) -> None:
+        """Starts evaluating."""
+        self._evaluator.start()
+
+    def close(self) -> None:
+        """Stops evaluating."""
+        self._evaluator.close()

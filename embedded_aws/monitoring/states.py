@@ -1,0 +1,117 @@
+"""The state of moto's alarms: who may change it, and what follows.
+
+The evaluator and the API change states from different threads. Both do it here, under one lock, so
+that each change is one change with one notification.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from embedded_aws.monitoring.evaluation import State
+from embedded_aws.monitoring.notifications import Notifier, notification_of
+
+_UNCHECKED = "Unchecked: Initial alarm creation"
+
+
+class AlarmStates:
+    """Changes states.
+
+    Args:
+        notifier: carries out the actions of a change.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, notifier: Notifier, clock: Callable[[], float]) -> None:
+        self._notifier = notifier
+        self._clock = clock
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def put(self, alarms: dict[str, Any], name: str) -> Iterator[None]:
+        """Gives the alarm that is put inside the block the state CloudWatch would give it.
+
+        moto begins anew with OK, each time. A new alarm has insufficient data; one that is put
+        again keeps its state.
+
+        Args:
+            alarms: moto's alarms of a region.
+            name: the alarm's name.
+        """
+        with self._lock:
+            before = alarms.get(name)
+            yield
+            alarm = alarms[name]
+            if before is None:
+                now = self._now()
+                alarm.state_value = State.INSUFFICIENT_DATA.value
+                alarm.state_reason = _UNCHECKED
+                alarm.state_reason_data = None
+                alarm.state_updated_timestamp = now
+                alarm.state_transitioned_timestamp = now
+                return
+            for field in (
+                "state_value", "state_reason", "state_reason_data", "state_updated_timestamp",
+                "state_transitioned_timestamp", "history",
+            ):  # fmt: skip
+                if hasattr(before, field):
+                    setattr(alarm, field, getattr(before, field))
+
+    @contextmanager
+    def set_by_user(self, alarms: dict[str, Any], name: str) -> Iterator[None]:
+        """Follows up on a SetAlarmState that happens inside the block.
+
+        Args:
+            alarms: moto's alarms of a region.
+            name: the alarm's name; it may not exist.
+        """
+        notification = None
+        with self._lock:
+            before = alarms[name].state_value if name in alarms else None
+            yield
+            alarm = alarms.get(name)
+            if alarm is not None and before is not None:
+                alarm.state_updated_timestamp = self._now()
+                if alarm.state_value != before:
+                    alarm.state_transitioned_timestamp = alarm.state_updated_timestamp
+                    notification = notification_of(alarm, before)
+        self._notifier.send(notification)
+
+    def change(
+        self,
+        alarms: Mapping[str, Any],
+        alarm: Any,
+        decide: Callable[[str], tuple[State, str, str | None] | None],
+    ) -> None:
+        """Changes an alarm's state, unless it was deleted or put anew in the meantime.
+
+        Args:
+            alarms: moto's alarms of a region.
+            alarm: the one to change.
+            decide: from the current state to the new one with its reason and reason data, or None
+                to leave everything as it is.
+        """
+        with self._lock:
+            current: Any = alarms.get(alarm.name)
+            if current is not alarm:
+                return
+            before = alarm.state_value
+            decided = decide(before)
+            if decided is None:
+                return
+            state, reason, reason_data = decided
+            alarm.update_state(reason, reason_data, state.value)
+            alarm.state_updated_timestamp = self._now()
+            if state == before:
+                return
+            alarm.state_transitioned_timestamp = alarm.state_updated_timestamp
+            notification = notification_of(alarm, before)
+        self._notifier.send(notification)
+
+    def _now(self) -> datetime:
+        # Without a time zone, as moto keeps it.
+        return datetime.fromtimestamp(self._clock(), UTC).replace(tzinfo=None)

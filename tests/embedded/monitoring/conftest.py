@@ -1,0 +1,225 @@
+"""An embedded AWS with an endpoint, whose alarms see the minutes pass as fast as a test likes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.server import EmbeddedAws
+
+REGION = "eu-central-1"
+IMAGE = f"123456789012.dkr.ecr.{REGION}.amazonaws.com/tests/stand-in:1"
+# Answers what its requests tell it to, see its docstring.
+PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
+FAMILIES = {"tests/stand-in": ContainerFamily((sys.executable, str(PROGRAM)))}
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sagemaker.amazonaws.com"},
+            "Action": "sts:AssumeRole",
+        }
+    ],
+}
+
+
+class MovableClock:
+    """The real time, plus what was skipped."""
+
+    def __init__(self) -> None:
+        self._skipped_seconds = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self._skipped_seconds
+
+    def pass_minute(self) -> None:
+        """Moves on to when the minute is over and its alarms are due."""
+        now = self()
+        self._skipped_seconds += 60 - now % 60 + 0.6
+
+
+class Account:
+    """What a test does in the embedded account."""
+
+    def __init__(self, clients: LoopbackClients) -> None:
+        self.clients = clients
+        self.cloudwatch = self.client("cloudwatch")
+        self._number = 0
+
+    def client(self, service: str) -> Any:
+        return self.clients.client(service, REGION)
+
+    def within_a_minute(self, act: Callable[[], None]) -> datetime:
+        """Does something so that all of it is measured in one minute, which is returned.
+
+        Does it again where a minute ends in between: an alarm over one period looks at the latest.
+        """
+        while True:
+            begun = datetime.now(UTC).replace(second=0, microsecond=0)
+            act()
+            if datetime.now(UTC).replace(second=0, microsecond=0) == begun:
+                return begun
+
+    def endpoint(self, name: str, **variant: Any) -> None:
+        """Deploys an endpoint of the stand-in and waits until it serves."""
+        config = self.endpoint_config(**variant)
+        self.client("sagemaker").create_endpoint(EndpointName=name, EndpointConfigName=config)
+        self.settled(name)
+
+    def endpoint_config(self, **variant: Any) -> str:
+        if not self._number:
+            self._prepare()
+        self._number += 1
+        name = f"stand-in-{self._number}"
+        source = {
+            "S3Uri": "s3://artifacts/model/files/",
+            "S3DataType": "S3Prefix",
+            "CompressionType": "None",
+        }
+        self.client("sagemaker").create_model(
+            ModelName=name,
+            ExecutionRoleArn="arn:aws:iam::123456789012:role/monitoring",
+            PrimaryContainer={"Image": IMAGE, "ModelDataSource": {"S3DataSource": source}},
+        )
+        production = {
+            "VariantName": "AllTraffic",
+            "ModelName": name,
+            "InstanceType": "ml.g5.xlarge",
+            "InitialInstanceCount": 1,
+            **variant,
+        }
+        self.client("sagemaker").create_endpoint_config(
+            EndpointConfigName=name, ProductionVariants=[production]
+        )
+        return name
+
+    def _prepare(self) -> None:
+        """Makes what endpoints need: a role and model data."""
+        iam = self.client("iam")
+        iam.create_role(RoleName="monitoring", AssumeRolePolicyDocument=json.dumps(TRUST))
+        s3 = self.client("s3")
+        location = {"LocationConstraint": REGION}
+        s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration=location)
+        s3.put_object(Bucket="artifacts", Key="model/files/config.json", Body=b"{}")
+
+    def settled(self, name: str) -> dict[str, Any]:
+        def described() -> dict[str, Any] | None:
+            found: dict[str, Any] = self.client("sagemaker").describe_endpoint(EndpointName=name)
+            return found if found["EndpointStatus"] in ("InService", "Failed") else None
+
+        endpoint: dict[str, Any] = eventually(described)
+        assert endpoint["EndpointStatus"] == "InService", endpoint
+        return endpoint
+
+    def invoke(self, name: str, body: str = "x") -> None:
+        self.client("sagemaker-runtime").invoke_endpoint(EndpointName=name, Body=body.encode())
+
+    def fail(self, name: str, times: int = 1) -> None:
+        """Makes the container answer 500."""
+        runtime = self.client("sagemaker-runtime")
+        for _ in range(times):
+            with pytest.raises(runtime.exceptions.ModelError):
+                runtime.invoke_endpoint(EndpointName=name, Body=b"error 500 no")
+
+    def alarm(self, name: str) -> dict[str, Any]:
+        (found,) = self.cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+        alarm: dict[str, Any] = found
+        return alarm
+
+    def state(self, name: str) -> str:
+        state: str = self.alarm(name)["StateValue"]
+        return state
+
+    def mailbox(self, name: str) -> Mailbox:
+        """Creates a topic and a queue that is subscribed to it."""
+        topic = self.client("sns").create_topic(Name=name)["TopicArn"]
+        sqs = self.client("sqs")
+        queue = sqs.create_queue(QueueName=name)["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+        self.client("sns").subscribe(
+            TopicArn=topic, Protocol="sqs", Endpoint=arn["Attributes"]["QueueArn"]
+        )
+        return Mailbox(topic, queue, sqs)
+
+
+class Mailbox:
+    """A topic, and what was written to it."""
+
+    def __init__(self, topic: str, queue: str, sqs: Any) -> None:
+        self.topic = topic
+        self._queue = queue
+        self._sqs = sqs
+
+    def next(self) -> dict[str, Any]:
+        """Waits for the next notification: SNS's envelope."""
+
+        def received() -> list[dict[str, Any]]:
+            answer = self._sqs.receive_message(QueueUrl=self._queue, MaxNumberOfMessages=1)
+            messages: list[dict[str, Any]] = answer.get("Messages", [])
+            return messages
+
+        (message,) = eventually(received)
+        self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
+        envelope: dict[str, Any] = json.loads(message["Body"])
+        return envelope
+
+    def is_empty(self) -> bool:
+        return not self._sqs.receive_message(QueueUrl=self._queue).get("Messages")
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.02)
+    return value
+
+
+@pytest.fixture(scope="session", name="eventually")
+def eventually_fixture() -> Callable[..., Any]:
+    return eventually
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture
+def account(tmp_path: Path, clock: MovableClock) -> Iterator[Account]:
+    """An account whose alarms live on the movable clock."""
+    yield from _account(tmp_path, clock=clock, time_scale=0.02)
+
+
+@pytest.fixture(scope="module")
+def shared_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """One for a module whose tests wait for no alarm; no other may run beside it."""
+    yield from _account(tmp_path_factory.mktemp("monitoring"))
+
+
+@pytest.fixture
+def real_account(tmp_path: Path) -> Iterator[Account]:
+    """An account as users have it."""
+    yield from _account(tmp_path)
+
+
+def _account(directory: Path, **options: Any) -> Iterator[Account]:
+    with EmbeddedAws(port=0, directory=directory, families=FAMILIES, **options) as server:
+        clients = LoopbackClients(server.url)
+        try:
+            yield Account(clients)
+        finally:
+            clients.close()
+            # moto's back ends belong to the process, not to the server.
+            httpx.post(f"{server.url}/moto-api/reset").raise_for_status()

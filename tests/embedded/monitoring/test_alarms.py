@@ -1,0 +1,368 @@
+"""Alarms of a whole embedded AWS: through its API, on its endpoints, to its topics."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+REGION = "eu-central-1"
+
+
+def sagemaker_metric(identifier: str, endpoint: str, metric: str) -> dict[str, Any]:
+    dimensions = [
+        {"Name": "EndpointName", "Value": endpoint},
+        {"Name": "VariantName", "Value": "AllTraffic"},
+    ]
+    described = {"Namespace": "AWS/SageMaker", "MetricName": metric, "Dimensions": dimensions}
+    stat = {"Metric": described, "Period": 60, "Stat": "Sum"}
+    return {"Id": identifier, "MetricStat": stat, "ReturnData": False}
+
+
+def error_rate(name: str, endpoint: str, **members: Any) -> dict[str, Any]:
+    """The percentage of an endpoint's invocations of a minute that were answered 5XX."""
+    return {
+        "AlarmName": name,
+        "Metrics": [
+            sagemaker_metric("errors", endpoint, "Invocation5XXErrors"),
+            sagemaker_metric("invocations", endpoint, "Invocations"),
+            {
+                "Id": "rate",
+                "Expression": "100 * errors / invocations",
+                "Label": "5XX rate (%)",
+                "ReturnData": True,
+            },
+        ],
+        "ComparisonOperator": "GreaterThanThreshold",
+        "Threshold": 5,
+        "EvaluationPeriods": 1,
+        "TreatMissingData": "notBreaching",
+        **members,
+    }
+
+
+def on_metric(name: str, **members: Any) -> dict[str, Any]:
+    described = {
+        "AlarmName": name,
+        "Namespace": "tests",
+        "MetricName": name,
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 5,
+        "ComparisonOperator": "GreaterThanThreshold",
+        **members,
+    }
+    return {member: value for member, value in described.items() if value is not None}
+
+
+def test_failing_endpoint_raises_its_alarm(
+    account: Any, clock: Any, eventually: Callable[..., Any]
+) -> None:
+    account.endpoint("failing")
+    mailbox = account.mailbox("failing")
+    account.cloudwatch.put_metric_alarm(
+        **error_rate(
+            "failing-rate",
+            "failing",
+            AlarmDescription="answers 5XX",
+            AlarmActions=[mailbox.topic],
+            OKActions=[mailbox.topic],
+            DatapointsToAlarm=1,
+        )
+    )
+
+    def ask() -> None:
+        account.fail("failing", times=3)
+        account.invoke("failing")
+
+    minute = account.within_a_minute(ask)
+    clock.pass_minute()
+    eventually(lambda: account.state("failing-rate") == "ALARM")
+
+    alarm = account.alarm("failing-rate")
+    assert alarm["StateReason"] == (
+        f"Threshold Crossed: 1 out of the last 1 datapoints [75.0 ({minute:%d/%m/%y %H:%M:%S})] "
+        "was greater than the threshold (5.0) (minimum 1 datapoint for OK -> ALARM transition)."
+    )
+    data = json.loads(alarm["StateReasonData"])
+    assert data["recentDatapoints"] == [75.0]
+    assert data["period"] == 60
+    assert alarm["StateTransitionedTimestamp"] == alarm["StateUpdatedTimestamp"]
+
+    envelope = mailbox.next()
+    assert envelope["TopicArn"] == mailbox.topic
+    assert envelope["Subject"] == 'ALARM: "failing-rate" in Europe (Frankfurt)'
+    changed = alarm["StateUpdatedTimestamp"].astimezone(UTC)
+    dimensions = [
+        {"value": "failing", "name": "EndpointName"},
+        {"value": "AllTraffic", "name": "VariantName"},
+    ]
+    configured = alarm["AlarmConfigurationUpdatedTimestamp"].astimezone(UTC)
+    assert json.loads(envelope["Message"]) == {
+        "AlarmName": "failing-rate",
+        "AlarmDescription": "answers 5XX",
+        "AWSAccountId": "123456789012",
+        "AlarmConfigurationUpdatedTimestamp": cloudwatch_time(configured),
+        "NewStateValue": "ALARM",
+        "NewStateReason": alarm["StateReason"],
+        "StateChangeTime": cloudwatch_time(changed),
+        "Region": "Europe (Frankfurt)",
+        "AlarmArn": f"arn:aws:cloudwatch:{REGION}:123456789012:alarm:failing-rate",
+        "OldStateValue": "INSUFFICIENT_DATA",
+        "OKActions": [mailbox.topic],
+        "AlarmActions": [mailbox.topic],
+        "InsufficientDataActions": [],
+        "Trigger": {
+            "Period": 60,
+            "EvaluationPeriods": 1,
+            "DatapointsToAlarm": 1,
+            "ComparisonOperator": "GreaterThanThreshold",
+            "Threshold": 5.0,
+            "TreatMissingData": "notBreaching",
+            "EvaluateLowSampleCountPercentile": "",
+            "Metrics": [
+                {
+                    "Id": identifier,
+                    "MetricStat": {
+                        "Metric": {
+                            "Dimensions": dimensions,
+                            "MetricName": metric,
+                            "Namespace": "AWS/SageMaker",
+                        },
+                        "Period": 60,
+                        "Stat": "Sum",
+                    },
+                    "ReturnData": False,
+                }
+                for identifier, metric in (
+                    ("errors", "Invocation5XXErrors"),
+                    ("invocations", "Invocations"),
+                )
+            ]
+            + [
+                {
+                    "Id": "rate",
+                    "Label": "5XX rate (%)",
+                    "Expression": "100 * errors / invocations",
+                    "ReturnData": True,
+                }
+            ],
+        },
+    }
+
+    # Nobody asks any more: once the minute has left the evaluation range, nothing is wrong.
+    def over() -> bool:
+        clock.pass_minute()
+        return bool(account.state("failing-rate") == "OK")
+
+    eventually(over)
+    assert account.alarm("failing-rate")["StateReason"] == (
+        "Threshold Crossed: no datapoints were received for 1 period and 1 missing datapoint was "
+        "treated as [NonBreaching]."
+    )
+    message = json.loads(mailbox.next()["Message"])
+    assert (message["OldStateValue"], message["NewStateValue"]) == ("ALARM", "OK")
+    assert mailbox.is_empty()
+
+
+def test_latency_percentiles(account: Any, clock: Any, eventually: Callable[..., Any]) -> None:
+    account.endpoint("slow")
+    for statistic in ("p50", "p90"):
+        account.cloudwatch.put_metric_alarm(
+            **on_metric(
+                f"slow-{statistic}",
+                Namespace="AWS/SageMaker",
+                MetricName="ModelLatency",
+                Dimensions=[
+                    {"Name": "EndpointName", "Value": "slow"},
+                    {"Name": "VariantName", "Value": "AllTraffic"},
+                ],
+                Statistic=None,
+                ExtendedStatistic=statistic,
+                Threshold=200_000,
+            )
+        )
+
+    def ask() -> None:
+        for _ in range(8):
+            account.invoke("slow")
+        for _ in range(2):
+            account.invoke("slow", "sleep 0.3")
+
+    account.within_a_minute(ask)
+    clock.pass_minute()
+    eventually(lambda: account.state("slow-p90") == "ALARM")
+    eventually(lambda: account.state("slow-p50") == "OK")
+    data = json.loads(account.alarm("slow-p90")["StateReasonData"])
+    assert data["statistic"] == "p90"
+    assert 300_000 <= data["recentDatapoints"][0] < 2_000_000
+    assert data["evaluatedDatapoints"][0]["sampleCount"] == 10.0
+
+
+def test_users_metrics_count_too(account: Any, clock: Any, eventually: Callable[..., Any]) -> None:
+    account.cloudwatch.put_metric_alarm(
+        **on_metric("users", ExtendedStatistic="p75", Statistic=None)
+    )
+    account.cloudwatch.put_metric_data(
+        Namespace="tests",
+        MetricData=[{"MetricName": "users", "Values": [1.0, 7.0], "Counts": [1.0, 3.0]}],
+    )
+    clock.pass_minute()
+    eventually(lambda: account.state("users") == "ALARM")
+    data = json.loads(account.alarm("users")["StateReasonData"])
+    assert data["recentDatapoints"] == [7.0]
+
+
+def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
+    account: Any, clock: Any, eventually: Callable[..., Any]
+) -> None:
+    mailbox = account.mailbox("by-hand")
+    account.cloudwatch.put_metric_alarm(
+        **on_metric("by-hand", TreatMissingData="notBreaching", AlarmActions=[mailbox.topic])
+    )
+    account.cloudwatch.set_alarm_state(
+        AlarmName="by-hand", StateValue="ALARM", StateReason="a test"
+    )
+    message = json.loads(mailbox.next()["Message"])
+    assert (message["NewStateValue"], message["NewStateReason"]) == ("ALARM", "a test")
+    assert message["Trigger"] == {
+        "MetricName": "by-hand",
+        "Namespace": "tests",
+        "StatisticType": "Statistic",
+        "Statistic": "SUM",
+        "Unit": None,
+        "Dimensions": [],
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "ComparisonOperator": "GreaterThanThreshold",
+        "Threshold": 5.0,
+        "TreatMissingData": "notBreaching",
+        "EvaluateLowSampleCountPercentile": "",
+    }
+    # The same state once more is no change.
+    account.cloudwatch.set_alarm_state(AlarmName="by-hand", StateValue="ALARM", StateReason="again")
+    assert account.alarm("by-hand")["StateReason"] == "again"
+    clock.pass_minute()
+    eventually(lambda: account.state("by-hand") == "OK")
+    assert mailbox.is_empty()
+    with pytest.raises(account.cloudwatch.exceptions.ResourceNotFound):
+        account.cloudwatch.set_alarm_state(AlarmName="no", StateValue="OK", StateReason="x")
+
+
+def test_other_actions_are_not_carried_out_and_said_so(
+    account: Any, clock: Any, eventually: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = (
+        f"arn:aws:autoscaling:{REGION}:123456789012:scalingPolicy:1:resource/sagemaker/"
+        "endpoint/e/variant/v:policyName/p"
+    )
+    gone = f"arn:aws:sns:{REGION}:123456789012:gone"
+    pager = account.mailbox("pager")
+    account.client("sns").subscribe(
+        TopicArn=pager.topic, Protocol="https", Endpoint="https://pager.example.com/alarms"
+    )
+    mailbox = account.mailbox("others")
+    account.cloudwatch.put_metric_alarm(
+        **on_metric(
+            "others",
+            TreatMissingData="breaching",
+            AlarmActions=[policy, gone, pager.topic, mailbox.topic],
+        )
+    )
+    with caplog.at_level(logging.WARNING, "embedded_aws.monitoring"):
+        clock.pass_minute()
+        # A failure of one does not keep the next from being told.
+        mailbox.next()
+    lines = [record.getMessage() for record in caplog.records if '"others"' in record.getMessage()]
+    assert lines[0] == (
+        f'Alarm "others" is in a new state; its action {policy} was not carried out: the embedded '
+        "AWS carries out SNS topics only."
+    )
+    assert lines[1].startswith(f'Alarm "others" could not write to {gone}: ')
+    assert "does not exist" in lines[1]
+    assert lines[2] == (
+        f'Alarm "others" is in a new state; {pager.topic} was not told: it has the subscriber '
+        "https://pager.example.com/alarms, and the embedded AWS reaches no network."
+    )
+    assert pager.is_empty()
+    assert account.state("others") == "ALARM"
+
+
+def canary(wait_seconds: int, alarm: str) -> dict[str, Any]:
+    """A rollout in two steps; this server's time scale makes a fiftieth of the wait."""
+    routing = {
+        "Type": "CANARY",
+        "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+        "WaitIntervalInSeconds": wait_seconds,
+    }
+    return {
+        "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing},
+        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": alarm}]},
+    }
+
+
+def test_alarm_that_goes_off_by_itself_undoes_a_rollout(
+    account: Any, clock: Any, eventually: Callable[..., Any]
+) -> None:
+    account.endpoint("guarded", InitialInstanceCount=2)
+    account.cloudwatch.put_metric_alarm(**error_rate("guarded-rate", "guarded"))
+    clock.pass_minute()
+    eventually(lambda: account.state("guarded-rate") == "OK")
+    sagemaker = account.client("sagemaker")
+
+    # The alarm is fine, and so is the rollout.
+    good = account.endpoint_config(InitialInstanceCount=2)
+    sagemaker.update_endpoint(
+        EndpointName="guarded",
+        EndpointConfigName=good,
+        DeploymentConfig=canary(wait_seconds=60, alarm="guarded-rate"),
+    )
+    assert account.settled("guarded")["EndpointConfigName"] == good
+
+    sagemaker.update_endpoint(
+        EndpointName="guarded",
+        EndpointConfigName=account.endpoint_config(InitialInstanceCount=2),
+        # 72 seconds: far longer than the alarm takes.
+        DeploymentConfig=canary(wait_seconds=3600, alarm="guarded-rate"),
+    )
+    account.fail("guarded")
+    clock.pass_minute()
+    described = account.settled("guarded")
+    assert described["EndpointConfigName"] == good
+    assert described["FailureReason"] == (
+        "The update was rolled back because of alarms in state ALARM: guarded-rate."
+    )
+
+
+# On the real clock an alarm over a minute takes up to a minute: nothing shorter shows that the
+# thread wakes by itself when the minute is over.
+@pytest.mark.timeout(120)
+def test_alarm_goes_off_on_the_real_clock(
+    real_account: Any, eventually: Callable[..., Any]
+) -> None:
+    account = real_account
+    account.endpoint("real")
+    mailbox = account.mailbox("real")
+    account.cloudwatch.put_metric_alarm(
+        **error_rate("real-rate", "real", AlarmActions=[mailbox.topic])
+    )
+    minute = account.within_a_minute(lambda: account.fail("real"))
+    eventually(lambda: account.state("real-rate") == "ALARM", seconds=65)
+    changed = account.alarm("real-rate")["StateUpdatedTimestamp"].astimezone(UTC)
+    # Half a second after the minute; more only where the machine is busy.
+    late = changed - minute - timedelta(minutes=1)
+    assert timedelta(seconds=0.5) <= late < timedelta(seconds=5)
+    message = json.loads(mailbox.next()["Message"])
+    assert message["NewStateReason"] == (
+        f"Threshold Crossed: 1 datapoint [100.0 ({minute:%d/%m/%y %H:%M:%S})] was greater than the "
+        "threshold (5.0)."
+    )
+
+
+def cloudwatch_time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}+0000"

@@ -1,0 +1,135 @@
+"""CloudWatch's API, where it is not moto's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+REGION = "eu-central-1"
+
+
+def on_metric(name: str, **members: Any) -> dict[str, Any]:
+    return {
+        "AlarmName": name,
+        "Namespace": "tests",
+        "MetricName": name,
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 5,
+        "ComparisonOperator": "GreaterThanThreshold",
+        **members,
+    }
+
+
+def test_new_alarm_is_unchecked_and_keeps_its_state_when_put_again(shared_account: Any) -> None:
+    shared_account.cloudwatch.put_metric_alarm(
+        **on_metric("kept", Period=86_400, EvaluationPeriods=7)
+    )
+    alarm = shared_account.alarm("kept")
+    assert alarm["StateValue"] == "INSUFFICIENT_DATA"
+    assert alarm["StateReason"] == "Unchecked: Initial alarm creation"
+    assert "StateReasonData" not in alarm
+    shared_account.cloudwatch.set_alarm_state(
+        AlarmName="kept", StateValue="ALARM", StateReason="tried", StateReasonData='{"a":1}'
+    )
+    before = shared_account.alarm("kept")
+    shared_account.cloudwatch.put_metric_alarm(
+        **on_metric("kept", Period=86_400, EvaluationPeriods=7, Threshold=9)
+    )
+    after = shared_account.alarm("kept")
+    assert after["Threshold"] == 9.0
+    for field in ("StateValue", "StateReason", "StateReasonData", "StateUpdatedTimestamp",
+                  "StateTransitionedTimestamp"):  # fmt: skip
+        assert after[field] == before[field]
+    assert before["StateValue"] == "ALARM"
+
+
+def test_filters_of_alarms_join(shared_account: Any) -> None:
+    cloudwatch = shared_account.cloudwatch
+    for name, state in (("joined-a", "OK"), ("joined-b", "ALARM"), ("other", "ALARM")):
+        cloudwatch.put_metric_alarm(**on_metric(name, Period=86_400, EvaluationPeriods=7))
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="tried")
+
+    def names(**filters: Any) -> list[str]:
+        found = cloudwatch.describe_alarms(**filters, StateValue="ALARM")["MetricAlarms"]
+        return [alarm["AlarmName"] for alarm in found]
+
+    assert names(AlarmNames=["joined-a", "joined-b"]) == ["joined-b"]
+    assert names(AlarmNames=["joined-a"]) == []
+    assert names(AlarmNamePrefix="joined") == ["joined-b"]
+    assert {"joined-b", "other"} <= set(names())
+    assert len(cloudwatch.describe_alarms(AlarmNamePrefix="joined")["MetricAlarms"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"Statistic": "Mean"},
+            "1 validation error detected: Value 'Mean' at 'statistic' failed to satisfy "
+            "constraint: Member must satisfy enum value set: [SampleCount, Average, Sum, Minimum, "
+            "Maximum]",
+        ),
+        (
+            {"EvaluationWindow": {"SlidingWindow": {}}},
+            "The embedded AWS does not evaluate alarms with EvaluationWindow.",
+        ),
+        (
+            {"AlarmActions": ["arn:aws:sns:us-east-1:123456789012:t"]},
+            f"Invalid region us-east-1 specified. Only {REGION} is supported.",
+        ),
+        ({"Period": 15}, "Period must be 10, 20, 30 or a multiple of 60; it is 15."),
+    ],
+)
+def test_what_could_not_be_evaluated_is_refused(
+    shared_account: Any, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ClientError) as caught:
+        shared_account.cloudwatch.put_metric_alarm(**on_metric("refused", **change))
+    error = caught.value.response["Error"]
+    assert (error["Code"], error["Message"]) == ("ValidationError", message)
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert shared_account.cloudwatch.describe_alarms(AlarmNames=["refused"])["MetricAlarms"] == []
+
+
+def test_refused_alarm_fails_its_stack(shared_account: Any, eventually: Callable[..., Any]) -> None:
+    properties = on_metric("stacked", ComparisonOperator="LessThanLowerThreshold")
+    template = {"Resources": {"A": {"Type": "AWS::CloudWatch::Alarm", "Properties": properties}}}
+    stacks = shared_account.client("cloudformation")
+    stacks.create_stack(StackName="stacked", TemplateBody=json.dumps(template))
+
+    def reasons() -> list[str]:
+        events = stacks.describe_stack_events(StackName="stacked")["StackEvents"]
+        return [
+            event["ResourceStatusReason"]
+            for event in events
+            if event["ResourceStatus"] == "CREATE_FAILED"
+        ]
+
+    (reason,) = eventually(reasons)
+    assert "does not evaluate LessThanLowerThreshold: it has no anomaly detection" in reason
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters"),
+    [
+        ("put_composite_alarm", {"AlarmName": "a", "AlarmRule": "ALARM(a)"}),
+        ("describe_alarm_history", {}),
+        ("put_anomaly_detector", {}),
+    ],
+)
+def test_operations_that_are_not_there(
+    shared_account: Any, operation: str, parameters: dict[str, Any]
+) -> None:
+    with pytest.raises(ClientError) as caught:
+        getattr(shared_account.cloudwatch, operation)(**parameters)
+    name = operation.title().replace("_", "")
+    assert caught.value.response["Error"]["Message"] == (
+        f"The embedded AWS does not implement cloudwatch:{name}. docs/embedded-aws/monitoring.md "
+        "lists what it does."
+    )

@@ -1,0 +1,153 @@
+"""The metrics of invocations, as they reach CloudWatch's back end."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from moto.cloudwatch.models import cloudwatch_backends
+
+from embedded_aws.hosting.metrics import Invocation, MetricPublisher
+from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.monitoring.samples import MinuteOfValues, Samples
+
+REGION = "sa-east-1"
+SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC).timestamp()
+METRICS = 7
+
+
+class Bench:
+    """A publisher whose clock a test moves, and what it put into moto's back end."""
+
+    def __init__(self) -> None:
+        self.now = SEVEN + 10
+        self.publisher = MetricPublisher(clock=lambda: self.now)
+
+    @property
+    def backend(self) -> Any:
+        return cloudwatch_backends[ACCOUNT_ID][REGION]
+
+    def record(self, model_seconds: float = 0.25, status: int = 200) -> None:
+        invocation = Invocation(REGION, "e", "v", 2, status, model_seconds, 0.001)
+        self.publisher.record(invocation)
+
+    def data(self, metric: str) -> list[Any]:
+        return [datum for datum in self.backend.metric_data if datum.name == metric]
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.publisher.close()
+    bench.backend.reset()
+
+
+def test_a_minute_is_one_datum_that_grows(bench: Bench) -> None:
+    for second in range(10, 60, 10):
+        bench.now = SEVEN + second
+        bench.record(second / 100, status=500 if second == 30 else 200)
+        bench.publisher.publish()
+    assert len(bench.backend.metric_data) == METRICS
+    (latency,) = bench.data("ModelLatency")
+    assert (latency.sample_count, latency.min, latency.max) == (5.0, 100_000.0, 500_000.0)
+    assert latency.sum == pytest.approx(1_500_000)
+    assert list(latency.values) == [100_000, 200_000, 300_000, 400_000, 500_000]
+    assert latency.unit == "Microseconds"
+    assert {(d.name, d.value) for d in latency.dimensions} == {
+        ("EndpointName", "e"), ("VariantName", "v"),
+    }  # fmt: skip
+    assert latency.timestamp == datetime(2026, 11, 21, 7, 0, 50)
+    (errors,) = bench.data("Invocation5XXErrors")
+    assert (list(errors.values), list(errors.counts), errors.sum) == ([0.0, 1.0], [4, 1], 1.0)
+    (share,) = bench.data("InvocationsPerInstance")
+    assert share.sum == 2.5
+
+
+def test_what_was_recorded_before_the_minute_ended_belongs_to_it(bench: Bench) -> None:
+    bench.now = SEVEN + 59.9
+    bench.record()
+    bench.publisher.publish()
+    bench.record()
+    bench.now = SEVEN + 60.1
+    bench.record()
+    bench.publisher.publish()
+    first, second = bench.data("Invocations")
+    assert (first.sum, second.sum) == (2.0, 1.0)
+    assert first.minute_start_seconds == SEVEN
+    assert first.timestamp < datetime(2026, 11, 21, 7, 1)
+    assert second.minute_start_seconds == SEVEN + 60
+
+
+def test_users_data_around_it_stays(bench: Bench) -> None:
+    def put(value: float) -> None:
+        now = datetime.fromtimestamp(bench.now, UTC).replace(tzinfo=None)
+        datum = {"MetricName": "m", "Value": value, "Timestamp": now}
+        bench.backend.put_metric_data("n", [datum])
+
+    for number in range(3):
+        put(number)
+        bench.record()
+        bench.publisher.publish()
+    # Somebody else's list got shorter: nothing is where it was.
+    del bench.backend.metric_data[0]
+    bench.record()
+    bench.publisher.publish()
+    assert [datum.value for datum in bench.data("m")] == [1.0, 2.0]
+    (invocations,) = bench.data("Invocations")
+    assert invocations.sum == 4.0
+
+
+def test_values_are_rounded_and_their_statistics_are_not(bench: Bench) -> None:
+    for microsecond in range(1000):
+        bench.record((123_000 + microsecond) / 1e6)
+    bench.publisher.publish()
+    (latency,) = bench.data("ModelLatency")
+    assert list(latency.values) == [123_000.0, 124_000.0]
+    assert sum(latency.counts) == 1000
+    assert (latency.min, latency.max) == pytest.approx((123_000, 123_999))
+    assert latency.sum == pytest.approx(sum(range(123_000, 124_000)))
+    samples = Samples()
+    samples.add(latency)
+    # The 99th percentile is 123,989; rounded, it is off by less than half a percent.
+    assert samples.statistic("p99") == pytest.approx(123_989, rel=0.005)
+
+
+def test_data_is_dropped_after_its_retention(bench: Bench) -> None:
+    bench.record()
+    bench.publisher.publish()
+    bench.now += 15 * 86_400 - 60
+    bench.record()
+    bench.publisher.publish()
+    assert len(bench.data("Invocations")) == 2
+    bench.now += 120
+    bench.record()
+    bench.publisher.publish()
+    assert [datum.minute_start_seconds - SEVEN for datum in bench.data("Invocations")] == [
+        15 * 86_400 - 60, 15 * 86_400 + 60,
+    ]  # fmt: skip
+
+
+def test_ten_minutes_of_load_fit_into_a_megabyte(bench: Bench) -> None:
+    bench.now = SEVEN
+    # Spread far: from under 20 ms to over 3 s.
+    latencies = random.Random(1)  # noqa: S311
+    requests_per_half_second = 250
+    for _ in range(2 * 600):
+        for _ in range(requests_per_half_second):
+            bench.record(latencies.lognormvariate(-1.5, 0.8))
+        bench.now += 0.4999
+        bench.publisher.publish()
+    assert sum(datum.sample_count for datum in bench.data("Invocations")) == 300_000
+    data = bench.backend.metric_data
+    assert len(data) == 10 * METRICS
+    assert len(pickle.dumps(data)) < 1_000_000
+    # Nothing else holds on to what was replaced, as moto does with the objects of its own classes.
+    gc.collect()
+    alive = [thing for thing in gc.get_objects() if isinstance(thing, MinuteOfValues)]
+    assert len(alive) == len(data)
