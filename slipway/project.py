@@ -21,6 +21,7 @@ from slipway.config.load import (
     ENVIRONMENTS_FILE,
     LoadedConfig,
     config_files,
+    environment_names,
     load_config,
     load_environment,
 )
@@ -85,12 +86,21 @@ class Project:
             raise UserError(problems)
         return [n for n in self.files if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
 
-    def config(self, name: str) -> LoadedConfig:
-        """Loads one model config; raises `UserError` with everything that is wrong with it."""
+    def config(self, name: str, environment: str) -> LoadedConfig:
+        """Loads one model config as an environment sees it.
+
+        Raises:
+            UserError: everything that is wrong with it.
+        """
         if name not in self.files:
             # Says what there is, with the nearest name.
             self.select([glob.escape(name)])
-        return load_config(self.files[name], self.root)
+        return load_config(self.files[name], self.root, environment, self.environment_names)
+
+    @cached_property
+    def environment_names(self) -> list[str]:
+        """The environments by name; raises `UserError`."""
+        return environment_names(self.root)
 
     def environment(self, name: str) -> Environment:
         """Loads one environment; raises `UserError`."""
@@ -151,7 +161,7 @@ class Project:
         Raises:
             UserError: everything that stands in its way, with places.
         """
-        loaded = self.config(name)
+        loaded = self.config(name, environment.name)
         lock = self.lock(name)
         # Outside the `try`: what is wrong there has no place in this config.
         image_digests = self.image_digests

@@ -14,8 +14,10 @@ from slipway.cli.output import (
     human_size,
     print_json,
 )
+from slipway.config.environments import Environment
 from slipway.errors import Problem, UserError
 from slipway.planning.plan import DeploymentPlan
+from slipway.project import Project
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +39,7 @@ def validate(
     selected = project.select(names or ["*"]) if project.files or names else []
     problems: list[Problem] = []
     for name in selected:
-        try:
-            # Whether it was published is a question for the deploy, not for the file.
-            project.plan(name, environment, allow_unpublished=True)
-        except UserError as error:
-            problems.extend(error.problems)
+        problems += _problems(project, name, environment)
     if problems:
         raise UserError(problems)
     if as_json:
@@ -49,6 +47,23 @@ def validate(
     else:
         count = len(selected)
         typer.echo(f"{count} model config{'' if count == 1 else 's'} valid for `{env}`.")
+
+
+def _problems(project: Project, name: str, environment: Environment) -> list[Problem]:
+    """What is wrong with a model in the environment, or in one that its file has a section for."""
+    problems: dict[Problem, None] = {}
+    try:
+        # Whether it was published is a question for the deploy, not for the file.
+        project.plan(name, environment, allow_unpublished=True)
+        overlays = project.config(name, environment.name).config.environments
+    except UserError as error:
+        return list(error.problems)
+    for other in overlays:
+        try:
+            project.plan(name, project.environment(other), allow_unpublished=True)
+        except UserError as error:
+            problems.update(dict.fromkeys(error.problems))
+    return list(problems)
 
 
 def plan(

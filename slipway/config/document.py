@@ -51,6 +51,41 @@ class Document:
                 return self.positions[field[:length]]
         return Location(self.path, 1, 1)
 
+    def overlaid(self, field: FieldPath) -> Document:
+        """Lays a mapping of the file over its root: mappings are merged, all else is replaced.
+
+        Args:
+            field: where the mapping is. What comes from it keeps its own place in the file.
+        """
+        overlay: Any = self.content
+        for part in field:
+            overlay = overlay[part]
+        replaced: set[FieldPath] = set()
+        content = _merged(self.content, overlay, (), replaced)
+        positions = {
+            path: place
+            for path, place in self.positions.items()
+            if not any(path[:length] in replaced for length in range(1, len(path) + 1))
+        }
+        for path, place in self.positions.items():
+            if path[: len(field)] == field and path != field:
+                positions[path[len(field) :]] = place
+        return Document(self.path, content, positions, self.problems)
+
+
+def _merged(
+    base: Mapping[str, Any], overlay: Mapping[str, Any], path: FieldPath, replaced: set[FieldPath]
+) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in overlay.items():
+        below = merged.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[key] = _merged(below, value, (*path, key), replaced)
+        else:
+            merged[key] = value
+            replaced.add((*path, key))
+    return merged
+
 
 def read_document(path: Path, shown_as: str) -> Document:
     """Parses one YAML file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 CONFIG_DIRECTORY = "model_configs"
 ENVIRONMENTS_FILE = "environments.yaml"
+OVERLAYS = "environments"
 
 
 @dataclass(frozen=True)
@@ -43,18 +44,27 @@ def config_files(root: Path) -> dict[str, Path]:
     return {path.stem: path for path in files if not path.name.startswith(".")}
 
 
-def load_config(path: Path, root: Path) -> LoadedConfig:
-    """Loads one model config.
+def load_config(
+    path: Path, root: Path, environment: str, known_environments: Collection[str]
+) -> LoadedConfig:
+    """Loads one model config as an environment sees it.
 
     Args:
         path: the YAML file.
         root: the project, to which paths in messages are relative.
+        environment: its section of `environments` is laid over the rest of the file.
+        known_environments: names that such a section may have.
 
     Raises:
         UserError: everything that is wrong with the file.
     """
     document = read_document(path, relative(path, root))
     problems = list(document.problems)
+    overlays = document.content.get(OVERLAYS)
+    if isinstance(overlays, dict):
+        problems += _misplaced(overlays, known_environments)
+        if isinstance(overlays.get(environment), dict):
+            document = document.overlaid((OVERLAYS, environment))
     config = _validate(ModelConfig, document, problems)
     if document.content.get("name") not in (None, path.stem):
         problems.append(
@@ -68,6 +78,39 @@ def load_config(path: Path, root: Path) -> LoadedConfig:
     if problems or config is None:
         raise UserError(_in_file_order(document, problems))
     return LoadedConfig(config, document)
+
+
+def _misplaced(
+    overlays: Mapping[str, object], known_environments: Collection[str]
+) -> Iterator[Problem]:
+    """What a section for an environment may not be or hold."""
+    for name, content in overlays.items():
+        if name not in known_environments:
+            guess = nearest(name, known_environments)
+            hint = f"Did you mean `{guess}`? " if guess else ""
+            yield Problem(
+                Kind.VALUE,
+                f"there is no environment {name!r}",
+                f"{hint}{ENVIRONMENTS_FILE} has: {', '.join(known_environments) or 'none'}.",
+                (OVERLAYS, name),
+            )
+        for field in ("name", OVERLAYS):
+            if isinstance(content, dict) and field in content:
+                yield Problem(
+                    Kind.SHAPE,
+                    f"`{field}` is the same in every environment",
+                    "Remove this line.",
+                    (OVERLAYS, name, field),
+                )
+
+
+def environment_names(root: Path) -> list[str]:
+    """Returns the names in environments.yaml, in the file's order.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    return list(read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE).content)
 
 
 def load_environment(name: str, root: Path) -> Environment:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import types
-import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from slipway.config.fields import Place, find, tag_of
 from slipway.config.schema import (
     LOG_RETENTION_DAYS,
     RESERVED_NAMES,
@@ -29,13 +28,15 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
         error: the finding.
         model: the model that was validated, for the names a misspelt field could have meant.
     """
-    field = tuple(error["loc"])
+    place = find(model, error["loc"])
     kind = error["type"]
     context = error.get("ctx") or {}
     if kind == "extra_forbidden":
-        return _unknown_field(field, model)
+        return _unknown_field(place)
     if kind == "missing":
-        return _missing_field(field, model)
+        return _missing_field(place)
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        return _tag(place, kind, context)
     writer = _WRITERS.get(kind)
     if writer is not None:
         category, message, remedy = writer(error["input"], context)
@@ -45,25 +46,37 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
         category = Kind.VALUE
         message = f"{_shown(error['input'])}: {error['msg']}"
         remedy = "See docs/reference.md for what this field takes."
-    return Problem(category, message, _with_example(remedy, field, model), field)
+    return Problem(category, message, _with_example(remedy, place), place.field)
 
 
-def _unknown_field(field: tuple[str | int, ...], model: type[BaseModel]) -> Problem:
-    parent = section_at(model, field[:-1])
-    allowed = sorted(parent.model_fields) if parent else []
-    guess = nearest(field[-1], allowed)
+def _unknown_field(place: Place) -> Problem:
+    allowed = sorted(place.section.model_fields) if place.section else []
+    guess = nearest(place.field[-1], allowed)
     hint = f"Did you mean `{guess}`? " if guess else ""
-    return Problem(Kind.SHAPE, "unknown field", f"{hint}Allowed here: {', '.join(allowed)}.", field)
+    remedy = f"{hint}Allowed here: {', '.join(allowed)}."
+    return Problem(Kind.SHAPE, "unknown field", remedy, place.field)
 
 
-def _missing_field(field: tuple[str | int, ...], model: type[BaseModel]) -> Problem:
-    parent = section_at(model, field[:-1])
-    info = parent.model_fields.get(str(field[-1])) if parent else None
-    text = info.description if info and info.description else "It has no default."
-    return Problem(
-        Kind.SHAPE, "required field is missing", _with_example(f"Add it. {text}", field, model),
-        field,
-    )  # fmt: skip
+def _missing_field(place: Place) -> Problem:
+    text = place.info.description if place.info else None
+    remedy = _with_example(f"Add it. {text or 'It has no default.'}", place)
+    return Problem(Kind.SHAPE, "required field is missing", remedy, place.field)
+
+
+def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
+    """The field that chooses a section, such as `serving.container`, is missing or wrong."""
+    name = str(context["discriminator"]).strip("'")
+    allowed = [tag for section in place.sections if (tag := tag_of(section))]
+    listed = ", ".join(allowed)
+    field = (*place.field, name)
+    if kind == "union_tag_not_found":
+        return Problem(
+            Kind.SHAPE, "required field is missing", f"Add it. Allowed: {listed}.", field
+        )
+    guess = nearest(context["tag"], allowed)
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    message = f"{_shown(context['tag'])} is not known here"
+    return Problem(Kind.VALUE, message, f"{hint}Allowed: {listed}.", field)
 
 
 def _wrong_type(kind: str, value: Any) -> tuple[Kind, str, str]:
@@ -139,7 +152,7 @@ def _reserved(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     return Kind.VALUE, f"{_shown(value)} is reserved for Slipway's stacks", f"Not free: {names}."
 
 
-def _tag(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _reserved_tag(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     prefixes = " or ".join(f"`{prefix}`" for prefix in RESERVED_TAG_PREFIXES)
     return Kind.VALUE, f"{_shown(value)} is not free", f"Use a key without {prefixes} in front."
 
@@ -176,41 +189,17 @@ _WRITERS: Mapping[str, _Describe] = {
     "unknown_instance_type": _instance_type,
     "finite_number": _finite,
     "reserved_name": _reserved,
-    "reserved_tag": _tag,
+    "reserved_tag": _reserved_tag,
     "project_path": _outside,
     "log_retention": _retention,
 }
 
 
-def section_at(model: type[BaseModel], field: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """Returns the model of the section that a field path leads to, or None outside the schema."""
-    section: type[BaseModel] | None = model
-    for part in field:
-        if section is None:
-            return None
-        if isinstance(part, int):
-            continue
-        info = section.model_fields.get(part)
-        section = _model_in(info.annotation) if info else None
-    return section
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
-        found = (_model_in(member) for member in typing.get_args(annotation))
-        return next((model for model in found if model), None)
-    return None
-
-
-def _with_example(remedy: str, field: tuple[str | int, ...], model: type[BaseModel]) -> str:
-    names = [part for part in field if isinstance(part, str)]
-    parent = section_at(model, tuple(names[:-1])) if names else None
-    info = parent.model_fields.get(names[-1]) if parent else None
-    if info is None or not info.examples:
+def _with_example(remedy: str, place: Place) -> str:
+    if place.info is None or not place.info.examples:
         return remedy
-    return f"{remedy} Example: `{names[-1]}: {json.dumps(info.examples[0])}`."
+    name = next(part for part in reversed(place.field) if isinstance(part, str))
+    return f"{remedy} Example: `{name}: {json.dumps(place.info.examples[0])}`."
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from slipway.config.environments import Environment
-from slipway.config.messages import section_at
+from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
 
 _INTRODUCTION = """\
@@ -36,29 +36,41 @@ def render() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[str]:
+def _section(model: type[BaseModel], path: tuple[str, ...], tag: str = "") -> Iterator[str]:
     if path:
-        yield f"### `{'.'.join(path)}`\n"
+        yield f"### {_title(path, tag)}\n"
     yield f"{_summary(model)}\n"
     yield from _table(model, path)
     for name in model.model_fields:
-        child = section_at(model, (name,))
-        if child is not None:
-            yield from _section(child, (*path, name))
+        sections = find(model, (name,)).sections
+        for section in sections:
+            chosen = (tag_of(section) or "") if len(sections) > 1 else ""
+            yield from _section(section, (*path, name), chosen)
+
+
+def _title(path: tuple[str, ...], tag: str) -> str:
+    return f"`{'.'.join(path)}`{f' {tag}' if tag else ''}"
 
 
 def _table(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[str]:
     yield "| field | default | example | |"
     yield "|---|---|---|---|"
     for name, info in model.model_fields.items():
-        if section_at(model, (name,)) is not None:
-            anchor = "".join((*path, name))
-            text = info.description or f"see [`{'.'.join((*path, name))}`](#{anchor})"
-            yield f"| `{name}` | {_default(info)} | | {text} |"
-            continue
+        sections = find(model, (name,)).sections
+        text = info.description or ""
         example = f"`{json.dumps(info.examples[0])}`" if info.examples else ""
-        yield f"| `{name}` | {_default(info)} | {example} | {info.description or ''} |"
+        if sections:
+            tags = [(tag_of(section) or "") if len(sections) > 1 else "" for section in sections]
+            links = ", ".join(_link((*path, name), tag) for tag in tags)
+            text = f"{text} See {links}.".strip()
+        yield f"| `{name}` | {_default(info)} | {example} | {text} |"
     yield ""
+
+
+def _link(path: tuple[str, ...], tag: str) -> str:
+    # As GitHub writes anchors: lower case, punctuation dropped, spaces as hyphens.
+    anchor = "".join(path) + (f"-{tag}" if tag else "")
+    return f"[{_title(path, tag)}](#{anchor})"
 
 
 def _default(info: FieldInfo) -> str:

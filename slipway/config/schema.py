@@ -276,3 +276,9 @@ class ModelConfig(Section):
         ),
         examples=[{"team": "search"}],
     )  # fmt: skip
+    environments: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="What is different in an environment: laid over the rest of the file before "
+        "anything is checked. Mappings are merged, all else is replaced.",
+        examples=[{"production": {"endpoint": {"instance_count": 4}}}],
+    )

@@ -29,6 +29,7 @@ from tests.unit.projects import DIGEST, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_f
 
 HERE = Path(__file__).parent
 CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context"]
+ENVIRONMENTS = {"local": LOCAL, "production": PRODUCTION}
 CASES = sorted((HERE / "cases").glob("*.yaml"))
 GOOD = [path.stem for path in CASES if not path.stem.startswith("error_")]
 BAD = [path.stem for path in CASES if path.stem.startswith("error_")]
@@ -52,10 +53,11 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
     """Plans a case as a project would that keeps it in model_configs/."""
     text = (HERE / "cases" / f"{case}.yaml").read_text("utf-8")
     options = dict(re.findall(r"^# ([a-z-]+): (\S+)$", text, re.MULTILINE))
+    environment = ENVIRONMENTS[options.get("environment", "local")]
     path = root / "model_configs" / f"{case.removeprefix('error_')}.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    loaded = load_config(path, root)
+    loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
     lock = lock_for(loaded.config)
     if options.get("lock") == "none":
         lock = Lock()
@@ -67,7 +69,7 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
         return resolve(
             loaded.config,
             instance_types(),
-            {"local": LOCAL, "production": PRODUCTION}[options.get("environment", "local")],
+            environment,
             lock,
             IMAGE_DIGESTS,
             allow_unpublished=options.get("allow-unpublished") == "true",

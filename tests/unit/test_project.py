@@ -50,7 +50,7 @@ def test_every_pattern_without_a_match_is_named_with_the_nearest(project):
 
 def test_a_name_is_not_a_pattern(project):
     with pytest.raises(UserError, match="no model config matches"):
-        project.config("*")
+        project.config("*", "local")
 
 
 def test_a_model_that_was_never_published_has_an_empty_lock(project):

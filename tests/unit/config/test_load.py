@@ -13,7 +13,7 @@ def load(root, text: str, name: str = "tiny"):
     (root / "model_configs").mkdir(exist_ok=True)
     path = root / "model_configs" / f"{name}.yaml"
     path.write_text(text, encoding="utf-8")
-    return load_config(path, root)
+    return load_config(path, root, "local", ("local", "production"))
 
 
 def report(root, text: str, name: str = "tiny") -> str:
@@ -53,7 +53,7 @@ max_batch_delay_milliseconds, max_batch_size, max_input_tokens, max_new_tokens, 
 request_timeout_seconds.
 - model_configs/tiny.yaml:23:15: endpoint.instances[0]: "ml.g4dn.xlrge" is not a known \
 hosting instance type
-    Did you mean `ml.g4dn.xlarge`? slipway/facts/instances.json lists the 25 known ones. \
+    Did you mean `ml.g4dn.xlarge`? slipway/facts/instances.json lists the 277 known ones. \
 Example: `instances: ["ml.g4dn.xlarge"]`.
 - model_configs/tiny.yaml:25:3: endpoint.instance_count: the key is given twice; the first is on \
 line 24
@@ -124,3 +124,65 @@ def test_configs_are_found_by_name_and_in_order(tmp_path):
     (root / "model_configs" / "notes.txt").touch()
     assert list(config_files(root)) == ["a", "b"]
     assert config_files(tmp_path / "elsewhere") == {}
+
+
+OVERLAYS = """
+environments:
+  production:
+    endpoint:
+      instance_count: 4
+      instances: [ml.g5.xlarge]
+"""
+
+
+def overlaid(tmp_path, text, environment="production"):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(config_text("tiny") + text, encoding="utf-8")
+    return load_config(path, tmp_path, environment, ("local", "production"))
+
+
+def test_an_environments_section_is_laid_over_the_file(tmp_path):
+    config = overlaid(tmp_path, OVERLAYS).config
+    assert config.endpoint.instance_count == 4
+    assert config.endpoint.instances == ("ml.g5.xlarge",)
+    # What it does not say stays.
+    assert config.endpoint.model_data_download_timeout_seconds == 600
+    assert overlaid(tmp_path, OVERLAYS, "local").config.endpoint.instance_count == 2
+
+
+def test_what_is_wrong_in_a_section_has_its_own_place(tmp_path):
+    text = OVERLAYS.replace("count: 4", "count: 0").replace("ml.g5.xlarge", "ml.g5.xlarg")
+    with pytest.raises(UserError) as caught:
+        overlaid(tmp_path, text)
+    lines = (config_text("tiny") + text).splitlines()
+    count = next(n for n, line in enumerate(lines, 1) if "instance_count: 0" in line)
+    assert [(p.location.line, p.field) for p in caught.value.problems] == [
+        (count, ("endpoint", "instance_count")),
+        (count + 1, ("endpoint", "instances", 0)),
+    ]
+    # Nobody else's business.
+    assert overlaid(tmp_path, text, "local").config.endpoint.instance_count == 2
+
+
+def test_a_section_for_nobody_and_what_no_section_may_say(tmp_path):
+    text = "\nenvironments:\n  prodution:\n    name: other\n  production:\n    environments: {}\n"
+    with pytest.raises(UserError) as caught:
+        overlaid(tmp_path, text)
+    assert [(p.message, p.remedy) for p in caught.value.problems] == [
+        (
+            "there is no environment 'prodution'",
+            "Did you mean `production`? environments.yaml has: local, production.",
+        ),
+        ("`name` is the same in every environment", "Remove this line."),
+        ("`environments` is the same in every environment", "Remove this line."),
+    ]
+
+
+def test_a_value_that_is_replaced_takes_its_place_along(tmp_path):
+    text = "\nenvironments:\n  production:\n    tags: 5\n"
+    with pytest.raises(UserError) as caught:
+        overlaid(tmp_path, "\ntags:\n  team: search\n" + text)
+    (problem,) = caught.value.problems
+    assert problem.message == "5 is not a mapping"
+    lines = (tmp_path / "tiny.yaml").read_text("utf-8").splitlines()
+    assert lines[problem.location.line - 1] == "    tags: 5"

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 import slipway
 from slipway.config.environments import Environment
-from slipway.config.messages import section_at
+from slipway.config.fields import find
 from slipway.config.reference import render
 from slipway.config.schema import ModelConfig
 
@@ -17,10 +17,10 @@ ROOT = Path(slipway.__file__).parents[1]
 
 def leaves(model: type[BaseModel], path: tuple[str, ...] = ()):
     for name, info in model.model_fields.items():
-        section = section_at(model, (name,))
-        if section is None:
+        sections = find(model, (name,)).sections
+        if not sections:
             yield ".".join((*path, name)), info
-        else:
+        for section in sections:
             yield from leaves(section, (*path, name))
 
 

@@ -1,0 +1,76 @@
+"""Finds the section and the field of the schema that a path in a file leads to."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from slipway.errors import FieldPath
+
+Model = type[BaseModel]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a path leads to in the schema.
+
+    Args:
+        field: the path as it is in the file. The validator's own has the tag of each union in it.
+        section: the section that holds the path's last named field; None outside the schema.
+        info: that field; None where the section has no such field.
+        sections: what stands there: several where it is a union, none where it is no section.
+    """
+
+    field: FieldPath
+    section: Model | None
+    info: FieldInfo | None
+    sections: tuple[Model, ...]
+
+
+def find(model: Model, path: Sequence[str | int]) -> Place:
+    """Follows a path of the validator's through the schema.
+
+    Args:
+        model: where it starts.
+        path: names, list indices and tags of unions.
+    """
+    place = Place((), None, None, (model,))
+    for part in path:
+        if part == "[key]":
+            continue  # a mapping's key is where the entry is
+        chosen = [section for section in place.sections if tag_of(section) == part]
+        if len(place.sections) > 1 and chosen:
+            place = Place(place.field, place.section, place.info, tuple(chosen))
+        elif isinstance(part, int):
+            place = Place((*place.field, part), place.section, place.info, place.sections)
+        else:
+            section = place.sections[0] if len(place.sections) == 1 else None
+            info = section.model_fields.get(part) if section else None
+            inner = tuple(_sections_in(info.annotation)) if info else ()
+            place = Place((*place.field, part), section, info, inner)
+    return place
+
+
+def tag_of(section: Model) -> str | None:
+    """The value that tells a section of a union from the others, or None."""
+    for info in section.model_fields.values():
+        if typing.get_origin(info.annotation) is Literal and info.is_required():
+            values = typing.get_args(info.annotation)
+            if len(values) == 1:
+                return str(values[0])
+    return None
+
+
+def _sections_in(annotation: Any) -> list[Model]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    # Unions, lists, and what is annotated: wherever a section can hide.
+    inner = typing.get_args(annotation)
+    if typing.get_origin(annotation) is Literal:
+        return []
+    return [section for member in inner for section in _sections_in(member)]
