@@ -66,6 +66,11 @@ lint: $(VENV)/.ready-dev ## Check style and types
 export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (several GB)
 	@$(INSTALL) requirements-export.txt
 
+.PHONY: facts
+facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account
+	@$(BIN)/python -m tools.refresh_facts.instances
+	@$(BIN)/python -m tools.refresh_facts.regions
+
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

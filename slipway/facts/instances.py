@@ -1,48 +1,96 @@
-"""Hosting instance types: processor, accelerator and disk of each."""
+"""Hosting instance types: processor, memory, accelerator and disk of each.
+
+`python -m tools.refresh_facts.instances` writes the table and names its sources.
+"""
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from types import MappingProxyType
+from typing import Any, Literal
+
+from slipway.facts.tables import UNKNOWN, known, read_table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """The accelerators of an instance type; all of one type are alike.
+
+    Args:
+        kind: `gpu`, `neuron` (Inferentia, Trainium) or `other`.
+        product: maker and product, for example `NVIDIA A10G`.
+        count: GPUs or devices in one instance.
+        memory_gib: memory of one in GiB, as EC2 reports it; None where no source says.
+        compute_capability: of an NVIDIA GPU, for example `sm86`; a TensorRT engine fits one. None
+            for everything else, and where no source says.
+        neuron_generation: of a Neuron device, for example `NeuronCore-v2`; else None.
+        neuron_cores_per_device: of a Neuron device; else None.
+    """
+
+    kind: Literal["gpu", "neuron", "other"]
+    product: str
+    count: int
+    memory_gib: float | None = None
+    compute_capability: str | None = None
+    neuron_generation: str | None = None
+    neuron_cores_per_device: int | None = None
+
+    @property
+    def is_nvidia_gpu(self) -> bool:
+        """Whether CUDA and TensorRT run on it."""
+        return self.kind == "gpu" and self.product.startswith("NVIDIA ")
+
+    @property
+    def neuron_cores(self) -> int | None:
+        """NeuronCores of the whole instance; None where it has no Neuron device."""
+        per_device = self.neuron_cores_per_device
+        return None if per_device is None else per_device * self.count
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceFacts:
-    """One instance type.
+    """One instance type. None always means that no source says.
 
     Args:
         name: SageMaker's name, for example `ml.g4dn.xlarge`.
         vcpus: virtual processors.
         memory_gib: main memory in GiB.
-        accelerator: product name of the GPU.
-        accelerator_count: GPUs in one instance.
-        accelerator_memory_gib: memory of one GPU in GiB.
-        compute_capability: the GPUs' architecture, for example `sm75`; a TensorRT engine fits one.
-        local_nvme_gb: local disk in GB, or 0 where storage is an EBS volume.
+        architecture: `x86_64` or `arm64`.
+        accelerator: its GPUs or Neuron devices. None where it has none, and where no source says:
+            `accelerator_known` tells which.
+        accelerator_known: whether `accelerator` is knowledge.
+        local_nvme_gb: local disk in GB, or 0 where storage is an EBS volume, whose size may be set.
     """
 
     name: str
-    vcpus: int
-    memory_gib: int
-    accelerator: str
-    accelerator_count: int
-    accelerator_memory_gib: int
-    compute_capability: str
-    local_nvme_gb: int
+    vcpus: int | None
+    memory_gib: float | None
+    architecture: str | None
+    accelerator: Accelerator | None
+    accelerator_known: bool
+    local_nvme_gb: int | None
+
+
+def instance_facts(name: str, row: Mapping[str, Any]) -> InstanceFacts:
+    """Makes one instance type of its row in the table."""
+    accelerator = row["accelerator"]
+    return InstanceFacts(
+        name,
+        known(row["vcpus"]),
+        known(row["memory_gib"]),
+        known(row["architecture"]),
+        Accelerator(**{key: known(cell) for key, cell in accelerator.items()})
+        if isinstance(accelerator, dict)
+        else None,
+        accelerator != UNKNOWN,
+        known(row["local_nvme_gb"]),
+    )
 
 
 @functools.cache
 def instance_types() -> Mapping[str, InstanceFacts]:
-    """Returns every known instance type by its name."""
-    table = json.loads(resources.files(__package__).joinpath("instances.json").read_text("utf-8"))
-    families = table["accelerators"]
-    return MappingProxyType(
-        {
-            name: InstanceFacts(name=name, **families[name.split(".")[1]], **row)
-            for name, row in table["instances"].items()
-        }
-    )
+    """Returns every instance type that hosting accepts, by its name."""
+    rows = read_table("instances.json")["instances"]
+    return MappingProxyType({name: instance_facts(name, row) for name, row in rows.items()})

@@ -8,6 +8,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.lock import Lock, inputs_digest
 from slipway.planning.plan import (
     AlarmPlan,
@@ -15,7 +16,6 @@ from slipway.planning.plan import (
     AutoscalingPlan,
     DeploymentPlan,
     ImagePlan,
-    PlanWarning,
     VariantPlan,
 )
 from slipway.planning.rules import RULES, Situation
@@ -94,7 +94,9 @@ def resolve(
             "slipway:model": config.name,
             "slipway:environment": environment.name,
         },
-        warnings=tuple(_warnings(config, artifact)),
+        warnings=tuple(
+            warning for advise in ADVICE for warning in advise(Subject(situation, artifact))
+        ),
     )
 
 
@@ -150,25 +152,3 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
         scaling.scale_in_cooldown_seconds,
         scaling.scale_out_cooldown_seconds,
     )
-
-
-def _warnings(config: ModelConfig, artifact: ArtifactPlan) -> list[PlanWarning]:
-    warnings = []
-    if not artifact.published:
-        warnings.append(
-            PlanWarning(
-                "unpublished", "The artifact is not published: SageMaker would refuse this."
-            )
-        )
-    least = (
-        config.autoscaling.min_instance_count if config.autoscaling
-        else config.endpoint.instance_count
-    )  # fmt: skip
-    if least == 1:
-        warnings.append(
-            PlanWarning(
-                "single-instance",
-                "One instance at rest: if it or its zone fails, the endpoint is down meanwhile.",
-            )
-        )
-    return warnings

@@ -26,8 +26,24 @@ class Situation:
 Rule = Callable[[Situation], Iterator[Problem]]
 
 
-def _problem(message: str, remedy: str, *field: str) -> Problem:
+def _problem(message: str, remedy: str, *field: str | int) -> Problem:
     return Problem(Kind.COMPATIBILITY, message, remedy, field)
+
+
+def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
+    """TensorRT runs on nothing but NVIDIA's GPUs."""
+    config, instance = situation.config, situation.instance
+    accelerator = instance.accelerator
+    if config.serving.container != "tensorrt" or not instance.accelerator_known:
+        return
+    if accelerator is None or not accelerator.is_nvidia_gpu:
+        has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
+        yield _problem(
+            f"{instance.name} has {has}; the container `tensorrt` needs an NVIDIA GPU",
+            "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
+            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
+            "endpoint", "instances", 0,
+        )  # fmt: skip
 
 
 def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
@@ -45,14 +61,16 @@ def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
 def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
     """A TensorRT engine loads on one compute capability only (facts: tensorrt-triton)."""
     instance, release = situation.instance, situation.config.artifacts.release
-    if situation.environment.artifacts == "sample" or release is None:
+    gpu = instance.accelerator
+    if situation.environment.artifacts == "sample" or release is None or gpu is None:
         return
-    if release.target != instance.compute_capability:
+    capability = gpu.compute_capability
+    if capability is not None and release.target != capability:
         yield _problem(
             f"the engine was built for {release.target}, but {instance.name} has "
-            f"{instance.accelerator} ({instance.compute_capability})",
-            f"Build the engine for {instance.compute_capability}, or choose an instance type "
-            f"with {release.target}.",
+            f"{gpu.product} ({capability})",
+            f"Build the engine for {capability}, or choose an instance type with "
+            f"{release.target}.",
             "artifacts", "release", "target",
         )  # fmt: skip
 
@@ -116,6 +134,7 @@ def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
 
 
 RULES: tuple[Rule, ...] = (
+    tensorrt_needs_nvidia_gpu,
     volume_needs_ebs,
     release_exists,
     engine_fits_gpu,

@@ -83,10 +83,10 @@ CASES = [
      "Did you mean `tensorrt`? Allowed: 'tensorrt'. Example: `container: \"tensorrt\"`."),
     ("endpoint.instances", ["ml.g5.xlarg"], Kind.VALUE,
      '"ml.g5.xlarg" is not a known hosting instance type',
-     "Did you mean `ml.g5.xlarge`? slipway/facts/instances.json lists the 25 known ones. "
+     "Did you mean `ml.g5.xlarge`? slipway/facts/instances.json lists the 277 known ones. "
      'Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("endpoint.instances", ["cheap"], Kind.VALUE, '"cheap" is not a known hosting instance type',
-     "slipway/facts/instances.json lists the 25 known ones. "
+     "slipway/facts/instances.json lists the 277 known ones. "
      'Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("artifacts.sample.path", "../elsewhere", Kind.VALUE,
      '"../elsewhere" leads out of the project',

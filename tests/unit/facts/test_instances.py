@@ -1,23 +1,75 @@
-"""The instance table: SageMaker's own names, plausible numbers, a source and a date."""
+"""The instance table: every name of hosting's, plausible cells, and what other sources say."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import subprocess
+import sys
+import timeit
 from importlib import resources
 
 import botocore.session
 import pytest
 
-from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.facts.instances import Accelerator, InstanceFacts, instance_facts, instance_types
 
 TABLE = json.loads(resources.files("slipway.facts").joinpath("instances.json").read_text("utf-8"))
+TYPES = instance_types()
+BOTOCORE = botocore.session.Session()
+HOSTING = BOTOCORE.get_service_model("sagemaker").shape_for("ProductionVariantInstanceType").enum
+
+# SageMaker refuses VolumeSizeInGB for these families; besides those whose names end in d.
+REFUSE_A_VOLUME = (
+    "g4dn", "g5", "g6", "g6e", "g7", "g7e", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300",
+    "p6e-gb200", "trn1", "trn1n", "trn2", "dl1",
+)  # fmt: skip
+
+# AWS Neuron's documents: devices, NeuronCores, vCPUs, GiB of memory, GiB of all devices.
+NEURON = {
+    "ml.inf1.xlarge": (1, 4, 4, 8, 8),
+    "ml.inf1.2xlarge": (1, 4, 8, 16, 8),
+    "ml.inf1.6xlarge": (4, 16, 24, 48, 32),
+    "ml.inf1.24xlarge": (16, 64, 96, 192, 128),
+    "ml.inf2.xlarge": (1, 2, 4, 16, 32),
+    "ml.inf2.8xlarge": (1, 2, 32, 128, 32),
+    "ml.inf2.24xlarge": (6, 12, 96, 384, 192),
+    "ml.inf2.48xlarge": (12, 24, 192, 768, 384),
+    "ml.trn1.2xlarge": (1, 2, 8, 32, 32),
+    "ml.trn1.32xlarge": (16, 32, 128, 512, 512),
+    "ml.trn1n.32xlarge": (16, 32, 128, 512, 512),
+    "ml.trn2.48xlarge": (16, 128, 192, 2048, 1536),
+}
+
+# sagemaker-core 2.27.0, instance_gpu_info.json: GPUs, MiB of all GPUs.
+GPUS = {
+    "ml.g4dn.xlarge": (1, 16384),
+    "ml.g4dn.2xlarge": (1, 16384),
+    "ml.g4dn.4xlarge": (1, 16384),
+    "ml.g4dn.8xlarge": (1, 16384),
+    "ml.g4dn.12xlarge": (4, 65536),
+    "ml.g4dn.16xlarge": (1, 16384),
+    "ml.g5.48xlarge": (8, 183104),
+    "ml.p2.xlarge": (1, 12288),
+    "ml.p2.8xlarge": (8, 98304),
+    "ml.p2.16xlarge": (16, 196608),
+    "ml.p3.2xlarge": (1, 16384),
+    "ml.p3.8xlarge": (4, 65536),
+    "ml.p3.16xlarge": (8, 131072),
+    "ml.p4d.24xlarge": (8, 327680),
+    "ml.p4de.24xlarge": (8, 655360),
+    "ml.p5.48xlarge": (8, 655360),
+}
 
 
-def test_every_type_is_one_that_hosting_accepts():
-    model = botocore.session.Session().get_service_model("sagemaker")
-    accepted = model.shape_for("ProductionVariantInstanceType").enum
-    assert set(instance_types()) <= set(accepted)
+def test_every_name_that_hosting_accepts_is_there_and_no_other():
+    assert list(TYPES) == sorted(HOSTING)
+    assert len(TYPES) == 277
+
+
+def test_each_is_an_ec2_type_of_that_name():
+    ec2 = set(BOTOCORE.get_service_model("ec2").shape_for("InstanceType").enum)
+    assert {name.removeprefix("ml.") for name in TYPES} <= ec2
 
 
 def test_the_table_says_where_it_is_from_and_of_when():
@@ -26,35 +78,156 @@ def test_the_table_says_where_it_is_from_and_of_when():
     assert datetime.date.fromisoformat(TABLE["as_of"]).year >= 2026
 
 
-@pytest.mark.parametrize("facts", instance_types().values(), ids=lambda facts: facts.name)
-def test_numbers_are_plausible(facts: InstanceFacts):
-    assert facts.vcpus >= 4
-    assert 2 <= facts.memory_gib / facts.vcpus <= 8
-    assert facts.accelerator_count in (1, 4, 8)
-    assert facts.accelerator_memory_gib >= 16
-    assert facts.compute_capability.removeprefix("sm").isdigit()
-    assert facts.accelerator.startswith("NVIDIA ")
-    # Only P3 keeps its data on EBS.
-    assert (facts.local_nvme_gb == 0) == facts.name.startswith("ml.p3.")
+@pytest.mark.parametrize("facts", TYPES.values(), ids=lambda facts: facts.name)
+def test_cells_are_plausible(facts: InstanceFacts):
+    assert facts.vcpus is not None
+    assert 1 <= facts.vcpus <= 192
+    assert facts.memory_gib is not None
+    assert 1.6 < facts.memory_gib / facts.vcpus <= 21.4
+    # AWS's processors are those with a g after the generation.
+    _, family, _ = facts.name.split(".")
+    graviton = family[2:3] == "g" or family == "p6e-gb200"
+    assert facts.architecture == ("arm64" if graviton else "x86_64")
+    assert facts.accelerator_known
+    accelerated = family.startswith(("p", "g", "inf", "trn", "dl"))
+    assert (facts.accelerator is not None) == accelerated
 
 
-def test_a_row_takes_its_familys_accelerator():
-    assert instance_types()["ml.g5.12xlarge"] == InstanceFacts(
+@pytest.mark.parametrize(
+    "facts", [facts for facts in TYPES.values() if facts.accelerator], ids=lambda facts: facts.name
+)
+def test_accelerators_are_plausible(facts: InstanceFacts):
+    accelerator = facts.accelerator
+    assert accelerator is not None
+    _, family, _ = facts.name.split(".")
+    kinds = {"p": "gpu", "g": "gpu", "i": "neuron", "t": "neuron", "d": "other"}
+    assert accelerator.kind == kinds[family[0]]
+    assert 1 <= accelerator.count <= 16
+    assert accelerator.memory_gib is None or 8 <= accelerator.memory_gib <= 300
+    capability = accelerator.compute_capability
+    assert accelerator.is_nvidia_gpu == (accelerator.kind == "gpu") == (capability is not None)
+    if capability is not None:
+        assert 37 <= int(capability.removeprefix("sm")) <= 121
+    is_neuron = accelerator.kind == "neuron"
+    assert (accelerator.neuron_generation is not None) == is_neuron
+    assert (accelerator.neuron_cores is not None) == is_neuron
+
+
+@pytest.mark.parametrize("facts", TYPES.values(), ids=lambda facts: facts.name)
+def test_a_local_disk_is_where_sagemaker_refuses_a_volume(facts: InstanceFacts):
+    _, family, _ = facts.name.split(".")
+    assert facts.local_nvme_gb is not None
+    refused = family in REFUSE_A_VOLUME or family.endswith("d")
+    assert (facts.local_nvme_gb > 0) == refused
+
+
+@pytest.mark.parametrize("name", NEURON)
+def test_neuron_devices_are_those_of_the_neuron_documents(name):
+    facts = TYPES[name]
+    accelerator = facts.accelerator
+    assert accelerator is not None
+    assert accelerator.memory_gib is not None
+    assert NEURON[name] == (
+        accelerator.count,
+        accelerator.neuron_cores,
+        facts.vcpus,
+        facts.memory_gib,
+        accelerator.memory_gib * accelerator.count,
+    )
+
+
+def test_no_neuron_type_is_unchecked():
+    neuron = {name for name, facts in TYPES.items() if "AWS" in str(facts.accelerator)}
+    assert neuron == set(NEURON)
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_gpus_are_those_of_the_sagemaker_sdk(name):
+    count, total_mib = GPUS[name]
+    accelerator = TYPES[name].accelerator
+    assert accelerator is not None
+    assert accelerator.count == count
+    assert accelerator.memory_gib == round(total_mib / count / 1024, 2)
+
+
+def test_rows_of_each_kind():
+    assert TYPES["ml.g5.12xlarge"] == InstanceFacts(
         name="ml.g5.12xlarge",
         vcpus=48,
         memory_gib=192,
-        accelerator="NVIDIA A10G",
-        accelerator_count=4,
-        accelerator_memory_gib=24,
-        compute_capability="sm86",
+        architecture="x86_64",
+        accelerator=Accelerator(
+            kind="gpu",
+            product="NVIDIA A10G",
+            count=4,
+            memory_gib=22.35,
+            compute_capability="sm86",
+        ),
+        accelerator_known=True,
         local_nvme_gb=3800,
     )
+    assert TYPES["ml.inf2.24xlarge"].accelerator == Accelerator(
+        kind="neuron",
+        product="AWS Inferentia2",
+        count=6,
+        memory_gib=32,
+        neuron_generation="NeuronCore-v2",
+        neuron_cores_per_device=2,
+    )
+    assert TYPES["ml.dl1.24xlarge"].accelerator == Accelerator(
+        kind="other", product="Habana Gaudi HL-205", count=8, memory_gib=32
+    )
+    assert TYPES["ml.c4.large"] == InstanceFacts(
+        name="ml.c4.large",
+        vcpus=2,
+        memory_gib=3.75,
+        architecture="x86_64",
+        accelerator=None,
+        accelerator_known=True,
+        local_nvme_gb=0,
+    )
+
+
+def test_what_no_source_gives_is_none_and_is_not_the_same_as_having_none():
+    cells = ("vcpus", "memory_gib", "architecture", "accelerator", "local_nvme_gb")
+    assert instance_facts("ml.x", dict.fromkeys(cells, "unknown")) == InstanceFacts(
+        name="ml.x",
+        vcpus=None,
+        memory_gib=None,
+        architecture=None,
+        accelerator=None,
+        accelerator_known=False,
+        local_nvme_gb=None,
+    )
+    assert instance_facts("ml.x", dict.fromkeys(cells)).accelerator_known
+    gb200 = TYPES["ml.p6e-gb200.36xlarge"].accelerator
+    assert gb200 is not None
+    assert gb200.memory_gib is None
 
 
 def test_the_table_cannot_be_changed():
     with pytest.raises(TypeError):
-        instance_types()["ml.mine"] = None  # type: ignore[index]
+        TYPES["ml.mine"] = None  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        TYPES["ml.g5.xlarge"].vcpus = 5  # type: ignore[misc]
 
 
-def test_every_accelerator_family_is_used():
-    assert set(TABLE["accelerators"]) == {name.split(".")[1] for name in TABLE["instances"]}
+def test_reading_it_takes_less_than_3_ms():
+    read = instance_types.__wrapped__
+    # The fastest of many: the machine may have other things to do meanwhile.
+    assert min(timeit.repeat(read, number=1, repeat=50)) < 0.003
+
+
+def test_facts_import_no_aws_library():
+    code = (
+        "import importlib, pkgutil, sys, slipway.facts\n"
+        "for module in pkgutil.iter_modules(slipway.facts.__path__, 'slipway.facts.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    found = set(result.stdout.split())
+    assert "slipway" in found
+    assert found & {"boto3", "botocore", "aws_cdk", "jsii", "moto", "cfnlint"} == set()

@@ -173,3 +173,21 @@ def test_the_plan_as_data_has_the_derived_addresses():
 
 def test_the_same_inputs_give_the_same_plan():
     assert plan(model_config()) == plan(model_config())
+
+
+def warnings_of(region: str, instance_type: str) -> list[str]:
+    config = model_config(endpoint={"instances": [instance_type]}, artifacts={"release": None})
+    environment = LOCAL.model_copy(update={"region": region})
+    return [warning.message for warning in plan(config, environment).warnings]
+
+
+def test_a_type_that_is_not_listed_in_the_region_is_worth_a_warning():
+    assert warnings_of("eu-west-1", "ml.p5.48xlarge") == [
+        "ml.p5.48xlarge is not in AWS's list of hosting types of eu-west-1, so the endpoint may "
+        "fail to start there; it is in the lists of ap-southeast-2, ca-central-1, eu-west-2, "
+        "sa-east-1, us-east-1, us-east-2, us-west-2."
+    ]
+    assert warnings_of("us-east-1", "ml.p5.48xlarge") == []
+    # Neither the region nor the type is in the source: nothing is known, so nothing is said.
+    assert warnings_of("eusc-de-east-1", "ml.g5.xlarge") == []
+    assert warnings_of("eu-west-1", "ml.p3.2xlarge") == []

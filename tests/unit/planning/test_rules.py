@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from slipway.config.environments import Environment
 from slipway.errors import Kind, dotted
-from slipway.facts.instances import instance_types
+from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning import rules
 from slipway.planning.rules import RULES, Rule, Situation
 from tests.unit.projects import LOCAL, PRODUCTION, model_config
 
 
-def findings(rule: Rule, environment=LOCAL, **sections: Any) -> list[tuple[str, str, str]]:
+def findings(
+    rule: Rule,
+    environment: Environment = LOCAL,
+    instance: InstanceFacts | None = None,
+    **sections: Any,
+) -> list[tuple[str, str, str]]:
     config = model_config(**sections)
-    instance = instance_types()[config.endpoint.instances[0]]
+    instance = instance or instance_types()[config.endpoint.instances[0]]
     problems = list(rule(Situation(config, instance, environment)))
     assert all(problem.kind is Kind.COMPATIBILITY for problem in problems)
     return [(dotted(problem.field), problem.message, problem.remedy) for problem in problems]
@@ -27,6 +34,52 @@ def scaling(low: int, high: int) -> dict[str, Any]:
         "max_instance_count": high,
         "target_invocations_per_instance_per_minute": 60,
     }
+
+
+def on(name: str) -> dict[str, Any]:
+    return {"instances": [name]}
+
+
+@pytest.mark.parametrize(
+    ("name", "what_it_has"),
+    [
+        ("ml.c5.xlarge", "no accelerator"),
+        ("ml.inf2.24xlarge", "6 x AWS Inferentia2"),
+        ("ml.dl1.24xlarge", "8 x Habana Gaudi HL-205"),
+    ],
+)
+@pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
+def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
+    assert findings(rules.tensorrt_needs_nvidia_gpu, environment, endpoint=on(name)) == [
+        (
+            "endpoint.instances[0]",
+            f"{name} has {what_it_has}; the container `tensorrt` needs an NVIDIA GPU",
+            "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
+            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
+        )
+    ]
+    # One thing is wrong, not two.
+    assert findings(rules.engine_fits_gpu, environment, endpoint=on(name)) == []
+
+
+def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
+    rule = rules.tensorrt_needs_nvidia_gpu
+    for name in ("ml.g4dn.xlarge", "ml.p5.48xlarge", "ml.g7e.2xlarge"):
+        assert findings(rule, PRODUCTION, endpoint=on(name)) == []
+    plain = instance_types()["ml.c5.xlarge"]
+    unknown = dataclasses.replace(plain, accelerator_known=False)
+    assert findings(rule, PRODUCTION, unknown) == []
+    assert findings(rules.engine_fits_gpu, PRODUCTION, unknown) == []
+
+
+def test_the_remedys_examples_are_as_it_says():
+    for name, product, capability in [
+        ("ml.g4dn.xlarge", "NVIDIA T4", "sm75"),
+        ("ml.g5.xlarge", "NVIDIA A10G", "sm86"),
+    ]:
+        gpu = instance_types()[name].accelerator
+        assert gpu is not None
+        assert (gpu.product, gpu.compute_capability) == (product, capability)
 
 
 def test_a_volume_size_needs_an_instance_on_ebs():
@@ -41,6 +94,8 @@ def test_a_volume_size_needs_an_instance_on_ebs():
     assert findings(rules.volume_needs_ebs) == []
     on_ebs = {"instances": ["ml.p3.2xlarge"], "volume_size_gb": 30}
     assert findings(rules.volume_needs_ebs, endpoint=on_ebs) == []
+    unknown = dataclasses.replace(instance_types()["ml.g4dn.xlarge"], local_nvme_gb=None)
+    assert findings(rules.volume_needs_ebs, LOCAL, unknown, endpoint={"volume_size_gb": 30}) == []
 
 
 def test_an_engine_needs_the_gpu_it_was_built_for():
@@ -57,6 +112,11 @@ def test_an_engine_needs_the_gpu_it_was_built_for():
     assert findings(rules.engine_fits_gpu, LOCAL, endpoint=g5) == []
     # That there is none is the next rule's to say.
     assert findings(rules.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
+    # Of a GPU whose capability no source gives nothing is said.
+    unknown = dataclasses.replace(
+        instance_types()["ml.g5.xlarge"], accelerator=Accelerator("gpu", "NVIDIA Z1", 1)
+    )
+    assert findings(rules.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
 def test_an_environment_of_releases_needs_one():

@@ -1,0 +1,73 @@
+"""What hosting costs on demand, where a published source says so.
+
+A price that no source gives is None, never 0: whoever adds up has to say that a part is unknown.
+`python -m tools.refresh_facts.prices` reads the current ones from the Pricing API.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from slipway.facts.tables import read_table
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A price in USD.
+
+    Args:
+        usd: per hour of one instance, or per GB and month of a volume: the function that returned
+            it says which.
+        as_of: the day the source read it, or the last day it was charged.
+        source: where it is from, as a sentence.
+    """
+
+    usd: float
+    as_of: datetime.date
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    hourly: Mapping[tuple[str, str], Price]
+    volumes: Mapping[str, Price]
+
+
+@functools.cache
+def _table() -> _Table:
+    table = read_table("prices.json")
+    sources = {
+        name: (datetime.date.fromisoformat(source["as_of"]), source["description"])
+        for name, source in table["sources"].items()
+    }
+    return _Table(
+        MappingProxyType(
+            {
+                (region, instance_type): Price(usd, *sources[source])
+                for region, by_source in table["instances_usd_per_hour"].items()
+                for source, prices in by_source.items()
+                for instance_type, usd in prices.items()
+            }
+        ),
+        MappingProxyType(
+            {
+                region: Price(usd, *sources[source])
+                for region, by_source in table["volumes_usd_per_gb_month"].items()
+                for source, usd in by_source.items()
+            }
+        ),
+    )
+
+
+def instance_price_per_hour(instance_type: str, region: str) -> Price | None:
+    """Returns what one hosting instance costs an hour on demand, or None where that is unknown."""
+    return _table().hourly.get((region, instance_type))
+
+
+def volume_price_per_gb_month(region: str) -> Price | None:
+    """Returns what a GB of a hosting instance's EBS volume costs a month, or None: unknown."""
+    return _table().volumes.get(region)

@@ -1,0 +1,22 @@
+"""Reads a table of facts: a JSON file in this folder, with a date and its sources."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+UNKNOWN = "unknown"
+"""What a cell holds that no source gives."""
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """Returns the content of `name` in this folder; callers keep what they make of it."""
+    text = resources.files(__package__).joinpath(name).read_text("utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def known(cell: Any) -> Any:
+    """Returns a cell's value, None where no source gives one."""
+    return None if cell == UNKNOWN else cell

@@ -1,0 +1,59 @@
+"""What a reviewer should know, and what stops nothing: each a function, as the rules are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from slipway.facts.regions import hosted_types, hosting_regions
+from slipway.planning.plan import ArtifactPlan, PlanWarning
+from slipway.planning.rules import Situation
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What there is to say something about."""
+
+    situation: Situation
+    artifact: ArtifactPlan
+
+
+Advice = Callable[[Subject], Iterator[PlanWarning]]
+
+
+def unpublished(subject: Subject) -> Iterator[PlanWarning]:
+    """Such a plan is for reading and linting."""
+    if not subject.artifact.published:
+        yield PlanWarning(
+            "unpublished", "The artifact is not published: SageMaker would refuse this."
+        )
+
+
+def single_instance(subject: Subject) -> Iterator[PlanWarning]:
+    """One instance lies in one zone."""
+    config = subject.situation.config
+    least = (
+        config.autoscaling.min_instance_count if config.autoscaling
+        else config.endpoint.instance_count
+    )  # fmt: skip
+    if least == 1:
+        yield PlanWarning(
+            "single-instance",
+            "One instance at rest: if it or its zone fails, the endpoint is down meanwhile.",
+        )
+
+
+def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
+    """Not every type is hosted in every region. The list follows AWS's prices, which lag behind."""
+    situation = subject.situation
+    name, region = situation.instance.name, situation.environment.region
+    here, somewhere = hosted_types(region), hosting_regions(name)
+    if here is not None and somewhere is not None and name not in here:
+        yield PlanWarning(
+            "type-not-in-region",
+            f"{name} is not in AWS's list of hosting types of {region}, so the endpoint may fail "
+            f"to start there; it is in the lists of {', '.join(somewhere)}.",
+        )
+
+
+ADVICE: tuple[Advice, ...] = (unpublished, single_instance, not_listed_in_region)

@@ -1,0 +1,92 @@
+"""What hosting costs: sourced prices with their date, unknown ones as None, never 0."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from importlib import resources
+
+import pytest
+
+from slipway.facts.instances import instance_types
+from slipway.facts.prices import Price, instance_price_per_hour, volume_price_per_gb_month
+from slipway.facts.regions import hosted_types
+
+TABLE = json.loads(resources.files("slipway.facts").joinpath("prices.json").read_text("utf-8"))
+
+# fmbench 2.1.1, pricing_fallback.yml: hosting in us-east-1, gathered on its own.
+ELSEWHERE = {
+    "ml.c5.xlarge": 0.204,
+    "ml.c7i.xlarge": 0.214,
+    "ml.g4dn.xlarge": 0.7364,
+    "ml.g4dn.12xlarge": 4.89,
+    "ml.g5.xlarge": 1.4084,
+    "ml.g5.2xlarge": 1.515,
+    "ml.g5.12xlarge": 7.09,
+    "ml.g5.48xlarge": 20.36,
+    "ml.g6.2xlarge": 1.222,
+    "ml.g6.48xlarge": 16.688,
+    "ml.inf2.xlarge": 0.99,
+    "ml.inf2.48xlarge": 15.58,
+    "ml.m5.xlarge": 0.23,
+}
+
+EVERY_PRICE = [
+    (region, name, usd)
+    for region, by_source in TABLE["instances_usd_per_hour"].items()
+    for prices in by_source.values()
+    for name, usd in prices.items()
+]
+
+
+def test_a_price_comes_with_its_day_and_source():
+    price = instance_price_per_hour("ml.g4dn.12xlarge", "eu-west-1")
+    assert price is not None
+    assert price.usd == 5.453
+    assert price.as_of == datetime.date(2023, 12, 31)
+    assert price.source.startswith("GitHub aws-samples/sagemaker-ssh-helper, Sample_Costs.md")
+    volume = volume_price_per_gb_month("eu-west-1")
+    assert volume == Price(0.154, price.as_of, price.source)
+
+
+def test_what_no_source_gives_is_none():
+    # Known elsewhere, doubtful, retired, not a type, not a region.
+    assert instance_price_per_hour("ml.g5.xlarge", "eu-west-1") is None
+    assert instance_price_per_hour("ml.trn1.2xlarge", "us-east-1") is None
+    assert instance_price_per_hour("ml.p3.2xlarge", "us-east-1") is None
+    assert instance_price_per_hour("ml.imaginary", "us-east-1") is None
+    assert instance_price_per_hour("ml.g5.xlarge", "mars-north-1") is None
+    assert volume_price_per_gb_month("us-east-1") is None
+    assert volume_price_per_gb_month("mars-north-1") is None
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_two_sources_agree_to_within_a_cent(name):
+    price = instance_price_per_hour(name, "us-east-1")
+    assert price is not None
+    assert price.usd == pytest.approx(ELSEWHERE[name], abs=0.01)
+
+
+@pytest.mark.parametrize(("region", "name", "usd"), EVERY_PRICE)
+def test_prices_are_plausible(region, name, usd):
+    assert 0.04 < usd < 200
+    assert name in instance_types()
+    assert name in (hosted_types(region) or ())
+    # No type has two prices.
+    assert [row[:2] for row in EVERY_PRICE].count((region, name)) == 1
+
+
+def test_the_table_says_where_it_is_from_and_of_when():
+    assert datetime.date.fromisoformat(TABLE["as_of"]).year >= 2026
+    used = {
+        source
+        for by_source in [
+            *TABLE["instances_usd_per_hour"].values(),
+            *TABLE["volumes_usd_per_gb_month"].values(),
+        ]
+        for source in by_source
+    }
+    assert set(TABLE["sources"]) == used
+    for source in TABLE["sources"].values():
+        assert datetime.date.fromisoformat(source["as_of"])
+        assert len(source["description"]) > 20

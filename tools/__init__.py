@@ -1,0 +1,1 @@
+"""What maintainers run; nothing of it is installed with the package."""

