@@ -17,7 +17,9 @@ from stacks.assembly import Selection, add_stacks
 
 def main() -> int:
     """Synthesises the app; returns 1 with a report where the project itself is wrong."""
-    app = cdk.App()
+    # The tests run CloudFormation's validation over these stacks; here it would double the time of
+    # every synth, to find what no config can cause.
+    app = cdk.App(builtin_cloud_formation_validation=False)
     try:
         add_stacks(app, Project(Path(__file__).parent), Selection.from_context(app.node))
     except UserError as error:

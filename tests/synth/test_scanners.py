@@ -30,6 +30,30 @@ def test_cfn_lint_would_find_something(tmp_path: Path):
     assert {match.rule.id for match in lint_file(path)} >= {"E3002", "E3003"}
 
 
+def validation_findings(directory: Path) -> list[str]:
+    reports = json.loads((directory / "validation-report.json").read_text("utf-8"))
+    (report,) = (
+        r for r in reports["pluginReports"] if r["pluginName"] == "CloudFormation Validate"
+    )
+    return [violation["ruleName"] for violation in report["violations"]]
+
+
+def test_the_cdks_own_validation_finds_nothing(assembly: Assembly):
+    # app.py leaves it out, because it would double the time of every synth.
+    assert validation_findings(assembly.directory) == []
+
+
+def test_the_cdks_own_validation_would_find_something(tmp_path: Path):
+    app = new_app(tmp_path)
+    properties = {"RetentionInDays": 31, "Nope": 1}
+    cdk.CfnResource(
+        cdk.Stack(app, "bad"), "Group", type="AWS::Logs::LogGroup", properties=properties
+    )
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    assert sorted(validation_findings(tmp_path)) == ["F3002", "W3030"]
+
+
 def nag(app: cdk.App, directory: Path) -> dict:
     """Runs the AwsSolutions pack and returns its part of the validation report."""
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
