@@ -70,6 +70,7 @@ export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (sever
 facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account
 	@$(BIN)/python -m tools.refresh_facts.instances
 	@$(BIN)/python -m tools.refresh_facts.regions
+	@$(BIN)/python -m tools.refresh_facts.images
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml

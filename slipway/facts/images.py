@@ -1,0 +1,237 @@
+"""The container images that AWS provides: tags, registries, what is inside, what still lives.
+
+`python -m tools.refresh_facts.images` writes the table and names its sources.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from slipway.facts.tables import known, read_table
+
+
+class UnknownImageError(LookupError):
+    """The table has no such image.
+
+    Args:
+        what: `framework`, `version` or `region`: the part that is not known.
+        value: what was asked for.
+        known: what the table has instead, for a message that names the nearest.
+    """
+
+    def __init__(
+        self, what: Literal["framework", "version", "region"], value: str, known: tuple[str, ...]
+    ) -> None:
+        super().__init__(f"no {what} {value!r} in images.json")
+        self.what = what
+        self.value = value
+        self.known = known
+
+
+class UnknownFrameworkError(UnknownImageError):
+    """No images of that name; `known` holds every framework."""
+
+    def __init__(self, value: str, known: tuple[str, ...]) -> None:
+        super().__init__("framework", value, known)
+
+
+class UnknownVersionError(UnknownImageError):
+    """The framework has no image of that version; `known` holds its versions, oldest first."""
+
+    def __init__(self, framework: str, value: str, known: tuple[str, ...]) -> None:
+        super().__init__("version", value, known)
+        self.framework = framework
+
+
+class UnknownRegionError(UnknownImageError):
+    """No image of any framework is published in a region of that name; `known` holds the rest."""
+
+    def __init__(self, value: str, known: tuple[str, ...]) -> None:
+        super().__init__("region", value, known)
+
+
+@dataclass(frozen=True, slots=True)
+class Legacy:
+    """Why an image is no longer a good choice.
+
+    Args:
+        reason: half a sentence, for example "DJL Serving has no DeepSpeed since 0.28.0".
+        framework: where to go instead; may be the same framework.
+        version: the newest version of it.
+    """
+
+    reason: str
+    framework: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceAmi:
+    """A value of InferenceAmiVersion: the software of the host that runs the container.
+
+    Args:
+        name: for example `al2-ami-sagemaker-inference-gpu-3-1`.
+        accelerator: what it is for, as AWS writes it: `GPU` or `Inferentia2 and Trainium`.
+        nvidia_driver: major version of the driver, for example `550`; None on Neuron hosts.
+        cuda: newest CUDA version that the driver has, for example `12.4`; None on Neuron hosts.
+        neuron_driver: None on GPU hosts.
+        mounts_cuda_compat: whether the host mounts an image's CUDA compatibility libraries, so that
+            the image may have a newer CUDA than the driver.
+    """
+
+    name: str
+    accelerator: str
+    nvidia_driver: str | None
+    cuda: str | None
+    neuron_driver: str | None
+    mounts_cuda_compat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """One image in one region.
+
+    Args:
+        framework: the name in this table: the SDK's name of a DJL image, else the repository, with
+            `-gpu` or `-cpu` where one version has an image for each.
+        version: the name in this table; the tag may hold more.
+        region: for example `eu-west-1`.
+        account: the registry's AWS account there; None where the image is not published.
+        domain_suffix: of that region, for example `amazonaws.com.cn`.
+        repository: for example `djl-inference`.
+        tag: the full tag.
+        accelerator: what it runs on: `gpu`, `neuron` (Inferentia 1 only), `neuronx` (Inferentia 2
+            and Trainium) or `cpu`.
+        server: what answers requests in it, with its version where a source says.
+        cuda_version: of the image, for example `12.8`; None where it has no CUDA.
+        minimum_compute_capability: lowest GPU architecture it supports, for example `sm75`; None
+            where it has no CUDA and where no source says.
+        python_version: for example `3.12`; None where no source says.
+        neuron_sdk_version: None where it has no Neuron SDK.
+        components: versions of libraries in it, by name; not complete.
+        legacy: None where the image is living.
+        inference_ami: what InferenceAmiVersion has to be by default; None means that it stays
+            unset.
+        inference_ami_reason: why it is that.
+        compressed_size_gb: what a host downloads, in GB; None where no source says.
+    """
+
+    framework: str
+    version: str
+    region: str
+    account: str | None
+    domain_suffix: str
+    repository: str
+    tag: str
+    accelerator: Literal["gpu", "neuron", "neuronx", "cpu"]
+    server: str
+    cuda_version: str | None
+    minimum_compute_capability: str | None
+    python_version: str | None
+    neuron_sdk_version: str | None
+    components: Mapping[str, str]
+    legacy: Legacy | None
+    inference_ami: str | None
+    inference_ami_reason: str
+    compressed_size_gb: float | None
+
+    @property
+    def status(self) -> Literal["living", "legacy"]:
+        """Whether to build on it."""
+        return "living" if self.legacy is None else "legacy"
+
+    @property
+    def uri(self) -> str | None:
+        """What a model's `Image` is; None where it is not published in the region."""
+        if self.account is None:
+            return None
+        registry = f"{self.account}.dkr.ecr.{self.region}.{self.domain_suffix}"
+        return f"{registry}/{self.repository}:{self.tag}"
+
+
+@functools.cache
+def _table() -> Mapping[str, Any]:
+    return MappingProxyType(read_table("images.json"))
+
+
+@functools.cache
+def _registries() -> Mapping[str, tuple[str, str]]:
+    """Returns account and domain suffix of each region."""
+    return MappingProxyType(
+        {
+            region: (account, suffix)
+            for suffix, accounts in _table()["registries"].items()
+            for region, account in accounts.items()
+        }
+    )
+
+
+def frameworks() -> tuple[str, ...]:
+    """Returns the frameworks that AWS has images of, sorted."""
+    return tuple(_table()["images"])
+
+
+def versions(framework: str) -> tuple[str, ...]:
+    """Returns a framework's versions, oldest first.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+    """
+    if framework not in _table()["images"]:
+        raise UnknownFrameworkError(framework, frameworks())
+    return tuple(_table()["images"][framework])
+
+
+def regions() -> tuple[str, ...]:
+    """Returns the regions where any of the images is published, sorted."""
+    return tuple(sorted(_registries()))
+
+
+@functools.cache
+def inference_amis() -> Mapping[str, InferenceAmi]:
+    """Returns every value of InferenceAmiVersion by its name."""
+    rows = _table()["inference_amis"]
+    return MappingProxyType({name: InferenceAmi(name, **row) for name, row in rows.items()})
+
+
+@functools.cache
+def image(framework: str, version: str, region: str) -> ImageFacts:
+    """Returns what is known of an image in a region, published there or not.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+        UnknownVersionError: the framework has no such version.
+        UnknownRegionError: no image is published in a region of that name.
+    """
+    if version not in versions(framework):
+        raise UnknownVersionError(framework, version, versions(framework))
+    if region not in _registries():
+        raise UnknownRegionError(region, regions())
+    row = _table()["images"][framework][version]
+    account, suffix = _registries()[region]
+    cuda = row["cuda"]
+    host = row["accelerator"] if cuda is None else f"cuda {cuda.partition('.')[0]}"
+    return ImageFacts(
+        framework=framework,
+        version=version,
+        region=region,
+        account=account if region in _table()["region_sets"][row["regions"]] else None,
+        domain_suffix=suffix,
+        repository=row["repository"],
+        tag=row["tag"],
+        accelerator=row["accelerator"],
+        server=row["server"],
+        cuda_version=cuda,
+        minimum_compute_capability=known(row["minimum_compute_capability"]),
+        python_version=known(row["python"]),
+        neuron_sdk_version=row["neuron_sdk"],
+        components=MappingProxyType(row["components"]),
+        legacy=None if row["legacy"] is None else Legacy(*row["legacy"]),
+        inference_ami=row["inference_ami"],
+        inference_ami_reason=_table()["default_inference_amis"][host]["reason"],
+        compressed_size_gb=known(row["compressed_size_gb"]),
+    )

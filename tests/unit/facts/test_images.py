@@ -1,0 +1,278 @@
+"""The image table: the SageMaker SDK's own answers, AWS's host AMIs, and what we say of each."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import re
+from collections.abc import Iterator
+from importlib import resources
+from types import ModuleType
+
+import botocore.session
+import pytest
+
+from slipway.facts.images import (
+    UnknownFrameworkError,
+    UnknownRegionError,
+    UnknownVersionError,
+    frameworks,
+    image,
+    inference_amis,
+    regions,
+    versions,
+)
+from tools.refresh_facts import images as refresh
+from tools.refresh_facts.tables import render
+
+TEXT = resources.files("slipway.facts").joinpath("images.json").read_text("utf-8")
+TABLE = json.loads(TEXT)
+EVERY_VERSION = [(name, version) for name in frameworks() for version in versions(name)]
+# What the SDK's look-up has no table or no row for.
+NOT_IN_SDK = {
+    *(pair for pair in EVERY_VERSION if pair[0].startswith("pytorch-inference-neuron")),
+    ("huggingface-pytorch-inference-neuron", "1.10.2-transformers4.20.1"),
+    ("huggingface-vllm-inference-neuronx", "0.11.0-optimum0.4.5"),
+}
+HUGGING_FACE = {
+    # framework here: the SDK's table, instance type, inference tool
+    "huggingface-pytorch-inference-gpu": ("huggingface", "ml.g5.xlarge", None),
+    "huggingface-pytorch-inference-cpu": ("huggingface", "ml.c5.xlarge", None),
+    "huggingface-pytorch-inference-neuron": ("huggingface-neuron", "ml.inf1.xlarge", "neuron"),
+    "huggingface-pytorch-inference-neuronx": ("huggingface-neuronx", "ml.inf2.xlarge", "neuronx"),
+}
+
+
+@pytest.fixture(scope="module")
+def image_uris() -> Iterator[ModuleType]:
+    """The SDK's look-up, which reads botocore's endpoints once instead of once a call."""
+    module = pytest.importorskip(
+        "sagemaker.core.image_uris", reason="sagemaker-core is not installed"
+    )
+    from sagemaker.core import common_utils
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            common_utils, "_botocore_resolver", functools.cache(common_utils._botocore_resolver)
+        )
+        yield module
+
+
+def sdk_answers(image_uris: ModuleType, framework: str) -> set[str]:
+    """Returns the URIs that the SDK gives for every version and region that its table has."""
+    if framework in HUGGING_FACE:
+        name, instance_type, tool = HUGGING_FACE[framework]
+        table = image_uris.config_for_framework(name)["inference"]["versions"]
+        return {
+            image_uris.retrieve(
+                "huggingface",
+                region,
+                version=version,
+                base_framework_version=build,
+                instance_type=instance_type,
+                inference_tool=tool,
+                image_scope="inference",
+            )
+            for version, builds in table.items()
+            for build in builds
+            if build.startswith("pytorch")
+            for region in builds[build]["registries"]
+        }
+    name, instance_type = {
+        "huggingface-pytorch-tgi-inference": ("huggingface-llm", "ml.g5.xlarge"),
+        "huggingface-vllm-inference-neuronx": ("huggingface-vllm-neuronx", None),
+        "sagemaker-tritonserver": (framework, "ml.g5.xlarge"),
+    }.get(framework, (framework, None))
+    config = image_uris.config_for_framework(name)
+    return {
+        image_uris.retrieve(
+            name, region, version=version, instance_type=instance_type, image_scope="inference"
+        )
+        for version, row in config.get("inference", config)["versions"].items()
+        for region in row["registries"]
+    }
+
+
+@pytest.mark.parametrize(
+    "framework", [name for name in frameworks() if not name.startswith("pytorch-inference")]
+)
+def test_the_sdk_gives_the_same_images_in_the_same_regions(image_uris, framework):
+    ours = {
+        image(framework, version, region).uri
+        for version in versions(framework)
+        if (framework, version) not in NOT_IN_SDK
+        for region in regions()
+    }
+    assert ours - {None} == sdk_answers(image_uris, framework)
+
+
+def test_refreshing_from_the_pinned_packages_changes_nothing():
+    pytest.importorskip("sagemaker.core.image_uris", reason="sagemaker-core is not installed")
+    assert refresh.table(datetime.date.fromisoformat(TABLE["as_of"])) == TEXT
+
+
+def test_the_file_is_in_the_form_that_refreshing_writes():
+    assert render(TABLE, levels=3) == TEXT
+
+
+def test_the_table_says_where_it_is_from_and_of_when():
+    assert all(re.search(r"\d", source) for source in TABLE["sources"])
+    assert datetime.date.fromisoformat(TABLE["as_of"]).year >= 2026
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "region", "uri"),
+    [
+        (
+            "djl-fastertransformer",
+            "0.21.0",
+            "us-east-1",
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.21.0-fastertransformer5.3.0-cu117",
+        ),
+        (
+            "djl-lmi",
+            "0.36.0",
+            "cn-north-1",
+            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/djl-inference:0.36.0-lmi27.0.0-cu130",
+        ),
+        (
+            "djl-deepspeed",
+            "0.27.0",
+            "il-central-1",
+            "780543022126.dkr.ecr.il-central-1.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121",
+        ),
+        (
+            "pytorch-inference-neuron",
+            "1.13.1-sdk2.20.2",
+            "us-west-2",
+            "763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-inference-neuron:1.13.1-neuron-py310-sdk2.20.2-ubuntu20.04",
+        ),
+        ("djl-fastertransformer", "0.24.0", "us-gov-west-1", None),
+        ("sagemaker-tritonserver", "25.09", "cn-north-1", None),
+        ("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "eu-west-2", None),
+    ],
+)
+def test_uris_that_are_known_from_elsewhere(framework, version, region, uri):
+    facts = image(framework, version, region)
+    assert facts.uri == uri
+    assert (facts.account is None) == (uri is None)
+
+
+def test_the_account_that_is_so_often_hard_coded_covers_sixteen_regions():
+    found = {
+        region
+        for region in regions()
+        if image("djl-lmi", "0.36.0", region).account == "763104351884"
+    }
+    assert len(found) == 16
+    assert "ap-east-1" not in found
+
+
+@pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
+def test_what_a_tag_says_is_what_the_cells_say(framework, version):
+    facts = image(framework, version, "us-east-1")
+    if cuda := re.search(r"-cu(\d\d)(\d)", facts.tag):
+        assert facts.cuda_version == f"{cuda[1]}.{cuda[2]}"
+    if python := re.search(r"-py3(\d+)", facts.tag):
+        assert facts.python_version == f"3.{python[1]}"
+    if sdk := re.search(r"sdk(\d+\.\d+\.\d+)", facts.tag):
+        assert facts.neuron_sdk_version == sdk[1]
+    assert (facts.neuron_sdk_version is None) or facts.accelerator.startswith("neuron")
+    assert (facts.cuda_version is None) == (facts.accelerator != "gpu")
+    for component in re.findall(r"(?:transformers|tgi|optimum)(\d[\d.]+\d)", facts.tag):
+        assert component in facts.components.values()
+    assert facts.account is not None
+
+
+@pytest.mark.parametrize("framework", frameworks())
+def test_versions_are_in_order(framework):
+    numbers = [[int(part) for part in re.findall(r"\d+", name)] for name in versions(framework)]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
+def test_a_legacy_image_names_a_living_one(framework, version):
+    facts = image(framework, version, "us-east-1")
+    assert facts.status == ("legacy" if facts.legacy else "living")
+    if facts.legacy:
+        assert len(facts.legacy.reason) > 20
+        alternative = image(facts.legacy.framework, facts.legacy.version, "us-east-1")
+        assert alternative.status == "living"
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "status"),
+    [
+        ("djl-fastertransformer", "0.24.0", "legacy"),
+        ("djl-deepspeed", "0.27.0", "legacy"),
+        ("djl-neuronx", "0.29.0", "legacy"),
+        ("djl-lmi", "0.38.0", "living"),
+        ("djl-tensorrtllm", "0.33.0", "living"),
+        ("pytorch-inference-neuron", "1.13.1-sdk2.20.2", "legacy"),
+        ("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "living"),
+        ("sagemaker-tritonserver", "24.09", "legacy"),
+        ("sagemaker-tritonserver", "26.05", "living"),
+    ],
+)
+def test_what_lives(framework, version, status):
+    assert image(framework, version, "us-east-1").status == status
+
+
+def test_the_host_amis_are_those_of_the_api():
+    model = botocore.session.Session().get_service_model("sagemaker")
+    shape = model.shape_for("ProductionVariantInferenceAmiVersion")
+    assert set(inference_amis()) == set(shape.enum)
+    newest = inference_amis()["al2023-ami-sagemaker-inference-gpu-4-1"]
+    assert (newest.nvidia_driver, newest.cuda, newest.mounts_cuda_compat) == ("580", "13.0", False)
+    assert inference_amis()["al2-ami-sagemaker-inference-gpu-2"].mounts_cuda_compat
+    assert inference_amis()["al2-ami-sagemaker-inference-neuron-2"].neuron_driver == "2.19"
+
+
+@pytest.mark.parametrize(("framework", "version"), EVERY_VERSION)
+def test_the_default_host_runs_the_image(framework, version):
+    facts = image(framework, version, "us-east-1")
+    assert len(facts.inference_ami_reason) > 20
+    if facts.accelerator == "neuronx":
+        assert facts.inference_ami == "al2-ami-sagemaker-inference-neuron-2"
+    elif facts.cuda_version is None or facts.cuda_version.startswith("11."):
+        assert facts.inference_ami is None
+    else:
+        cuda = inference_amis()[facts.inference_ami].cuda
+        assert cuda.partition(".")[0] == facts.cuda_version.partition(".")[0]
+
+
+def test_cuda_13_needs_the_newest_host():
+    facts = image("djl-lmi", "0.36.0", "us-east-1")
+    assert facts.inference_ami == "al2023-ami-sagemaker-inference-gpu-4-1"
+
+
+def test_a_cell_that_no_source_gives_is_none():
+    facts = image("sagemaker-tritonserver", "23.12", "us-east-1")
+    assert facts.python_version is None
+    assert facts.compressed_size_gb is None
+
+
+def test_an_unknown_framework():
+    with pytest.raises(UnknownFrameworkError) as caught:
+        image("djl-vllm", "0.36.0", "us-east-1")
+    assert caught.value.known == frameworks()
+    assert caught.value.value == "djl-vllm"
+
+
+def test_an_unknown_version():
+    with pytest.raises(UnknownVersionError) as caught:
+        image("djl-lmi", "0.37.0", "us-east-1")
+    assert caught.value.known[-2:] == ("0.36.0", "0.38.0")
+    assert caught.value.framework == "djl-lmi"
+
+
+def test_an_unknown_region():
+    with pytest.raises(UnknownRegionError) as caught:
+        image("djl-lmi", "0.36.0", "us-east-9")
+    assert "us-east-1" in caught.value.known
+
+
+def test_the_facts_cannot_be_changed():
+    with pytest.raises(TypeError):
+        image("djl-lmi", "0.36.0", "us-east-1").components["vllm"] = "0"  # type: ignore[index]
