@@ -41,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _serve(
     port: int, directory: Path, ready_file: Path | None, stops: tuple[signal.Signals, ...]
 ) -> None:
+    if ready_file is not None:
+        # An earlier process's: as long as this one does not answer, nothing says that it does.
+        ready_file.unlink(missing_ok=True)
     # After the lock: importing moto takes a second, and a second process should not pay for it.
     from embedded_aws.server import EmbeddedAws
 

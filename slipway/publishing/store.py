@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.config.environments import Environment
 from slipway.errors import UserError
@@ -17,6 +19,8 @@ class ArtifactStore:
 
     An artifact is `artifacts/DIGEST/files/...` and, written last, `artifacts/DIGEST/manifest.json`
     beside them: without the manifest the artifact does not count as published.
+
+    Every method raises `UserError` where the bucket does not answer or refuses.
 
     Args:
         client: boto3's S3 client.
@@ -34,31 +38,28 @@ class ArtifactStore:
         Raises:
             UserError: it is not, with the command that makes it.
         """
-        try:
-            self._client.head_bucket(Bucket=self.bucket)
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code in ("404", "NoSuchBucket"):
+        with self._reached():
+            try:
+                self._client.head_bucket(Bucket=self.bucket)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
+                    raise
                 raise UserError.of(
                     f"the artifact bucket {self.bucket} is not there",
                     f"Run `cdk deploy foundation -c env={self._environment.name}` first.",
                 ) from None
-            raise UserError.of(
-                f"the artifact bucket {self.bucket} cannot be reached: {code}",
-                f"Use credentials of account {self._environment.account} that may read and write "
-                "the bucket.",
-            ) from None
 
     def holds(self, digest: str) -> bool:
         """Whether an artifact is there as a whole."""
-        try:
-            self._client.head_object(
-                Bucket=self.bucket, Key=f"{artifact_prefix(digest)}manifest.json"
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
-                return False
-            raise
+        with self._reached():
+            try:
+                self._client.head_object(
+                    Bucket=self.bucket, Key=f"{artifact_prefix(digest)}manifest.json"
+                )
+            except ClientError as error:
+                if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
+                    return False
+                raise
         return True
 
     def file_sizes(self, digest: str) -> dict[str, int]:
@@ -67,11 +68,12 @@ class ArtifactStore:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=prefix
         )
-        return {
-            item["Key"].removeprefix(prefix): item["Size"]
-            for page in pages
-            for item in page.get("Contents", ())
-        }
+        with self._reached():
+            return {
+                item["Key"].removeprefix(prefix): item["Size"]
+                for page in pages
+                for item in page.get("Contents", ())
+            }
 
     def address(self, digest: str, path: str) -> str:
         """S3 address of one file of an artifact."""
@@ -93,9 +95,30 @@ class ArtifactStore:
                 "Somebody else wrote there. Run the command again; delete files that do not "
                 "belong.",
             )
-        self._client.put_object(
-            Bucket=self.bucket,
-            Key=f"{artifact_prefix(manifest.digest)}manifest.json",
-            Body=manifest.render(),
-            ContentType="application/json",
-        )
+        with self._reached():
+            self._client.put_object(
+                Bucket=self.bucket,
+                Key=f"{artifact_prefix(manifest.digest)}manifest.json",
+                Body=manifest.render(),
+                ContentType="application/json",
+            )
+
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Reports what keeps the bucket from answering as the user's to put right."""
+        try:
+            yield
+        except (BotoCoreError, ClientError) as error:
+            answer = error.response if isinstance(error, ClientError) else None
+            # S3's own trouble is like the network's: credentials do not cure it.
+            if answer and answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) < 500:
+                raise UserError.of(
+                    f"the artifact bucket {self.bucket} cannot be reached: "
+                    f"{answer['Error']['Code']}",
+                    f"Use credentials of account {self._environment.account} that may read and "
+                    "write the bucket.",
+                ) from None
+            raise UserError.of(
+                f"the artifact bucket {self.bucket} does not answer: {error}",
+                "Run the command again once it does: what has arrived is not sent twice.",
+            ) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.embedded.lifecycle.conftest import MODEL, Workbench
+from tests.embedded.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
 
@@ -69,7 +69,8 @@ class TestDeployed:
         latency = next(a for a in alarms if a.get("MetricName") == "ModelLatency")
         assert (latency["Threshold"], latency["ExtendedStatistic"]) == (600_000, "p99")
         rate = next(a for a in alarms if a.get("Metrics"))
-        assert {m["Id"] for m in rate["Metrics"]} == {"errors", "invocations", "rate"}
+        (returned,) = [query for query in rate["Metrics"] if query["ReturnData"]]
+        assert returned["Expression"] == "100 * MAX([server_errors, failures]) / invocations"
 
         groups = deployed.aws("logs", "describe-log-groups")["logGroups"]
         (group,) = [g for g in groups if g["logGroupName"].endswith(f"/{ENDPOINT}")]

@@ -77,7 +77,9 @@ def test_files_manifest_and_lock_are_written(root, access, keys):
     assert sorted(progress.advanced) == [2, 4096]
     locked = Project(root).lock("tiny").sample
     assert locked is not None
-    assert locked.inputs_digest == inputs_digest(Project(root).config("tiny", "local").config, "sample")
+    assert locked.inputs_digest == inputs_digest(
+        Project(root).config("tiny", "local").config, "sample"
+    )
     assert locked.compiled.model_dump() == {
         "digest": manifest.digest,
         "size_bytes": SIZE,

@@ -70,7 +70,7 @@ def test_one_missing_file_does_not_hold_up_the_others(tmp_path, access: Access, 
 
 
 def test_without_s5cmd_the_remedy_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="s5cmd is not installed") as caught:
         s5cmd.executable()

@@ -7,30 +7,47 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import boto3
-import pytest
 
 from demo import copy_project
 from embedded_aws import control
+from tests.embedded.processes import kill_tree
 
 MODEL = "gpt2-autocomplete"
 
 
 class Workbench:
-    """A project and an embedded AWS of its own."""
+    """A copy of the project in an empty folder, and an embedded AWS of its own.
+
+    Use as a context manager: its end stops the embedded AWS.
+    """
 
     def __init__(self, project: Path) -> None:
         self.project = project
-        self.state = control.start(project, port=0)
+        copy_project(project)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        control.stop(self.project)
+
+    def start(self) -> None:
+        """Starts the embedded AWS, with an empty account, and points commands at it."""
+        self.state = control.start(self.project, port=0)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         merged = {**os.environ, "PATH": path, **control.environment(self.state)}
         self.environment = {name: value for name, value in merged.items() if value is not None}
 
+    def bootstrap(self) -> None:
+        self.must("cdk", "bootstrap", "aws://123456789012/us-east-1")
+
     def popen(self, *command: str) -> subprocess.Popen[str]:
+        """Starts a command; in a session of its own, to be killed with all that it starts."""
         return subprocess.Popen(
             command,
             cwd=self.project,
@@ -39,12 +56,17 @@ class Workbench:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end; its standard error is part of its output."""
         process = self.popen(*command)
-        output, _ = process.communicate(timeout=240)
+        try:
+            output, _ = process.communicate(timeout=240)
+        except BaseException:
+            kill_tree(process)  # too slow, or the tests are being stopped
+            raise
         return subprocess.CompletedProcess(command, process.returncode, output)
 
     def must(self, *command: str) -> str:
@@ -110,28 +132,3 @@ class Workbench:
 
     def destroy(self, name: str) -> str:
         return self.must("cdk", "destroy", name, "--force", "-c", f"models={name}")
-
-
-@pytest.fixture
-def empty_account(tmp_path: Path) -> Iterator[Workbench]:
-    """A bootstrapped account with nothing else in it."""
-    yield from _workbench(tmp_path)
-
-
-@pytest.fixture(scope="session")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """An account with the foundation and the published sample; tests destroy what they deploy."""
-    for bench in _workbench(tmp_path_factory.mktemp("project")):
-        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
-        bench.must("slipway", "publish", MODEL)
-        yield bench
-
-
-def _workbench(project: Path) -> Iterator[Workbench]:
-    copy_project(project)
-    try:
-        bench = Workbench(project)
-        bench.must("cdk", "bootstrap", "aws://123456789012/us-east-1")
-        yield bench
-    finally:
-        control.stop(project)

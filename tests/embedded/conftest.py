@@ -1,0 +1,31 @@
+"""Accounts for tests of whole commands; a session shares one that has the foundation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.embedded.workbench import MODEL, Workbench
+
+
+@pytest.fixture
+def empty_account(tmp_path: Path) -> Iterator[Workbench]:
+    """A bootstrapped account with nothing else in it."""
+    with Workbench(tmp_path) as bench:
+        bench.bootstrap()
+        yield bench
+
+
+@pytest.fixture(scope="session")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """An account with the foundation and the published sample.
+
+    Tests destroy what they deploy, and do not end it: whoever does needs one of his own.
+    """
+    with Workbench(tmp_path_factory.mktemp("project")) as bench:
+        bench.bootstrap()
+        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
+        bench.must("slipway", "publish", MODEL)
+        yield bench

@@ -1,0 +1,252 @@
+"""The CDK CLI killed in the middle of a deployment, or left without the AWS it works with.
+
+CloudFormation goes on with what it has begun, and the next run works.
+
+The points are seen through CloudFormation's own API. A frozen container (SIGSTOP) keeps an endpoint
+in creation, and so a stack in progress, for as long as a test needs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.embedded.processes import command_line, eventually, is_forgotten, kill_tree, session
+from tests.embedded.workbench import Workbench
+
+pytestmark = [pytest.mark.cdk, pytest.mark.timeout(300)]
+
+NAME = "killed"
+STACK = ENDPOINT = f"{NAME}-local"
+FIRST, SECOND = "cdk.out.first", "cdk.out.second"
+NO_LEFTOVERS = f"Nothing is left of {NAME} in local: "
+
+
+class Deployments:
+    """One model's stack, deployed from assemblies that were made before: only the CLI's part is
+    killed here, time and again, and synthesis would be most of the time."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.cloudformation = bench.client("cloudformation")
+        self.runtime = bench.client("sagemaker-runtime")
+        self.begun: subprocess.Popen[str] | None = None
+
+    def begin(self, *command: str) -> subprocess.Popen[str]:
+        self.begun = self.bench.popen(*command)
+        return self.begun
+
+    def begin_deploy(self, assembly: str) -> subprocess.Popen[str]:
+        return self.begin(*_deploy(assembly))
+
+    def deploy(self, assembly: str) -> str:
+        return self.bench.must(*_deploy(assembly))
+
+    def deploy_refused(self, assembly: str) -> str:
+        return self.bench.fails(*_deploy(assembly))
+
+    def destroy(self, assembly: str) -> None:
+        self.bench.must(*_destroy(assembly))
+        assert self.status() is None
+        assert self.bench.must("slipway", "leftovers", NAME).startswith(NO_LEFTOVERS)
+        assert self.bench.serving_processes() == []
+
+    def status(self) -> str | None:
+        stacks = self.cloudformation.describe_stacks()["Stacks"]
+        return next((item["StackStatus"] for item in stacks if item["StackName"] == STACK), None)
+
+    def has_unexecuted_change_set(self) -> bool:
+        if self.status() is None:
+            return False
+        listed = self.cloudformation.list_change_sets(StackName=STACK)["Summaries"]
+        return [item["ExecutionStatus"] for item in listed] == ["AVAILABLE"]
+
+    def freeze_new_container(self, known: list[int]) -> int:
+        """Stops the next container that starts, before it can answer /ping."""
+        process: int = eventually(
+            lambda: next((p for p in self.bench.serving_processes() if p not in known), 0)
+        )
+        os.kill(process, signal.SIGSTOP)
+        return process
+
+    def answer(self) -> str:
+        response = self.runtime.invoke_endpoint(
+            EndpointName=ENDPOINT,
+            ContentType="application/json",
+            Body=json.dumps({"inputs": "The Amazon Resource Name (ARN)"}),
+        )
+        answers: list[dict[str, Any]] = json.load(response["Body"])
+        return str(answers[0]["generated_text"])
+
+    def end(self) -> None:
+        """Leaves nothing of a test to the next one, also where it failed."""
+        if self.begun is not None:
+            kill_tree(self.begun)
+        for process in self.bench.serving_processes():
+            os.kill(process, signal.SIGCONT)
+        eventually(lambda: not self._is_busy())
+        self.cloudformation.delete_stack(StackName=STACK)
+        eventually(lambda: self.status() is None)
+
+    def _is_busy(self) -> bool:
+        status = self.status() or ""
+        return status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS"
+
+
+def _deploy(assembly: str) -> tuple[str, ...]:
+    return (
+        *("cdk", "deploy", NAME, "--app", assembly, "--exclusively"),
+        *("--require-approval", "never"),
+    )
+
+
+def _destroy(assembly: str) -> tuple[str, ...]:
+    return ("cdk", "destroy", NAME, "--app", assembly, "--exclusively", "--force")
+
+
+@pytest.fixture(scope="module")
+def assemblies(account: Workbench) -> Iterator[Workbench]:
+    """The model in two versions; the second needs another container."""
+    account.add_model(NAME)
+    config = account.config(NAME)
+    text = config.read_text("utf-8")
+    for assembly, batch_size in ((FIRST, 10), (SECOND, 4)):
+        config.write_text(text.replace("max_batch_size: 10", f"max_batch_size: {batch_size}"))
+        account.must("cdk", "synth", NAME, "--quiet", "-c", f"models={NAME}", "--output", assembly)
+    config.write_text(text, "utf-8")
+    yield account
+    config.unlink()
+    account.project.joinpath(f"model_configs/{NAME}.lock.json").unlink()
+
+
+@pytest.fixture(scope="module")
+def diff_without_an_aws(
+    assemblies: Workbench, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[subprocess.Popen[str]]:
+    """`cdk diff` with an embedded AWS that was stopped: begun first, for it tries for long."""
+    with Workbench(tmp_path_factory.mktemp("stopped")) as stopped:
+        pass
+    assembly = str(assemblies.project / FIRST)
+    process = stopped.popen("cdk", "diff", NAME, "--app", assembly, "--method=template")
+    yield process
+    kill_tree(process)
+
+
+@pytest.fixture
+def deployments(
+    assemblies: Workbench, diff_without_an_aws: subprocess.Popen[str]
+) -> Iterator[Deployments]:
+    deployments = Deployments(assemblies)
+    yield deployments
+    deployments.end()
+
+
+def test_during_synthesis(deployments: Deployments) -> None:
+    command = (
+        *("cdk", "deploy", NAME, "-c", f"models={NAME}", "--output", "cdk.out.killed"),
+        *("--require-approval", "never"),
+    )
+    process = deployments.begin(*command)
+
+    def is_synthesizing() -> bool:
+        # The app, and the Node process in which the constructs live.
+        lines = [" ".join(command_line(pid)) for pid in session(process.pid)]
+        return any("app.py" in line for line in lines) and any("jsii" in line for line in lines)
+
+    eventually(is_synthesizing)
+    kill_tree(process)
+    # The folder is locked by a process id: the CLI takes one that nobody waited for as alive.
+    eventually(lambda: is_forgotten(process.pid))
+    assert deployments.status() is None
+    # The same folder: what the killed one left there is in nobody's way.
+    deployments.bench.must(*command)
+    assert deployments.status() == "CREATE_COMPLETE"
+    assert deployments.answer()
+
+
+def test_before_the_first_change_set_is_executed(deployments: Deployments) -> None:
+    process = deployments.begin_deploy(FIRST)
+    eventually(deployments.has_unexecuted_change_set)
+    kill_tree(process)
+    assert deployments.status() == "REVIEW_IN_PROGRESS"
+    assert deployments.bench.must("slipway", "leftovers", NAME).startswith(NO_LEFTOVERS)
+    deployments.deploy(FIRST)
+    assert deployments.status() == "CREATE_COMPLETE"
+    assert deployments.answer()
+
+
+def test_a_stack_in_review_is_destroyed(deployments: Deployments) -> None:
+    process = deployments.begin_deploy(FIRST)
+    eventually(deployments.has_unexecuted_change_set)
+    kill_tree(process)
+    assert deployments.status() == "REVIEW_IN_PROGRESS"
+    deployments.destroy(FIRST)
+
+
+def test_a_creation_goes_on(deployments: Deployments) -> None:
+    process = deployments.begin_deploy(FIRST)
+    container = deployments.freeze_new_container([])
+    kill_tree(process)
+    assert deployments.status() == "CREATE_IN_PROGRESS"
+    # The CLI does not wait for somebody else's operation: it says what is going on.
+    report = deployments.deploy_refused(FIRST)
+    assert "is in CREATE_IN_PROGRESS state and can not be updated." in report
+    os.kill(container, signal.SIGCONT)
+    eventually(lambda: deployments.status() == "CREATE_COMPLETE")
+    assert "(no changes)" in deployments.deploy(FIRST)
+    assert deployments.answer()
+
+
+def test_a_creation_in_progress_is_destroyed(deployments: Deployments) -> None:
+    process = deployments.begin_deploy(FIRST)
+    container = deployments.freeze_new_container([])
+    kill_tree(process)
+    destroying = deployments.begin(*_destroy(FIRST))
+    eventually(lambda: deployments.status() == "DELETE_IN_PROGRESS")
+    # SageMaker deletes no endpoint that it is still creating: so the deletion waits for it.
+    os.kill(container, signal.SIGCONT)
+    output, _ = destroying.communicate(timeout=120)
+    assert destroying.returncode == 0, output
+    assert deployments.status() is None
+    assert deployments.bench.must("slipway", "leftovers", NAME).startswith(NO_LEFTOVERS)
+    assert deployments.bench.serving_processes() == []
+
+
+def test_an_update(deployments: Deployments) -> None:
+    deployments.deploy(FIRST)
+    served_by = deployments.bench.serving_processes()
+
+    process = deployments.begin_deploy(SECOND)
+    eventually(deployments.has_unexecuted_change_set)
+    kill_tree(process)
+    assert deployments.status() == "CREATE_COMPLETE"
+    assert deployments.answer()
+
+    process = deployments.begin_deploy(SECOND)
+    container = deployments.freeze_new_container(served_by)
+    kill_tree(process)
+    assert deployments.status() == "UPDATE_IN_PROGRESS"
+    assert deployments.answer()
+    report = deployments.deploy_refused(SECOND)
+    assert "is in UPDATE_IN_PROGRESS state and can not be updated." in report
+    report = deployments.bench.fails(*_destroy(SECOND))
+    assert "is in UPDATE_IN_PROGRESS state and can not be deleted." in report
+    os.kill(container, signal.SIGCONT)
+    eventually(lambda: deployments.status() == "UPDATE_COMPLETE")
+    assert deployments.bench.serving_processes() == [container]
+    assert "(no changes)" in deployments.deploy(SECOND)
+    assert deployments.answer()
+    deployments.destroy(SECOND)
+
+
+def test_an_account_that_is_stopped(diff_without_an_aws: subprocess.Popen[str]) -> None:
+    """The words are the CLI's own: `connect ECONNREFUSED` and the port, after almost a minute."""
+    output, _ = diff_without_an_aws.communicate(timeout=180)
+    assert diff_without_an_aws.returncode != 0, output
+    assert "Number of stacks with differences" not in output

@@ -1,0 +1,291 @@
+"""The embedded AWS stopped or killed: nothing it started outlives it, and the user is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws import control
+from slipway.project import Project
+from tests.embedded.processes import children, eventually, is_running
+from tests.embedded.workbench import MODEL, Workbench
+
+pytestmark = pytest.mark.timeout(300)
+
+STACK = ENDPOINT = "served"
+BUCKET = "slipway-local-123456789012-us-east-1"
+GONE = "what was deployed and published there is gone"
+NOT_RUNNING = "The embedded AWS is not running. Start it with `slipway local start`.\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Workbench]:
+    with Workbench(tmp_path) as bench:
+        yield bench
+
+
+def deploy(bench: Workbench) -> None:
+    """Publishes the sample and begins a stack that serves it: the least that is needed for it."""
+    bench.client("s3").create_bucket(Bucket=BUCKET)
+    bench.must("slipway", "publish", MODEL)
+    project = Project(bench.project)
+    plan = project.plan(MODEL, project.environment("local"))
+    source = {"S3Uri": plan.artifact.s3_uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
+    trust = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "sagemaker.amazonaws.com"},
+                "Action": "sts:AssumeRole",
+            }
+        ],
+    }
+    resources = {
+        "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": trust}),
+        "Model": (
+            "AWS::SageMaker::Model",
+            {
+                "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
+                "PrimaryContainer": {
+                    "Image": plan.image.uri,
+                    "Environment": dict(plan.container_environment),
+                    "ModelDataSource": {"S3DataSource": source},
+                },
+            },
+        ),
+        "Config": (
+            "AWS::SageMaker::EndpointConfig",
+            {
+                "ProductionVariants": [
+                    {
+                        "VariantName": "AllTraffic",
+                        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+                        "InstanceType": "ml.g4dn.xlarge",
+                        "InitialInstanceCount": 1,
+                        "InitialVariantWeight": 1,
+                    }
+                ]
+            },
+        ),
+        "Endpoint": (
+            "AWS::SageMaker::Endpoint",
+            {
+                "EndpointName": ENDPOINT,
+                "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
+            },
+        ),
+    }
+    template = {
+        "Resources": {
+            name: {"Type": kind, "Properties": properties}
+            for name, (kind, properties) in resources.items()
+        }
+    }
+    bench.client("cloudformation").create_stack(
+        StackName=STACK, TemplateBody=json.dumps(template), Capabilities=["CAPABILITY_IAM"]
+    )
+
+
+def await_serving(bench: Workbench) -> None:
+    eventually(lambda: bench.stack_status(STACK) != "CREATE_IN_PROGRESS")
+    assert bench.stack_status(STACK) == "CREATE_COMPLETE"
+    response = bench.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=ENDPOINT,
+        ContentType="application/json",
+        Body=json.dumps({"inputs": "The Amazon Resource Name (ARN)"}),
+    )
+    (answer,) = json.load(response["Body"])
+    assert answer["generated_text"]
+
+
+def await_starting(bench: Workbench) -> None:
+    """Returns while a container is being started and does not serve yet."""
+    (container,) = eventually(bench.serving_processes)
+    os.kill(container, signal.SIGSTOP)
+    described = bench.client("sagemaker").describe_endpoint(EndpointName=ENDPOINT)
+    assert described["EndpointStatus"] == "Creating"
+    assert bench.stack_status(STACK) == "CREATE_IN_PROGRESS"
+    os.kill(container, signal.SIGCONT)
+
+
+def kill(bench: Workbench) -> None:
+    os.kill(bench.state.pid, signal.SIGKILL)
+    eventually(lambda: not is_running(bench.state.pid))
+
+
+def left_running(bench: Workbench) -> list[str]:
+    """What lives with a model directory of this account: containers and their supervisors."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environ = (folder / "environ").read_bytes()
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue  # it ended, or it is somebody else's
+        if f"SM_MODEL_DIR={bench.project}".encode() in environ:
+            found.append(command.replace(b"\0", b" ").decode())
+    return found
+
+
+def local_folder(bench: Workbench) -> Path:
+    return bench.project / ".slipway" / "local"
+
+
+def assert_empty_account(bench: Workbench) -> None:
+    assert bench.client("s3").list_buckets()["Buckets"] == []
+    assert bench.client("sagemaker").list_endpoints()["Endpoints"] == []
+    assert bench.client("cloudformation").describe_stacks()["Stacks"] == []
+    # Nor does anything of an earlier account lie about.
+    files = {path for path in local_folder(bench).rglob("*") if not path.is_dir()}
+    assert {path.name for path in files} == {"lock", "server.log", "state.json"}
+    assert list(local_folder(bench).glob("instances/*")) == []
+
+
+def started(bench: Workbench) -> str:
+    """What a start of a new embedded AWS says at its end."""
+    bench.start()
+    return (
+        f"The embedded AWS answers at {bench.state.url} (process {bench.state.pid}).\n"
+        "Its account is empty: `cdk bootstrap`, `cdk deploy foundation` and `slipway publish` come "
+        "first.\n"
+        'Point this shell at it: eval "$(slipway local env)"\n'
+    )
+
+
+class TestStopped:
+    def test_while_it_serves(self, bench: Workbench) -> None:
+        deploy(bench)
+        await_serving(bench)
+        assert bench.must("slipway", "local", "start") == (
+            f"The embedded AWS answers at {bench.state.url} (process {bench.state.pid}).\n"
+            "It was running already, and keeps what it has.\n"
+            'Point this shell at it: eval "$(slipway local env)"\n'
+        )
+
+        assert bench.must("slipway", "local", "stop") == (
+            f"Stopped; {GONE}. The next start begins with an empty account.\n"
+        )
+        assert left_running(bench) == []
+        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        assert bench.must("slipway", "local", "stop") == "It was not running.\n"
+        assert bench.fails("slipway", "publish", MODEL) == (
+            "1 problem\n"
+            "- the embedded AWS is not running\n"
+            "    Start it with `slipway local start`.\n"
+        )
+
+        output = bench.must("slipway", "local", "start", "--port", "0")
+        assert output == started(bench)
+        assert_empty_account(bench)
+        # The lock outlives the account: publishing fills the new one, and changes nothing in git.
+        bench.client("s3").create_bucket(Bucket=BUCKET)
+        published = json.loads(bench.must("slipway", "publish", MODEL, "--json"))
+        assert published["uploaded_bytes"] == published["size_bytes"]
+        assert published["lock_changed"] is False
+
+    def test_during_the_creation_of_a_stack(self, bench: Workbench) -> None:
+        deploy(bench)
+        await_starting(bench)
+        assert bench.must("slipway", "local", "stop").startswith("Stopped; ")
+        assert left_running(bench) == []
+        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        assert not (local_folder(bench) / "state.json").exists()
+        bench.start()
+        assert_empty_account(bench)
+
+
+class TestKilled:
+    @pytest.mark.parametrize("await_point", [await_serving, await_starting])
+    def test_with_an_endpoint(self, bench: Workbench, await_point: Any) -> None:
+        deploy(bench)
+        await_point(bench)
+        assert left_running(bench)
+        kill(bench)
+        killed = bench.state.pid
+        eventually(lambda: left_running(bench) == [])
+        loss = f"Process {killed} of the embedded AWS ended without `slipway local stop`; {GONE}.\n"
+        assert bench.must("slipway", "local", "status") == loss + NOT_RUNNING
+        status = json.loads(bench.must("slipway", "local", "status", "--json"))
+        assert status == {"running": False, "endpoints": []}
+        report = bench.fails("slipway", "publish", MODEL)
+        assert (
+            "- the embedded AWS is not running\n    Start it with `slipway local start`." in report
+        )
+
+        output = bench.must("slipway", "local", "start", "--port", "0")
+        assert output == loss + started(bench)
+        assert bench.state.pid != killed
+        assert_empty_account(bench)
+        # Told once: the next start and stop know of nothing that was lost.
+        assert loss not in bench.must("slipway", "local", "start")
+        deploy(bench)
+        await_serving(bench)
+
+    def test_stop_tells_of_the_loss_too(self, bench: Workbench) -> None:
+        kill(bench)
+        loss = (
+            f"Process {bench.state.pid} of the embedded AWS ended without `slipway local stop`; "
+            f"{GONE}.\n"
+        )
+        assert bench.must("slipway", "local", "stop") == f"It was not running.\n{loss}"
+        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        started_anew = json.loads(bench.must("slipway", "local", "start", "--port", "0", "--json"))
+        bench.start()
+        assert started_anew == {
+            "pid": bench.state.pid, "url": bench.state.url, "is_new": True,
+        }  # fmt: skip
+        assert json.loads(bench.must("slipway", "local", "start", "--json"))["is_new"] is False
+
+    def test_before_it_answers(self, bench: Workbench) -> None:
+        kill(bench)
+        starting = bench.popen("slipway", "local", "start", "--port", "0")
+        (server,) = eventually(lambda: children(starting.pid))
+        # It first removes what the killed one said of itself.
+        eventually(lambda: not (local_folder(bench) / "state.json").exists())
+        os.kill(server, signal.SIGSTOP)
+        assert (local_folder(bench) / "lock").read_text() == str(server)
+        found: list[Any] = []
+        looking = threading.Thread(target=lambda: found.append(control.status(bench.project)))
+        looking.start()
+        eventually(lambda: is_waiting_for_a_start(looking))
+        os.kill(server, signal.SIGKILL)
+        looking.join(10)
+        assert found == [None]
+        output, _ = starting.communicate(timeout=60)
+        assert starting.returncode == 1
+        assert "The embedded AWS ended at its start. Its log, " in output
+        assert "Traceback" not in output
+        bench.start()
+        assert_empty_account(bench)
+
+    def test_what_a_lost_machine_leaves_is_cleared_away(self, bench: Workbench) -> None:
+        kill(bench)
+        folder = local_folder(bench)
+        model = folder / "instances" / "i-0" / "model"
+        model.mkdir(parents=True)
+        (model / "weights").write_bytes(b"w")
+        (folder / "logs").mkdir(exist_ok=True)
+        (folder / "logs" / "AllTraffic-i-0.log").write_text("line\n")
+        # Written, and not on the disk yet.
+        (folder / "state.json").write_text("")
+        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        bench.start()
+        assert_empty_account(bench)
+
+
+def is_waiting_for_a_start(thread: threading.Thread) -> bool:
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        if frame.f_code is control._await_state.__code__:
+            return True
+        frame = frame.f_back
+    return False

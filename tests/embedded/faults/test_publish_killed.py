@@ -1,0 +1,394 @@
+"""`slipway publish` killed at any moment: nothing half done counts, and the next run finishes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+from slipway.errors import UserError
+from slipway.planning.lock import Lock
+from slipway.project import Project
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.s5cmd import Upload, upload
+from slipway.publishing.store import ArtifactStore
+from tests.embedded.faults.line import Line
+from tests.embedded.processes import children, command_line, eventually, is_running, kill_tree
+from tests.embedded.workbench import MODEL, Workbench
+
+pytestmark = pytest.mark.timeout(300)
+
+NAME = "many"
+BUCKET = "slipway-local-123456789012-us-east-1"
+FILES = 200
+SEED = 20_240_817
+POINTS = 10
+
+
+def seeded(number: int) -> random.Random:
+    return random.Random(SEED + number)  # noqa: S311  # the same files and points every time
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One object, as a listing has it. The ETag is its MD5: there is no key and no multipart."""
+
+    size_bytes: int
+    etag: str
+    modified: str
+
+
+class Publishing:
+    """One model of 200 files, the bucket it goes to, and what must hold whatever is killed."""
+
+    def __init__(self, bench: Workbench, line: Line) -> None:
+        self.bench = bench
+        self.line = line
+        # Past the line: what the tests look at is there even while it is held.
+        self.s3 = bench.client("s3")
+        self.directory = bench.project / "samples" / NAME
+        self.lock = bench.project / "model_configs" / f"{NAME}.lock.json"
+        self.begun: subprocess.Popen[str] | None = None
+        # Artifacts that were published in full: digest to their objects.
+        self.published: dict[str, dict[str, Stored]] = {}
+
+    def write(self, chosen: random.Random, *sizes_bytes: int) -> Manifest:
+        """Makes all files anew.
+
+        Args:
+            chosen: their content, and without sizes their sizes.
+            sizes_bytes: by default 200 files, most of them small and every 40th not.
+        """
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
+        sizes = sizes_bytes or [
+            1_500_000 if number % 40 == 0 else chosen.choice((200, 5_000, 20_000, 60_000))
+            for number in range(FILES)
+        ]
+        for number, size in enumerate(sizes):
+            path = self.directory / f"layer-{number % 10}" / f"{number:03}.bin"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(chosen.randbytes(size))
+        return Manifest.of(self.directory, f"samples/{NAME}")
+
+    def held_at(self, size_bytes: int) -> subprocess.Popen[str]:
+        """Begins to publish and returns once so much has been sent; nothing moves then."""
+        self.line.hold_after(size_bytes)
+        self.begun = self.bench.popen("slipway", "publish", NAME)
+        self.line.wait_held()
+        return self.begun
+
+    def end(self) -> None:
+        """Leaves nothing of a test to the next one, also where it failed."""
+        if self.begun is not None:
+            kill_tree(self.begun)
+        self.line.cut()
+
+    def finish(self) -> dict[str, Any]:
+        result: dict[str, Any] = json.loads(self.bench.must("slipway", "publish", NAME, "--json"))
+        return result
+
+    def objects(self, digest: str) -> dict[str, Stored]:
+        """Everything of one artifact: key after its prefix to what the listing says."""
+        prefix = f"artifacts/{digest}/"
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return {
+            item["Key"].removeprefix(prefix): Stored(
+                item["Size"], item["ETag"].strip('"'), str(item["LastModified"])
+            )
+            for page in pages
+            for item in page.get("Contents", ())
+        }
+
+    def has(self, digest: str, name: str) -> bool:
+        return name in self.objects(digest)
+
+    def arrived(self, manifest: Manifest) -> dict[str, int]:
+        """Which files of an artifact are there: path to size in bytes. Half a file never is."""
+        found = {
+            name.removeprefix("files/"): stored
+            for name, stored in self.objects(manifest.digest).items()
+            if name != "manifest.json"
+        }
+        for path, stored in found.items():
+            content = (self.directory / path).read_bytes()
+            md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+            assert (stored.size_bytes, stored.etag) == (len(content), md5), path
+        return {path: stored.size_bytes for path, stored in found.items()}
+
+    def verify(self, digest: str) -> None:
+        """Reads an artifact back: the manifest is of that digest, and every file as it says."""
+        body = self._get(f"artifacts/{digest}/manifest.json")
+        assert hashlib.sha256(body).hexdigest() == digest
+        rows = json.loads(body)["files"]
+        for path, size_bytes, sha256 in rows:
+            content = self._get(f"artifacts/{digest}/files/{path}")
+            assert (len(content), hashlib.sha256(content).hexdigest()) == (size_bytes, sha256)
+        files = {f"files/{path}" for path, _, _ in rows}
+        assert set(self.objects(digest)) == {*files, "manifest.json"}
+
+    def _get(self, key: str) -> bytes:
+        body: bytes = self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        return body
+
+    def files_of_the_project(self) -> set[Path]:
+        """What git would see, the model's own files apart."""
+        return {
+            path
+            for path in self.bench.project.rglob("*")
+            if path.is_file()
+            and {".slipway", "__pycache__", NAME}.isdisjoint(
+                path.relative_to(self.bench.project).parts
+            )
+        }
+
+    def finish_and_check(self, manifest: Manifest) -> int:
+        """Lets the next run finish the job; returns how many bytes it sent."""
+        result = self.finish()
+        assert result["digest"] == manifest.digest
+        assert result["file_count"] == len(manifest.entries)
+        assert result["size_bytes"] == manifest.size_bytes
+        assert result["lock_changed"] is True
+        self.verify(manifest.digest)
+        locked = Project(self.bench.project).lock(NAME).sample
+        assert locked is not None
+        assert locked.compiled.digest == manifest.digest
+        self.published[manifest.digest] = self.objects(manifest.digest)
+        sent: int = result["uploaded_bytes"]
+        return sent
+
+
+class Untouched:
+    """What a killed run must leave as it was."""
+
+    def __init__(self, publishing: Publishing) -> None:
+        self._publishing = publishing
+        self._lock = publishing.lock.read_bytes()
+        self._files = publishing.files_of_the_project()
+
+    def check(self) -> None:
+        publishing = self._publishing
+        assert publishing.lock.read_bytes() == self._lock
+        assert Lock.model_validate_json(self._lock).render().encode() == self._lock
+        assert publishing.files_of_the_project() == self._files
+        digest, objects = list(publishing.published.items())[-1]
+        assert publishing.objects(digest) == objects
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publishing]:
+    """An account with the bucket, which is all that publishing needs, and one artifact in it."""
+    with Workbench(tmp_path_factory.mktemp("publishing")) as bench, Line(bench.state.port) as line:
+        text = bench.config(MODEL).read_text("utf-8")
+        text = text.replace(f"name: {MODEL}", f"name: {NAME}")
+        bench.config(NAME).write_text(
+            text.replace(f"samples/{MODEL}/model", f"samples/{NAME}"), "utf-8"
+        )
+        # What slipway and s5cmd find the embedded AWS by now leads over the line.
+        found_by = bench.project / ".slipway" / "local" / "state.json"
+        state = json.loads(found_by.read_text())
+        found_by.write_text(json.dumps(state | {"url": f"http://localhost:{line.port}"}))
+        publishing = Publishing(bench, line)
+        publishing.s3.create_bucket(Bucket=BUCKET)
+        manifest = publishing.write(seeded(0))
+        assert publishing.finish_and_check(manifest) == manifest.size_bytes
+        yield publishing
+
+
+@pytest.fixture
+def publishing(prepared: Publishing) -> Iterator[Publishing]:
+    yield prepared
+    prepared.end()
+
+
+def test_killed_at_ten_random_points(publishing: Publishing) -> None:
+    """Slipway and s5cmd die together, as when a terminal's or a job's process group is killed."""
+    chosen = seeded(5)
+    for _ in range(POINTS):
+        manifest = publishing.write(chosen)
+        point = chosen.randrange(manifest.size_bytes)
+        untouched = Untouched(publishing)
+        kill_tree(publishing.held_at(point))
+        publishing.line.cut()
+        arrived = publishing.arrived(manifest)
+        print(
+            f"seed {SEED}: killed after {point} of {manifest.size_bytes} bytes, "
+            f"{len(arrived)} of {FILES} files there"
+        )
+        untouched.check()
+        assert not publishing.has(manifest.digest, "manifest.json")
+        sent = publishing.finish_and_check(manifest)
+        # What had passed the line may have been stored after it was looked for.
+        missing = manifest.size_bytes - sum(arrived.values())
+        assert manifest.size_bytes - point <= sent <= missing
+    for digest, objects in publishing.published.items():
+        assert publishing.objects(digest) == objects
+    publishing.verify(next(iter(publishing.published)))
+
+
+def test_killed_again_and_again(publishing: Publishing) -> None:
+    """Each run of the same files goes on where the one before was killed."""
+    manifest = publishing.write(seeded(1), *[2_000 * number for number in range(1, 61)])
+    untouched = Untouched(publishing)
+    arrived = 0
+    for _ in range(3):
+        kill_tree(publishing.held_at((manifest.size_bytes - arrived) // 3))
+        publishing.line.cut()
+        untouched.check()
+        assert not publishing.has(manifest.digest, "manifest.json")
+        before, arrived = arrived, sum(publishing.arrived(manifest).values())
+        assert arrived >= before
+    assert arrived > 0
+    assert 0 < publishing.finish_and_check(manifest) <= manifest.size_bytes - arrived
+
+
+# Killed as a function is called: what comes before it is done, and what comes after it is not.
+KILLED_AT = """
+import importlib, os, signal, sys
+owner, _, function = sys.argv.pop(1).rpartition(".")
+module, _, name = owner.rpartition(".")
+owner = getattr(importlib.import_module(module), name)
+setattr(owner, function, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+from slipway.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "committed", "left"),
+    [
+        ("slipway.publishing.store.ArtifactStore.commit", False, 0),
+        ("slipway.project.Project.lock", True, 0),
+        ("pathlib.Path.replace", True, 1),
+    ],
+    ids=["manifest", "lock", "lock renamed"],
+)
+def test_killed_before(publishing: Publishing, point: str, committed: bool, left: int) -> None:
+    manifest = publishing.write(seeded(10 + len(publishing.published)), *[20_000] * 10)
+    untouched = Untouched(publishing)
+    scratch = publishing.bench.project / ".slipway"
+    before = len(list(scratch.iterdir()))
+    killed = publishing.bench.run(sys.executable, "-c", KILLED_AT, point, "publish", NAME)
+    assert killed.returncode == -signal.SIGKILL, killed.stdout
+    untouched.check()
+    assert sum(publishing.arrived(manifest).values()) == manifest.size_bytes
+    assert publishing.has(manifest.digest, "manifest.json") is committed
+    # What the kill leaves is where git and the next run do not look.
+    assert len(list(scratch.iterdir())) == before + left
+    assert publishing.finish_and_check(manifest) == 0
+
+
+def test_s5cmd_outlives_slipway_by_one_message_at_most(publishing: Publishing) -> None:
+    """A kill of slipway alone: s5cmd says which file has arrived to a pipe without a reader.
+
+    It has 256 files under way at a time, and so never comes to the last of these.
+    """
+    manifest = publishing.write(seeded(2), *[2_000] * 320)
+    untouched = Untouched(publishing)
+    process = publishing.held_at(100_000)
+    (s5cmd,) = children(process.pid)
+    assert command_line(s5cmd)[0].endswith("s5cmd")
+    process.kill()
+    process.wait()
+    assert is_running(s5cmd)
+    publishing.line.release()
+    eventually(lambda: not is_running(s5cmd))
+    arrived = publishing.arrived(manifest)
+    untouched.check()
+    assert not publishing.has(manifest.digest, "manifest.json")
+    missing = manifest.size_bytes - sum(arrived.values())
+    assert 0 < publishing.finish_and_check(manifest) <= missing
+
+
+def test_slipway_outlives_s5cmd_and_says_so(publishing: Publishing) -> None:
+    manifest = publishing.write(seeded(3), *[300_000] * 20)
+    untouched = Untouched(publishing)
+    process = publishing.held_at(manifest.size_bytes // 2)
+    (s5cmd,) = children(process.pid)
+    os.kill(s5cmd, signal.SIGKILL)
+    output, _ = process.communicate(timeout=60)
+    publishing.line.cut()
+    assert process.returncode == 1
+    assert output == (
+        "1 problem\n"
+        "- an upload failed: s5cmd was ended by SIGKILL\n"
+        "    Run the command again: what has arrived is not sent twice.\n"
+    )
+    untouched.check()
+    assert not publishing.has(manifest.digest, "manifest.json")
+    publishing.finish_and_check(manifest)
+
+
+def test_a_file_that_goes_in_parts_is_there_as_a_whole_or_not_at_all(
+    publishing: Publishing,
+) -> None:
+    # s5cmd's parts have 50 MiB.
+    manifest = publishing.write(seeded(4), 60 * 2**20)
+    untouched = Untouched(publishing)
+    kill_tree(publishing.held_at(manifest.size_bytes * 9 // 10))
+    publishing.line.cut()
+    untouched.check()
+    assert publishing.objects(manifest.digest) == {}
+    # The foundation's lifecycle rule ends what S3 keeps of an upload that nobody finishes.
+    assert len(publishing.s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]) == 1
+    assert publishing.finish_and_check(manifest) == manifest.size_bytes
+
+
+def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
+    publishing: Publishing, tmp_path: Path
+) -> None:
+    uploads = []
+    for number in range(12):
+        path = tmp_path / str(number)
+        path.write_bytes(b"x")
+        uploads.append(Upload(path, f"s3://no-such-bucket/{number}", 1))
+    with pytest.raises(UserError) as caught:
+        upload(uploads, environment=publishing.bench.environment, on_complete=lambda _: None)
+    messages = [problem.message for problem in caught.value.problems]
+    assert len(messages) == 11
+    assert all(message.startswith("an upload failed: NoSuchBucket: ") for message in messages[:10])
+    assert messages[10] == "2 more uploads failed"
+
+
+def test_an_account_that_ends_meanwhile_is_the_users_problem() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    gone = {
+        "AWS_ENDPOINT_URL": f"http://localhost:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
+    environment = Environment(
+        name="local", account="123456789012", region="us-east-1", artifacts="sample"
+    )
+    store = ArtifactStore(Access("us-east-1", gone).client("s3"), environment)
+    manifest = Manifest(())
+    for act in (
+        store.require_bucket,
+        lambda: store.holds(manifest.digest),
+        lambda: store.file_sizes(manifest.digest),
+        lambda: store.commit(manifest),
+    ):
+        with pytest.raises(UserError) as caught:
+            act()
+        (problem,) = caught.value.problems
+        assert problem.message.startswith(
+            f"the artifact bucket {BUCKET} does not answer: Could not connect to the endpoint URL"
+        )
+        assert problem.remedy == (
+            "Run the command again once it does: what has arrived is not sent twice."
+        )

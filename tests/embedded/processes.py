@@ -1,0 +1,81 @@
+"""Killing processes as the kernel does, and seeing that they are gone. Reads /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_STATE, _PARENT, _SESSION = 0, 1, 3
+
+
+def eventually(condition: Callable[[], T], seconds: float = 60) -> T:
+    """Waits until a condition holds and returns its value."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"the condition did not hold within {seconds:g} s"
+        time.sleep(0.005)
+    return value
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process lives; one that only waits to be reaped does not."""
+    return _status(pid)[_STATE] not in ("", "Z")
+
+
+def children(pid: int) -> list[int]:
+    return [other for other in _pids() if _status(other)[_PARENT] == str(pid)]
+
+
+def kill_tree(process: subprocess.Popen[str]) -> None:
+    """Ends a process and all that it started, at once, with SIGKILL; may have ended before.
+
+    Args:
+        process: the leader of a session of its own.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+    # Nothing may have left the group for one of its own and live on.
+    eventually(lambda: not session(process.pid))
+
+
+def session(leader: int) -> list[int]:
+    """The processes of a session that live."""
+    return [pid for pid in _pids() if _status(pid)[_SESSION] == str(leader) and is_running(pid)]
+
+
+def is_forgotten(leader: int) -> bool:
+    """Whether a session has no process left, nor one that ended and was not waited for."""
+    return all(_status(pid)[_SESSION] != str(leader) for pid in _pids())
+
+
+def command_line(pid: int) -> list[str]:
+    """A process's program and arguments; empty when it has ended."""
+    try:
+        content = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return []
+    return content.decode(errors="replace").split("\0")[:-1]
+
+
+def _pids() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+
+
+def _status(pid: int) -> list[str]:
+    """State, parent, process group and session, as proc(5) has them in `stat`."""
+    try:
+        # The second field, the program's name, is in brackets and may have anything in it.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["", "", "", ""]
