@@ -8,6 +8,7 @@ from pathlib import Path
 
 from embedded_aws.api import Operation, ServiceApi
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting import model_data
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily
@@ -42,7 +43,10 @@ class Hosting:
         families: Mapping[str, ContainerFamily] = FAMILIES,
         time_scale: float = 1.0,
     ) -> None:
-        # Left by a server that was killed: nothing refers to it any more.
+        # Left by a server that was killed: nothing refers to it any more. Model directories are
+        # read-only, which only root can remove as they are.
+        for home in (directory / "instances").glob("*"):
+            model_data.remove(home / "model")
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
         self.time_scale = time_scale

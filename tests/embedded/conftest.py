@@ -22,7 +22,7 @@ def empty_account(tmp_path: Path) -> Iterator[Workbench]:
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     """An account with the foundation and the published sample.
 
-    Tests destroy what they deploy, and do not end it: whoever does needs one of his own.
+    Tests destroy what they deploy. A test that ends the embedded AWS needs one of its own.
     """
     with Workbench(tmp_path_factory.mktemp("project")) as bench:
         bench.bootstrap()
