@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
-from stacks.constructs.alarms import EndpointAlarms
+from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.scaling import VariantScaling
@@ -35,11 +35,18 @@ class EndpointStack(cdk.Stack):
         topic_arn = self._foundation_id("NotificationTopicArn", plan, NOTIFICATION_TOPIC_ARN)
         role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
         hosting = HostedEndpoint(self, "Hosting", plan=plan, role=role.role)
-        if plan.autoscaling is not None:
-            VariantScaling(
-                self, "Scaling", scaling=plan.autoscaling, variant=hosting.scalable_variant
+        for variant in hosting.scalable_variants:
+            # A single variant needs no name: whatever it is called, the resource stays the same.
+            suffix = variant.name if len(plan.variants) > 1 else ""
+            if plan.autoscaling is not None:
+                VariantScaling(self, f"Scaling{suffix}", scaling=plan.autoscaling, variant=variant)
+            VariantAlarms(
+                self,
+                f"Alarms{suffix}",
+                plan=plan,
+                variant_name=variant.name,
+                topic_arn=topic_arn,
             )
-        EndpointAlarms(self, "Alarms", plan=plan, topic_arn=topic_arn)
         for warning in plan.warnings:
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)

@@ -16,7 +16,7 @@ from slipway.cli.output import (
 )
 from slipway.config.environments import Environment
 from slipway.errors import Problem, UserError
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import AutoscalingPlan, DeploymentPlan, VariantPlan
 from slipway.project import Project
 
 
@@ -84,7 +84,7 @@ def plan(
 
 
 def _print_plan(plan: DeploymentPlan) -> None:
-    variant, scaling, artifact = plan.variant, plan.autoscaling, plan.artifact
+    variant, scaling, artifact = plan.variants[0], plan.autoscaling, plan.artifact
     rows = [
         ("endpoint", f"{plan.endpoint_name} in {plan.account}/{plan.region}"),
         ("image", plan.image.uri),
@@ -93,14 +93,8 @@ def _print_plan(plan: DeploymentPlan) -> None:
             f"{artifact.s3_uri} ({human_size(artifact.size_bytes)}, {artifact.file_count} files, "
             f"for {artifact.target})",
         ),
-        ("instances", f"{variant.instance_count} x {variant.instance_type}"),
-        (
-            "autoscaling",
-            f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at "
-            f"{scaling.target_invocations_per_instance_per_minute:g} invocations per minute each"
-            if scaling
-            else "none: a fixed count",
-        ),
+        *(("instances", _instances(each, plan)) for each in plan.variants),
+        ("autoscaling", _scaling(scaling) if scaling else "none: a fixed count"),
         (
             "timeouts",
             f"download {variant.model_data_download_timeout_seconds} s, start-up health check "
@@ -122,3 +116,20 @@ def _print_plan(plan: DeploymentPlan) -> None:
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
         typer.echo(f"{label:<{width}}  {value}")
+
+
+def _instances(variant: VariantPlan, plan: DeploymentPlan) -> str:
+    text = f"{variant.instance_count} x {', or '.join(variant.instance_types)}"
+    if len(plan.variants) > 1:
+        share = variant.weight / sum(each.weight for each in plan.variants)
+        text += f" ({variant.name}, {share:.0%} of the requests)"
+    return text
+
+
+def _scaling(scaling: AutoscalingPlan) -> str:
+    target = (
+        f"{scaling.target_invocations_per_instance_per_minute:g} invocations per minute each"
+        if scaling.target_invocations_per_instance_per_minute is not None
+        else f"{scaling.target_concurrent_requests_per_instance:g} concurrent requests each"
+    )
+    return f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at {target}"

@@ -103,13 +103,9 @@ def _print(found: Status, unplanned: str | None) -> None:
             bounds = "fixed count"
             if variant.min_instance_count is not None:
                 bounds = f"scaled {variant.min_instance_count} to {variant.max_instance_count}"
-            rows.append(
-                (
-                    "instances",
-                    f"{variant.current_instance_count} of {variant.desired_instance_count} x "
-                    f"{variant.instance_type} ({variant.name}, {bounds})",
-                )
-            )
+            count = f"{variant.current_instance_count} of {variant.desired_instance_count}"
+            types = ", or ".join(variant.instance_types) or "unknown"
+            rows.append(("instances", f"{count} x {types} ({variant.name}, {bounds})"))
     widest = max((len(alarm.state) for alarm in found.alarms), default=0)
     rows += [("alarm", f"{alarm.state:<{widest}}  {alarm.name}") for alarm in found.alarms]
     width = max(len(label) for label, _ in rows)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.config.schema import Section
+from slipway.config.sections.base import Section
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
 _NAME_PATTERN = r"^[a-z][a-z0-9]*$"

@@ -31,8 +31,8 @@ class LoadedConfig:
     document: Document
 
     def locate(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Fills in the places of problems that a later stage found."""
-        return [problem.at(self.document.locate(problem.field)) for problem in problems]
+        """Fills in the places of problems that a later stage found; in the file's order."""
+        return _in_file_order(self.document, problems)
 
 
 def config_files(root: Path) -> dict[str, Path]:
@@ -66,7 +66,8 @@ def load_config(
         if isinstance(overlays.get(environment), dict):
             document = document.overlaid((OVERLAYS, environment))
     config = _validate(ModelConfig, document, problems)
-    if document.content.get("name") not in (None, path.stem):
+    renamed = any(problem.field[-1:] == ("name",) for problem in problems)
+    if not renamed and document.content.get("name") not in (None, path.stem):
         problems.append(
             Problem(
                 Kind.VALUE,

@@ -10,12 +10,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from slipway.config.fields import Place, find, tag_of
-from slipway.config.schema import (
-    LOG_RETENTION_DAYS,
-    RESERVED_NAMES,
-    RESERVED_PREFIX,
-    RESERVED_TAG_PREFIXES,
-)
+from slipway.config.schema import RESERVED_NAMES, RESERVED_PREFIX
+from slipway.config.sections.base import LOG_RETENTION_DAYS, RESERVED_TAG_PREFIXES
 from slipway.errors import Kind, Problem, nearest
 
 _Describe = Callable[[Any, Mapping[str, Any]], tuple[Kind, str, str]]
@@ -165,6 +161,14 @@ def _outside(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     )
 
 
+def _s3_prefix(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} is not a prefix in S3",
+        "Write `s3://BUCKET/PREFIX/`, with the final slash.",
+    )
+
+
 def _retention(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     near = min(LOG_RETENTION_DAYS, key=lambda days: abs(days - value))
     listed = ", ".join(map(str, LOG_RETENTION_DAYS))
@@ -192,6 +196,7 @@ _WRITERS: Mapping[str, _Describe] = {
     "reserved_tag": _reserved_tag,
     "project_path": _outside,
     "log_retention": _retention,
+    "s3_prefix": _s3_prefix,
 }
 
 

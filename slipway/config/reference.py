@@ -24,6 +24,11 @@ _INTRODUCTION = """\
 Every field of `model_configs/NAME.yaml` and `environments.yaml`. Unknown fields, duplicate keys and
 quoted numbers are errors; `slipway validate` reports all of them at once, each with its line.
 
+What the language can say and Slipway cannot deploy yet is refused by name: the containers `lmi`,
+`triton` and `neuron`; `artifacts.weights` and `artifacts.compile`; the modes `async` and
+`scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volume_key_arn`; `schedules` and `steps` of
+autoscaling; every rollout but `all_at_once`; the alarm `at_max_capacity`.
+
 This page is written by `python -m slipway.config.reference > docs/reference.md`.
 """
 
@@ -77,6 +82,8 @@ def _default(info: FieldInfo) -> str:
     value: Any = info.get_default(call_default_factory=True, validated_data={})
     if value is PydanticUndefined:
         return "required"
+    if isinstance(value, BaseModel):
+        return "its defaults"
     return "none" if value is None else f"`{json.dumps(value)}`"
 
 

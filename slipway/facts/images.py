@@ -198,6 +198,17 @@ def inference_amis() -> Mapping[str, InferenceAmi]:
     return MappingProxyType({name: InferenceAmi(name, **row) for name, row in rows.items()})
 
 
+def default_inference_ami(cuda_version: str) -> str | None:
+    """Returns the InferenceAmiVersion that an image with that CUDA needs; None: any host will do.
+
+    Args:
+        cuda_version: for example `12.4`.
+    """
+    row = _table()["default_inference_amis"].get(f"cuda {cuda_version.partition('.')[0]}")
+    ami: str | None = row["inference_ami"] if row else None
+    return ami
+
+
 @functools.cache
 def image(framework: str, version: str, region: str) -> ImageFacts:
     """Returns what is known of an image in a region, published there or not.

@@ -27,7 +27,7 @@ class Served:
     artifact: str | None = None
 
 
-def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, str]]:
+def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, tuple[str, ...]]]:
     """Follows an endpoint configuration to its first variant's image and weights.
 
     Args:
@@ -35,18 +35,23 @@ def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, str]]:
         config: name of the endpoint configuration.
 
     Returns:
-        What it serves, and the instance type of each of its variants.
+        What it serves, and the instance types of each of its variants, the preferred one first.
     """
     described = _found(sagemaker.describe_endpoint_config, EndpointConfigName=config)
     if described is None:
         return Served(config), {}
     variants: list[dict[str, Any]] = described["ProductionVariants"]
-    types = {item["VariantName"]: item.get("InstanceType", "unknown") for item in variants}
+    types = {item["VariantName"]: _instance_types(item) for item in variants}
     model = _found(sagemaker.describe_model, ModelName=variants[0].get("ModelName", ""))
     if model is None:
         return Served(config), types
     container = model.get("PrimaryContainer") or model["Containers"][0]
     return Served(config, container.get("Image"), _artifact(container)), types
+
+
+def _instance_types(variant: Mapping[str, Any]) -> tuple[str, ...]:
+    pool = sorted(variant.get("InstancePools", ()), key=lambda item: item["Priority"])
+    return tuple(item["InstanceType"] for item in pool) or (variant["InstanceType"],)
 
 
 def same_config(name: str, arn: str) -> bool:

@@ -28,7 +28,7 @@ class Variant:
     """A live production variant and its scaling bounds; counts are instances."""
 
     name: str
-    instance_type: str
+    instance_types: tuple[str, ...]
     current_instance_count: int
     desired_instance_count: int
     min_instance_count: int | None
@@ -82,12 +82,12 @@ class Planned:
     Args:
         image: image URI.
         artifact: digest of the model data.
-        instance_type: of the one variant.
+        instance_types: that each variant may run on.
     """
 
     image: str
     artifact: str
-    instance_type: str
+    instance_types: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,8 @@ class Status:
         if self._stack_status != "UPDATE_ROLLBACK_COMPLETE" or self.endpoint is None:
             return False
         served = self.endpoint.served
-        return self.planned is not None and all(
-            Planned(served.image or "", served.artifact or "", variant.instance_type)
-            == self.planned
-            for variant in self.endpoint.variants
-        )
+        types = tuple(variant.instance_types for variant in self.endpoint.variants)
+        return Planned(served.image or "", served.artifact or "", types) == self.planned
 
     def _endpoint_troubles(self) -> Iterator[str]:
         if self.endpoint is None:
@@ -224,7 +221,11 @@ def find_status(
     group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
     return Status(
         planned=(
-            Planned(plan.image.uri, plan.artifact.digest, plan.variant.instance_type)
+            Planned(
+                plan.image.uri,
+                plan.artifact.digest,
+                tuple(variant.instance_types for variant in plan.variants),
+            )
             if plan
             else None
         ),
@@ -267,7 +268,7 @@ def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> Endp
         variants.append(
             Variant(
                 name=item["VariantName"],
-                instance_type=types.get(item["VariantName"], "unknown"),
+                instance_types=types.get(item["VariantName"], ()),
                 current_instance_count=item.get("CurrentInstanceCount", 0),
                 desired_instance_count=item.get("DesiredInstanceCount", 0),
                 min_instance_count=low,

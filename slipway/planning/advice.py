@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.plan import ArtifactPlan, PlanWarning
-from slipway.planning.rules import Situation
+from slipway.planning.rules.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,16 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
 def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
     """Not every type is hosted in every region. The list follows AWS's prices, which lag behind."""
     situation = subject.situation
-    name, region = situation.instance.name, situation.environment.region
-    here, somewhere = hosted_types(region), hosting_regions(name)
-    if here is not None and somewhere is not None and name not in here:
-        yield PlanWarning(
-            "type-not-in-region",
-            f"{name} is not in AWS's list of hosting types of {region}, so the endpoint may fail "
-            f"to start there; it is in the lists of {', '.join(somewhere)}.",
-        )
+    region = situation.environment.region
+    here = hosted_types(region)
+    for name in (instance.name for instance in situation.instances):
+        somewhere = hosting_regions(name)
+        if here is not None and somewhere is not None and name not in here:
+            yield PlanWarning(
+                "type-not-in-region",
+                f"{name} is not in AWS's list of hosting types of {region}, so the endpoint may "
+                f"fail to start there; it is in the lists of {', '.join(somewhere)}.",
+            )
 
 
 ADVICE: tuple[Advice, ...] = (unpublished, single_instance, not_listed_in_region)

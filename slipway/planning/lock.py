@@ -11,7 +11,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from slipway.config.schema import ModelConfig, Section
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.base import Section
 
 ArtifactSet = Literal["sample", "release"]
 

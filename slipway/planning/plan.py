@@ -18,7 +18,8 @@ class ImagePlan:
         account: registry account, 12 digits.
         region: registry region.
         repository: ECR repository, for example `slipway/tensorrt`.
-        tag: fingerprint of the image's sources: the same sources, the same tag.
+        tag: of an image we build, the fingerprint of its sources: the same sources, the same tag;
+            of a custom one, its tag or `sha256:` digest.
     """
 
     account: str
@@ -31,7 +32,8 @@ class ImagePlan:
         """Address that SageMaker pulls."""
         suffix = ".cn" if self.region.startswith("cn-") else ""
         registry = f"{self.account}.dkr.ecr.{self.region}.amazonaws.com{suffix}"
-        return f"{registry}/{self.repository}:{self.tag}"
+        separator = "@" if self.tag.startswith("sha256:") else ":"
+        return f"{registry}/{self.repository}{separator}{self.tag}"
 
 
 @dataclass(frozen=True)
@@ -63,32 +65,60 @@ class ArtifactPlan:
 
 @dataclass(frozen=True)
 class VariantPlan:
-    """The one production variant: what runs, how many, and how long it may take to start."""
+    """A production variant: what runs, how many, and how long it may take to start.
 
-    instance_type: str
+    Args:
+        name: of the variant.
+        weight: its share of the requests, relative to the other variants' weights.
+        instance_types: in order of preference.
+        instance_provision_timeout_seconds: how long to try for one of them before the next.
+        instance_count: at creation.
+        model_data_download_timeout_seconds: time to download the artifact.
+        container_startup_health_check_timeout_seconds: time until /ping answers 200.
+        volume_size_gb: of the ML storage volume, or as the type has it.
+        inference_ami_version: host image, or SageMaker's choice.
+    """
+
+    name: str
+    weight: float
+    instance_types: tuple[str, ...]
+    instance_provision_timeout_seconds: int | None
     instance_count: int
     model_data_download_timeout_seconds: int
     container_startup_health_check_timeout_seconds: int
     volume_size_gb: int | None
+    inference_ami_version: str | None
+
+    @property
+    def instance_type(self) -> str:
+        """The preferred one."""
+        return self.instance_types[0]
 
 
 @dataclass(frozen=True)
 class AutoscalingPlan:
-    """Target tracking on SageMakerVariantInvocationsPerInstance."""
+    """Target tracking of every variant; one of the two targets is set."""
 
     min_instance_count: int
     max_instance_count: int
-    target_invocations_per_instance_per_minute: float
+    target_invocations_per_instance_per_minute: float | None
+    target_concurrent_requests_per_instance: float | None
     scale_in_cooldown_seconds: int
     scale_out_cooldown_seconds: int
 
 
 @dataclass(frozen=True)
 class AlarmPlan:
-    """Thresholds in the units of the metrics they are compared with."""
+    """Thresholds in the units of the metrics they are compared with; None: no such alarm."""
 
     server_error_rate_percent: float
     model_latency_p99_microseconds: int
+    overhead_latency_p99_microseconds: int | None
+    client_error_rate_percent: float | None
+    memory_utilization_percent: float | None
+    disk_utilization_percent: float | None
+    gpu_memory_utilization_percent: float | None
+    gpu_count: int
     evaluation_periods_minutes: int
 
 
@@ -120,7 +150,8 @@ class DeploymentPlan:
     artifact: ArtifactPlan
     container_environment: Mapping[str, str]
     network_isolation: bool
-    variant: VariantPlan
+    variants: tuple[VariantPlan, ...]
+    routing_strategy: str
     autoscaling: AutoscalingPlan | None
     alarms: AlarmPlan
     log_group_name: str

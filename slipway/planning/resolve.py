@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import CustomServing, TensorRTServing
 from slipway.errors import Kind, Problem, UserError
+from slipway.facts.images import default_inference_ami
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.lock import Lock, inputs_digest
@@ -18,7 +20,9 @@ from slipway.planning.plan import (
     ImagePlan,
     VariantPlan,
 )
-from slipway.planning.rules import RULES, Situation
+from slipway.planning.rules import RULES
+from slipway.planning.rules.situation import Situation, situation_of, variants_of
+from slipway.planning.support import unsupported
 
 # A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
 UNPUBLISHED_DIGEST = "unpublished"
@@ -46,9 +50,9 @@ def resolve(
     Raises:
         UserError: every incompatibility; fields are named, places are the caller's to fill in.
     """
-    instance = instances[config.endpoint.instances[0]]
-    situation = Situation(config, instance, environment)
+    situation = situation_of(config, instances, environment)
     problems = [problem for rule in RULES for problem in rule(situation)]
+    problems += unsupported(config)
     artifact = _artifact(config, environment, lock, allow_unpublished=allow_unpublished)
     no_source = any(problem.field == ("artifacts",) for problem in problems)
     # Without a source there is nothing to publish yet: one remedy at a time.
@@ -65,28 +69,14 @@ def resolve(
         region=environment.region,
         stack_name=full_name,
         endpoint_name=full_name,
-        image=ImagePlan(
-            environment.account,
-            environment.region,
-            f"slipway/{config.serving.container}",
-            image_digests[config.serving.container],
-        ),
+        image=_image(config, environment, image_digests),
         artifact=artifact,
         container_environment=_container_environment(config),
         network_isolation=config.endpoint.network_isolation,
-        variant=VariantPlan(
-            instance.name,
-            config.endpoint.instance_count,
-            config.endpoint.model_data_download_timeout_seconds,
-            config.endpoint.container_startup_health_check_timeout_seconds,
-            config.endpoint.volume_size_gb,
-        ),
+        variants=tuple(_variants(config)),
+        routing_strategy=config.endpoint.routing.upper(),
         autoscaling=_autoscaling(config),
-        alarms=AlarmPlan(
-            config.alarms.server_error_rate_percent,
-            config.alarms.model_latency_p99_milliseconds * 1000,
-            config.alarms.evaluation_periods_minutes,
-        ),
+        alarms=_alarms(situation),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
         tags={
@@ -128,8 +118,73 @@ def _artifact(
     )
 
 
+def _image(
+    config: ModelConfig, environment: Environment, image_digests: Mapping[str, str]
+) -> ImagePlan:
+    serving = config.serving
+    if not isinstance(serving, CustomServing):
+        repository = f"slipway/{serving.container}"
+        tag = image_digests[serving.container]
+        return ImagePlan(environment.account, environment.region, repository, tag)
+    registry, _, path = serving.image_uri.partition("/")
+    account, _, _, region, *_ = registry.split(".")
+    repository, separator, tag = path.partition("@")
+    if not separator:
+        repository, _, tag = path.partition(":")
+    return ImagePlan(account, region, repository, tag)
+
+
+def _variants(config: ModelConfig) -> Iterator[VariantPlan]:
+    endpoint = config.endpoint
+    for _, name, variant in variants_of(config):
+        types = (variant.instances if variant else None) or endpoint.instances
+        yield VariantPlan(
+            name=name,
+            weight=variant.weight if variant else 1.0,
+            instance_types=types,
+            instance_provision_timeout_seconds=(
+                endpoint.instance_provision_timeout_seconds if len(types) > 1 else None
+            ),
+            instance_count=(variant.instance_count if variant else None) or endpoint.instance_count,
+            model_data_download_timeout_seconds=endpoint.model_data_download_timeout_seconds,
+            container_startup_health_check_timeout_seconds=(
+                endpoint.container_startup_health_check_timeout_seconds
+            ),
+            volume_size_gb=endpoint.volume_size_gb,
+            inference_ami_version=_ami(config),
+        )
+
+
+def _ami(config: ModelConfig) -> str | None:
+    """What the config says, or what the image's CUDA needs."""
+    serving, chosen = config.serving, config.endpoint.inference_ami_version
+    if chosen is None and isinstance(serving, CustomServing) and serving.cuda_version:
+        return default_inference_ami(serving.cuda_version)
+    return chosen
+
+
+def _alarms(situation: Situation) -> AlarmPlan:
+    alarms, accelerator = situation.config.alarms, situation.instance.accelerator
+    overhead = alarms.overhead_latency_p99_milliseconds
+    return AlarmPlan(
+        server_error_rate_percent=alarms.server_error_rate_percent,
+        model_latency_p99_microseconds=alarms.model_latency_p99_milliseconds * 1000,
+        overhead_latency_p99_microseconds=None if overhead is None else overhead * 1000,
+        client_error_rate_percent=alarms.client_error_rate_percent,
+        memory_utilization_percent=alarms.memory_utilization_percent,
+        disk_utilization_percent=alarms.disk_utilization_percent,
+        gpu_memory_utilization_percent=alarms.gpu_memory_utilization_percent,
+        gpu_count=accelerator.count if accelerator and accelerator.kind == "gpu" else 0,
+        evaluation_periods_minutes=alarms.evaluation_periods_minutes,
+    )
+
+
 def _container_environment(config: ModelConfig) -> dict[str, str]:
     serving = config.serving
+    if isinstance(serving, CustomServing):
+        return dict(serving.environment)
+    if not isinstance(serving, TensorRTServing):
+        return {}  # refused above: it is not supported yet
     return {
         "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
         "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
@@ -149,6 +204,7 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
         scaling.min_instance_count,
         scaling.max_instance_count,
         scaling.target_invocations_per_instance_per_minute,
+        scaling.target_concurrent_requests_per_instance,
         scaling.scale_in_cooldown_seconds,
         scaling.scale_out_cooldown_seconds,
     )

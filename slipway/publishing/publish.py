@@ -12,6 +12,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
+from slipway.planning.support import unsupported
 from slipway.project import Project
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.s5cmd import Upload, upload
@@ -89,22 +90,26 @@ def publish(
 
 def _source(config: ModelConfig, environment: Environment) -> tuple[str, str]:
     """Returns the directory to publish and what it was compiled for."""
-    if environment.artifacts == "sample":
+    refused = list(unsupported(config))
+    if refused:
+        raise UserError(refused)
+    sample, release = config.artifacts.sample, config.artifacts.release
+    if environment.artifacts == "sample" and sample is not None:
         # A sample is served by the containers' CPU back ends.
-        return config.artifacts.sample.path, "cpu"
-    release = config.artifacts.release
-    if release is None:
-        raise UserError(
-            [
-                Problem(
-                    Kind.COMPATIBILITY,
-                    f"environment `{environment.name}` deploys the release, and there is none",
-                    "Add `artifacts.release` with the path of the compiled model and its target.",
-                    ("artifacts",),
-                )
-            ]
-        )
-    return release.path, release.target
+        return sample.path, "cpu"
+    if environment.artifacts == "release" and release is not None:
+        return release.path, release.target
+    wanted = environment.artifacts
+    raise UserError(
+        [
+            Problem(
+                Kind.COMPATIBILITY,
+                f"environment `{environment.name}` deploys the {wanted}, and there is none",
+                f"Add `artifacts.{wanted}` with the path of the model's files.",
+                ("artifacts",),
+            )
+        ]
+    )
 
 
 def _upload_missing(

@@ -1,18 +1,22 @@
-"""Alarms of an endpoint: answers that fail, and answers that are late."""
+"""Alarms of a variant: answers that fail, answers that are late, machines that fill up."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
-from stacks.constructs.hosting import VARIANT_NAME
 
-_NAMESPACE = "AWS/SageMaker"
+# https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
+_INVOCATIONS = "AWS/SageMaker"
+_MACHINES = "/aws/sagemaker/Endpoints"
 _PERIOD_SECONDS = 60
+_Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
 
 
-class EndpointAlarms(Construct):
+class VariantAlarms(Construct):
     """Each alarm writes to the environment's topic when it is raised and when it is over.
 
     They name the endpoint by its literal name, as a rollout's alarms must: a reference to the
@@ -22,86 +26,155 @@ class EndpointAlarms(Construct):
         scope: the endpoint's stack.
         construct_id: name within it.
         plan: thresholds and names.
+        variant_name: the variant that is watched.
         topic_arn: where to write.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, topic_arn: str
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: DeploymentPlan,
+        variant_name: str,
+        topic_arn: str,
     ) -> None:
         super().__init__(scope, construct_id)
-        dimensions = [
+        self._plan = plan
+        self._subject = plan.endpoint_name
+        if len(plan.variants) > 1:
+            self._subject += f", {variant_name}"
+        self._topic_arn = topic_arn
+        self._dimensions = [
             cloudwatch.CfnAlarm.DimensionProperty(name="EndpointName", value=plan.endpoint_name),
-            cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=VARIANT_NAME),
+            cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=variant_name),
         ]
-        minutes = plan.alarms.evaluation_periods_minutes
-        cloudwatch.CfnAlarm(
-            self,
+        self._answers()
+        self._machines()
+
+    def _answers(self) -> None:
+        alarms = self._plan.alarms
+        self._rate(
             "ServerErrorRate",
-            alarm_description=(
-                f"{plan.endpoint_name}: share of invocations that failed on the server's side "
-                "(5XX, no answer, broken connection), in percent"
-            ),
-            metrics=[
-                _sum("server_errors", "Invocation5XXErrors", dimensions),
-                _sum("client_errors", "Invocation4XXErrors", dimensions),
-                _sum("model_errors", "InvocationModelErrors", dimensions),
-                _sum("invocations", "Invocations", dimensions),
+            "share of invocations that failed on the server's side (5XX, no answer, broken "
+            "connection), in percent",
+            alarms.server_error_rate_percent,
+            [
+                self._sum("server_errors", "Invocation5XXErrors"),
+                self._sum("client_errors", "Invocation4XXErrors"),
+                self._sum("model_errors", "InvocationModelErrors"),
+                self._sum("invocations", "Invocations"),
                 # Invocation5XXErrors counts what the model itself answered. A container that died
                 # or is late answers nothing: only InvocationModelErrors, which has the 4XX too,
                 # counts socket errors and time-outs.
-                cloudwatch.CfnAlarm.MetricDataQueryProperty(
+                _Query(
                     id="failures",
                     expression="model_errors - client_errors",
                     label="Not answered, or 5XX",
                     return_data=False,
                 ),
-                cloudwatch.CfnAlarm.MetricDataQueryProperty(
+                _Query(
                     id="rate",
                     expression="100 * MAX([server_errors, failures]) / invocations",
                     label="Failed on the server's side (%)",
                     return_data=True,
                 ),
             ],
-            comparison_operator="GreaterThanThreshold",
-            threshold=plan.alarms.server_error_rate_percent,
-            evaluation_periods=minutes,
-            # Nobody asked, nothing failed.
-            treat_missing_data="notBreaching",
-            alarm_actions=[topic_arn],
-            ok_actions=[topic_arn],
         )
-        cloudwatch.CfnAlarm(
-            self,
+        self._percentile(
             "ModelLatency",
-            alarm_description=(
-                f"{plan.endpoint_name}: 99th percentile of the container's answer time, "
-                "in microseconds"
+            "99th percentile of the container's answer time, in microseconds",
+            alarms.model_latency_p99_microseconds,
+        )
+        if alarms.overhead_latency_p99_microseconds is not None:
+            self._percentile(
+                "OverheadLatency",
+                "99th percentile of SageMaker's own share of the answer time, in microseconds",
+                alarms.overhead_latency_p99_microseconds,
+            )
+        if alarms.client_error_rate_percent is not None:
+            self._rate(
+                "ClientErrorRate",
+                "share of invocations answered 4XX, in percent",
+                alarms.client_error_rate_percent,
+                [
+                    self._sum("client_errors", "Invocation4XXErrors"),
+                    self._sum("invocations", "Invocations"),
+                    _Query(
+                        id="rate",
+                        expression="100 * client_errors / invocations",
+                        label="4XX rate (%)",
+                        return_data=True,
+                    ),
+                ],
+            )
+
+    def _machines(self) -> None:
+        alarms = self._plan.alarms
+        for construct_id, metric, what, percent, unit_count in (
+            ("Memory", "MemoryUtilization", "main memory", alarms.memory_utilization_percent, 1),
+            ("Disk", "DiskUtilization", "disk", alarms.disk_utilization_percent, 1),
+            # The metric adds up over the GPUs of an instance: 400 is the end of four of them.
+            (
+                "GPUMemory", "GPUMemoryUtilization", "the GPUs' memory",
+                alarms.gpu_memory_utilization_percent, alarms.gpu_count,
             ),
-            namespace=_NAMESPACE,
-            metric_name="ModelLatency",
-            dimensions=dimensions,
+        ):  # fmt: skip
+            if percent is None:
+                continue
+            shown = "" if unit_count == 1 else f", added up over {unit_count} GPUs"
+            self._alarm(
+                construct_id,
+                f"use of {what}, in percent{shown}",
+                percent * unit_count,
+                namespace=_MACHINES,
+                metric_name=metric,
+                dimensions=self._dimensions,
+                statistic="Maximum",
+                period=_PERIOD_SECONDS,
+            )
+
+    def _percentile(self, metric: str, what: str, threshold: float) -> None:
+        self._alarm(
+            metric,
+            what,
+            threshold,
+            namespace=_INVOCATIONS,
+            metric_name=metric,
+            dimensions=self._dimensions,
             extended_statistic="p99",
             period=_PERIOD_SECONDS,
-            comparison_operator="GreaterThanThreshold",
-            threshold=plan.alarms.model_latency_p99_microseconds,
-            evaluation_periods=minutes,
-            treat_missing_data="notBreaching",
-            alarm_actions=[topic_arn],
-            ok_actions=[topic_arn],
         )
 
+    def _rate(
+        self, construct_id: str, what: str, threshold: float, metrics: Sequence[_Query]
+    ) -> None:
+        self._alarm(construct_id, what, threshold, metrics=list(metrics))
 
-def _sum(
-    identifier: str, metric_name: str, dimensions: list[cloudwatch.CfnAlarm.DimensionProperty]
-) -> cloudwatch.CfnAlarm.MetricDataQueryProperty:
-    return cloudwatch.CfnAlarm.MetricDataQueryProperty(
-        id=identifier,
-        metric_stat=cloudwatch.CfnAlarm.MetricStatProperty(
-            metric=cloudwatch.CfnAlarm.MetricProperty(
-                namespace=_NAMESPACE, metric_name=metric_name, dimensions=dimensions
+    def _alarm(self, construct_id: str, what: str, threshold: float, **source: object) -> None:
+        cloudwatch.CfnAlarm(
+            self,
+            construct_id,
+            alarm_description=f"{self._subject}: {what}",
+            comparison_operator="GreaterThanThreshold",
+            threshold=threshold,
+            evaluation_periods=self._plan.alarms.evaluation_periods_minutes,
+            # Nobody asked, nothing failed.
+            treat_missing_data="notBreaching",
+            alarm_actions=[self._topic_arn],
+            ok_actions=[self._topic_arn],
+            **source,  # type: ignore[arg-type]  # one of the ways to name what is watched
+        )
+
+    def _sum(self, identifier: str, metric_name: str) -> _Query:
+        return _Query(
+            id=identifier,
+            metric_stat=cloudwatch.CfnAlarm.MetricStatProperty(
+                metric=cloudwatch.CfnAlarm.MetricProperty(
+                    namespace=_INVOCATIONS, metric_name=metric_name, dimensions=self._dimensions
+                ),
+                period=_PERIOD_SECONDS,
+                stat="Sum",
             ),
-            period=_PERIOD_SECONDS,
-            stat="Sum",
-        ),
-        return_data=False,
-    )
+            return_data=False,
+        )

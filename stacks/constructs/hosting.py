@@ -10,16 +10,14 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.planning.plan import DeploymentPlan
-
-# One variant takes all the traffic; the name is the one SageMaker's own console gives.
-VARIANT_NAME = "AllTraffic"
+from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 
 @dataclass(frozen=True)
 class ScalableVariant:
-    """The variant as application autoscaling names it, and the endpoint it waits for."""
+    """A variant as application autoscaling names it, and the endpoint it waits for."""
 
+    name: str
     resource_id: str
     endpoint: sagemaker.CfnEndpoint
 
@@ -66,7 +64,10 @@ class HostedEndpoint(Construct):
         config = sagemaker.CfnEndpointConfig(
             self,
             "EndpointConfig",
-            production_variants=[self._variant(plan, model)],
+            production_variants=[
+                _production_variant(variant, model, plan.routing_strategy)
+                for variant in plan.variants
+            ],
         )
         endpoint = sagemaker.CfnEndpoint(
             self,
@@ -78,27 +79,43 @@ class HostedEndpoint(Construct):
             exclude_retained_variant_properties=_excluded(plan),
         )
         endpoint.add_resource_dependency(log_group)
-        self.scalable_variant = ScalableVariant(
-            f"endpoint/{plan.endpoint_name}/variant/{VARIANT_NAME}", endpoint
-        )
+        self.scalable_variants = [
+            ScalableVariant(
+                variant.name, f"endpoint/{plan.endpoint_name}/variant/{variant.name}", endpoint
+            )
+            for variant in plan.variants
+        ]
 
-    @staticmethod
-    def _variant(
-        plan: DeploymentPlan, model: sagemaker.CfnModel
-    ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-        variant = plan.variant
-        return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-            variant_name=VARIANT_NAME,
-            model_name=model.attr_model_name,
-            instance_type=variant.instance_type,
-            initial_instance_count=variant.instance_count,
-            initial_variant_weight=1,
-            volume_size_in_gb=variant.volume_size_gb,
-            model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
-            container_startup_health_check_timeout_in_seconds=(
-                variant.container_startup_health_check_timeout_seconds
-            ),
-        )
+
+def _production_variant(
+    variant: VariantPlan, model: sagemaker.CfnModel, routing_strategy: str
+) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
+    pool = None
+    if len(variant.instance_types) > 1:
+        pool = [
+            sagemaker.CfnEndpointConfig.InstancePoolProperty(
+                instance_type=instance_type, priority=priority
+            )
+            for priority, instance_type in enumerate(variant.instance_types, 1)
+        ]
+    return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+        variant_name=variant.name,
+        model_name=model.attr_model_name,
+        instance_type=None if pool else variant.instance_type,
+        instance_pools=pool,
+        variant_instance_provision_timeout_in_seconds=(variant.instance_provision_timeout_seconds),
+        initial_instance_count=variant.instance_count,
+        initial_variant_weight=variant.weight,
+        routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
+            routing_strategy=routing_strategy
+        ),
+        inference_ami_version=variant.inference_ami_version,
+        volume_size_in_gb=variant.volume_size_gb,
+        model_data_download_timeout_in_seconds=variant.model_data_download_timeout_seconds,
+        container_startup_health_check_timeout_in_seconds=(
+            variant.container_startup_health_check_timeout_seconds
+        ),
+    )
 
 
 def _excluded(

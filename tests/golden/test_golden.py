@@ -16,6 +16,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from cfnlint.api import lint_file
 
 from slipway.config.load import load_config
 from slipway.errors import UserError
@@ -107,6 +108,12 @@ def test_plan(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
 @pytest.mark.parametrize("case", [*GOOD, "foundation"])
 def test_template(case: str, templates: dict[str, str], golden: Callable[[str, str], None]):
     golden(f"templates/{case}.json", templates[case] + "\n")
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_cfn_lint_finds_nothing(case: str):
+    path = HERE / "templates" / f"{case}.json"
+    assert [str(match) for match in lint_file(path)] == []
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -82,7 +82,9 @@ def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
     """Returns a config; a mapping is merged into its section, None removes the section."""
     content = yaml.safe_load(config_text(name))
     for section, value in sections.items():
-        if isinstance(value, Mapping) and isinstance(content.get(section), dict):
+        # Another container has other fields: nothing of the old one's is left.
+        merges = not (isinstance(value, Mapping) and "container" in value)
+        if merges and isinstance(value, Mapping) and isinstance(content.get(section), dict):
             content[section] |= value
         elif value is None:
             content.pop(section, None)

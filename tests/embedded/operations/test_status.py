@@ -44,7 +44,7 @@ def test_all_is_well(deployed: SlipwayStack) -> None:
     assert served.image.endswith("/slipway/tensorrt:0123456789abcdef")
     assert served.artifact == deployed.publish("ok")
     (variant,) = status.endpoint.variants
-    assert (variant.name, variant.instance_type) == ("AllTraffic", "ml.g4dn.xlarge")
+    assert (variant.name, variant.instance_types) == ("AllTraffic", ("ml.g4dn.xlarge",))
     assert (variant.current_instance_count, variant.desired_instance_count) == (2, 2)
     assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
     assert sorted(alarm.name.rpartition("-")[0] for alarm in status.alarms) == [

@@ -20,13 +20,12 @@ NAME_EXAMPLE = 'Example: `name: "gpt2-autocomplete"`.'
 
 # field to change, value to give it (or `...` to leave it out), kind, message, remedy
 CASES = [
-    ("endpoint.colour", "red", Kind.SHAPE, "unknown field",
-     "Allowed here: container_startup_health_check_timeout_seconds, instance_count, instances, "
-     "log_retention_days, model_data_download_timeout_seconds, network_isolation, volume_size_gb."),
-    ("endpoint.instance_counts", 1, Kind.SHAPE, "unknown field",
-     "Did you mean `instance_count`? Allowed here: container_startup_health_check_timeout_seconds, "
-     "instance_count, instances, log_retention_days, model_data_download_timeout_seconds, "
-     "network_isolation, volume_size_gb."),
+    ("model.colour", "red", Kind.SHAPE, "unknown field",
+     "Allowed here: attention_heads, family, head_size, hidden_size, key_value_heads, layers, "
+     "parameters."),
+    ("model.parameter", 1, Kind.SHAPE, "unknown field",
+     "Did you mean `parameters`? Allowed here: attention_heads, family, head_size, hidden_size, "
+     "key_value_heads, layers, parameters."),
     ("model.parameters", ..., Kind.SHAPE, "required field is missing",
      "Add it. Number of weights of the released model, shown in plans and tags. "
      "Example: `parameters: 1557611200`."),
@@ -70,9 +69,10 @@ CASES = [
      'Give at least 1. Example: `path: "samples/gpt2-autocomplete/model"`.'),
     ("endpoint.instances", [], Kind.VALUE, "[] has length 0: at least 1",
      'Give at least 1. Example: `instances: ["ml.g4dn.xlarge"]`.'),
-    ("endpoint.instances", ["ml.g5.xlarge", "ml.g6.xlarge"], Kind.VALUE,
-     '["ml.g5.xlarge", "ml.g6.xlarge"] has length 2: at most 1',
-     'Give at most 1. Example: `instances: ["ml.g4dn.xlarge"]`.'),
+    ("endpoint.instances", ["ml.g5.xlarge"] * 6, Kind.VALUE,
+     '["ml.g5.xlarge", "ml.g5.xlarge", "ml.g5.xlarge", "ml.g5.xlarge", "ml.g5.xlarg... has length '
+     "6: at most 5",
+     'Give at most 5. Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("name", "Tiny", Kind.VALUE, f'"Tiny" does not have the form {NAME_FORM}',
      f"Write it in that form. {NAME_EXAMPLE}"),
     ("name", "foundation", Kind.VALUE, '"foundation" is reserved for Slipway\'s stacks',
@@ -80,7 +80,15 @@ CASES = [
     ("name", "image-tensorrt", Kind.VALUE, '"image-tensorrt" is reserved for Slipway\'s stacks',
      f"Not free: foundation, image-*. {NAME_EXAMPLE}"),
     ("serving.container", "tensorrtt", Kind.VALUE, '"tensorrtt" is not known here',
-     "Did you mean `tensorrt`? Allowed: 'tensorrt'. Example: `container: \"tensorrt\"`."),
+     "Did you mean `tensorrt`? Allowed: tensorrt, lmi, triton, neuron, custom."),
+    ("serving.container", ..., Kind.SHAPE, "required field is missing",
+     "Add it. Allowed: tensorrt, lmi, triton, neuron, custom."),
+    ("artifacts.weights", {"source": "s3", "uri": "s3://models/t5.tar.gz"}, Kind.VALUE,
+     '"s3://models/t5.tar.gz" is not a prefix in S3',
+     "Write `s3://BUCKET/PREFIX/`, with the final slash. "
+     'Example: `uri: "s3://my-models/flan-t5-xxl/"`.'),
+    ("rollout", {"strategy": "blue"}, Kind.VALUE, '"blue" is not known here',
+     "Allowed: 'all_at_once', 'canary', 'linear' or 'rolling'. Example: `strategy: \"canary\"`."),
     ("endpoint.instances", ["ml.g5.xlarg"], Kind.VALUE,
      '"ml.g5.xlarg" is not a known hosting instance type',
      "Did you mean `ml.g5.xlarge`? slipway/facts/instances.json lists the 277 known ones. "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +12,8 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.errors import Kind, dotted
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
-from slipway.planning import rules
-from slipway.planning.rules import RULES, Rule, Situation
+from slipway.planning.rules import RULES, capacity, hardware, serving
+from slipway.planning.rules.situation import Rule, situation_of
 from tests.unit.projects import LOCAL, PRODUCTION, model_config
 
 
@@ -22,8 +24,11 @@ def findings(
     **sections: Any,
 ) -> list[tuple[str, str, str]]:
     config = model_config(**sections)
-    instance = instance or instance_types()[config.endpoint.instances[0]]
-    problems = list(rule(Situation(config, instance, environment)))
+    situation = situation_of(config, instance_types(), environment)
+    if instance is not None:
+        placements = tuple(replace(place, instance=instance) for place in situation.placements)
+        situation = replace(situation, placements=placements)
+    problems = list(rule(situation))
     assert all(problem.kind is Kind.COMPATIBILITY for problem in problems)
     return [(dotted(problem.field), problem.message, problem.remedy) for problem in problems]
 
@@ -50,7 +55,7 @@ def on(name: str) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
 def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
-    assert findings(rules.tensorrt_needs_nvidia_gpu, environment, endpoint=on(name)) == [
+    assert findings(hardware.tensorrt_needs_nvidia_gpu, environment, endpoint=on(name)) == [
         (
             "endpoint.instances[0]",
             f"{name} has {what_it_has}; the container `tensorrt` needs an NVIDIA GPU",
@@ -59,17 +64,17 @@ def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
         )
     ]
     # One thing is wrong, not two.
-    assert findings(rules.engine_fits_gpu, environment, endpoint=on(name)) == []
+    assert findings(hardware.engine_fits_gpu, environment, endpoint=on(name)) == []
 
 
 def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
-    rule = rules.tensorrt_needs_nvidia_gpu
+    rule = hardware.tensorrt_needs_nvidia_gpu
     for name in ("ml.g4dn.xlarge", "ml.p5.48xlarge", "ml.g7e.2xlarge"):
         assert findings(rule, PRODUCTION, endpoint=on(name)) == []
     plain = instance_types()["ml.c5.xlarge"]
     unknown = dataclasses.replace(plain, accelerator_known=False)
     assert findings(rule, PRODUCTION, unknown) == []
-    assert findings(rules.engine_fits_gpu, PRODUCTION, unknown) == []
+    assert findings(hardware.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
 def test_the_remedys_examples_are_as_it_says():
@@ -83,7 +88,7 @@ def test_the_remedys_examples_are_as_it_says():
 
 
 def test_a_volume_size_needs_an_instance_on_ebs():
-    assert findings(rules.volume_needs_ebs, endpoint={"volume_size_gb": 30}) == [
+    assert findings(hardware.volume_needs_ebs, endpoint={"volume_size_gb": 30}) == [
         (
             "endpoint.volume_size_gb",
             "ml.g4dn.xlarge stores on its local NVMe disk of 125 GB; SageMaker refuses a volume "
@@ -91,36 +96,38 @@ def test_a_volume_size_needs_an_instance_on_ebs():
             "Remove `volume_size_gb`.",
         )
     ]
-    assert findings(rules.volume_needs_ebs) == []
+    assert findings(hardware.volume_needs_ebs) == []
     on_ebs = {"instances": ["ml.p3.2xlarge"], "volume_size_gb": 30}
-    assert findings(rules.volume_needs_ebs, endpoint=on_ebs) == []
+    assert findings(hardware.volume_needs_ebs, endpoint=on_ebs) == []
     unknown = dataclasses.replace(instance_types()["ml.g4dn.xlarge"], local_nvme_gb=None)
-    assert findings(rules.volume_needs_ebs, LOCAL, unknown, endpoint={"volume_size_gb": 30}) == []
+    assert (
+        findings(hardware.volume_needs_ebs, LOCAL, unknown, endpoint={"volume_size_gb": 30}) == []
+    )
 
 
 def test_an_engine_needs_the_gpu_it_was_built_for():
     g5 = {"instances": ["ml.g5.xlarge"]}
-    assert findings(rules.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
+    assert findings(hardware.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
         (
             "artifacts.release.target",
             "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
             "Build the engine for sm86, or choose an instance type with sm75.",
         )
     ]
-    assert findings(rules.engine_fits_gpu, PRODUCTION) == []
+    assert findings(hardware.engine_fits_gpu, PRODUCTION) == []
     # A sample runs on the CPU, wherever.
-    assert findings(rules.engine_fits_gpu, LOCAL, endpoint=g5) == []
+    assert findings(hardware.engine_fits_gpu, LOCAL, endpoint=g5) == []
     # That there is none is the next rule's to say.
-    assert findings(rules.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
+    assert findings(hardware.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
     # Of a GPU whose capability no source gives nothing is said.
     unknown = dataclasses.replace(
         instance_types()["ml.g5.xlarge"], accelerator=Accelerator("gpu", "NVIDIA Z1", 1)
     )
-    assert findings(rules.engine_fits_gpu, PRODUCTION, unknown) == []
+    assert findings(hardware.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
 def test_an_environment_of_releases_needs_one():
-    assert findings(rules.release_exists, PRODUCTION, artifacts={"release": None}) == [
+    assert findings(serving.artifact_exists, PRODUCTION, artifacts={"release": None}) == [
         (
             "artifacts",
             "environment `production` deploys the release, and there is none",
@@ -128,25 +135,25 @@ def test_an_environment_of_releases_needs_one():
             "`artifacts: sample` for that environment.",
         )
     ]
-    assert findings(rules.release_exists, PRODUCTION) == []
-    assert findings(rules.release_exists, LOCAL, artifacts={"release": None}) == []
+    assert findings(serving.artifact_exists, PRODUCTION) == []
+    assert findings(serving.artifact_exists, LOCAL, artifacts={"release": None}) == []
 
 
 def test_the_scaling_range_is_one():
-    assert findings(rules.scaling_bounds, autoscaling=scaling(3, 2)) == [
+    assert findings(capacity.scaling_bounds, autoscaling=scaling(3, 2)) == [
         (
             "autoscaling.min_instance_count",
             "the minimum, 3, is above the maximum, 2",
             "Raise `max_instance_count` or lower `min_instance_count`.",
         )
     ]
-    assert findings(rules.scaling_bounds, autoscaling=scaling(2, 2)) == []
+    assert findings(capacity.scaling_bounds, autoscaling=scaling(2, 2)) == []
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_first_count_lies_in_the_scaling_range(count):
     sections = {"endpoint": {"instance_count": count}, "autoscaling": scaling(2, 4)}
-    assert findings(rules.scaling_bounds, **sections) == [
+    assert findings(capacity.scaling_bounds, **sections) == [
         (
             "endpoint.instance_count",
             f"{count} instances at creation lie outside the autoscaling range of 2 to 4",
@@ -158,27 +165,27 @@ def test_the_first_count_lies_in_the_scaling_range(count):
 @pytest.mark.parametrize("count", [2, 4])
 def test_both_ends_of_the_scaling_range_are_in_it(count):
     sections = {"endpoint": {"instance_count": count}, "autoscaling": scaling(2, 4)}
-    assert findings(rules.scaling_bounds, **sections) == []
+    assert findings(capacity.scaling_bounds, **sections) == []
 
 
 def test_a_fixed_count_is_any():
-    assert findings(rules.scaling_bounds, endpoint={"instance_count": 1000}) == []
+    assert findings(capacity.scaling_bounds, endpoint={"instance_count": 1000}) == []
 
 
 def test_the_default_of_new_tokens_is_within_the_limit():
-    assert findings(rules.token_budget, serving={"default_new_tokens": 43}) == [
+    assert findings(serving.token_budget, serving={"default_new_tokens": 43}) == [
         (
             "serving.default_new_tokens",
             "the default of 43 new tokens is above the limit of 42",
             "Lower `default_new_tokens` or raise `max_new_tokens`.",
         )
     ]
-    assert findings(rules.token_budget, serving={"default_new_tokens": 42}) == []
+    assert findings(serving.token_budget, serving={"default_new_tokens": 42}) == []
 
 
 def test_a_latency_alarm_lies_below_the_request_timeout():
     assert findings(
-        rules.latency_below_timeout, alarms={"model_latency_p99_milliseconds": 55_000}
+        serving.latency_below_timeout, alarms={"model_latency_p99_milliseconds": 55_000}
     ) == [
         (
             "alarms.model_latency_p99_milliseconds",
@@ -187,14 +194,17 @@ def test_a_latency_alarm_lies_below_the_request_timeout():
         )
     ]
     below = {"model_latency_p99_milliseconds": 54_999}
-    assert findings(rules.latency_below_timeout, alarms=below) == []
+    assert findings(serving.latency_below_timeout, alarms=below) == []
 
 
-def test_every_rule_of_the_module_is_applied():
-    in_module = {
-        value
-        for name, value in vars(rules).items()
-        if callable(value) and getattr(value, "__module__", "") == rules.__name__
-        and not name.startswith("_") and value is not Situation
-    }  # fmt: skip
-    assert set(RULES) == in_module
+def test_every_rule_is_applied():
+    for module in (hardware, serving, capacity):
+        functions = {
+            name
+            for name, value in vars(module).items()
+            if inspect.isfunction(value)
+            and value.__module__ == module.__name__
+            and not name.startswith("_")
+        }
+        assert {rule.__name__ for rule in module.RULES} == functions
+        assert set(module.RULES) <= set(RULES)

@@ -1,0 +1,114 @@
+"""`artifacts`: where the model's files come from, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipway.config.sections.base import InstanceType, ProjectPath, S3Prefix, Section
+
+_TARGET = r"^(cpu|sm[0-9]{2,3}|inf1|inf2|trn1)$"
+
+
+class SampleSource(Section):
+    """A small model in this repository that the embedded AWS serves."""
+
+    path: ProjectPath = Field(
+        description="Directory with the model's files, relative to the project.",
+        examples=["samples/gpt2-autocomplete/model"],
+    )
+
+
+class ReleaseSource(Section):
+    """The compiled model that a real environment serves."""
+
+    path: ProjectPath = Field(
+        description="Directory with the engine, tokenizer and config, relative to the project.",
+        examples=["build/gpt2-autocomplete/sm75"],
+    )
+    target: str = Field(
+        pattern=_TARGET,
+        description="Accelerator it was compiled for (`sm86`, `inf2`); it runs on no other.",
+        examples=["sm75"],
+    )
+
+
+class HubWeights(Section):
+    """A repository on the Hugging Face Hub, at one commit."""
+
+    source: Literal["hub"] = Field(description="Kind of source.", examples=["hub"])
+    repository: str = Field(
+        pattern=r"^[\w.-]+(/[\w.-]+)?$", max_length=96,
+        description="`OWNER/NAME`.", examples=["google/flan-t5-xxl"],
+    )  # fmt: skip
+    revision: str = Field(
+        pattern=r"^[0-9a-f]{40}$",
+        description="Commit, all 40 digits: a branch could change under you.",
+        examples=["ae7c9136adc7555eeccc78cdd960dfd60fb346ce"],
+    )
+    allow_patterns: tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] = Field(
+        ("*.json", "*.model", "*.safetensors", "*.txt"), min_length=1, max_length=50, strict=False,
+        description="Files to take (fnmatch); the Hub keeps every format of the weights.",
+        examples=[["*.json", "*.safetensors"]],
+    )  # fmt: skip
+
+
+class S3Weights(Section):
+    """Files that lie in S3 already; publishing copies them, verified, to the artifact bucket."""
+
+    source: Literal["s3"] = Field(description="Kind of source.", examples=["s3"])
+    uri: S3Prefix = Field(
+        description="Prefix with its final slash.", examples=["s3://my-models/flan-t5-xxl/"]
+    )
+
+
+class PathWeights(Section):
+    """Files on the machine that publishes."""
+
+    source: Literal["path"] = Field(description="Kind of source.", examples=["path"])
+    path: ProjectPath = Field(
+        description="Directory, relative to the project.", examples=["build/flan-t5-xxl"]
+    )
+
+
+Weights = Annotated[HubWeights | S3Weights | PathWeights, Field(discriminator="source")]
+
+
+class Compile(Section):
+    """Compiles the weights for the endpoint's accelerator when they are published."""
+
+    instance: InstanceType = Field(
+        description="Type of the training job that compiles; it needs the endpoint's GPU, while "
+        "Neuron compiles on a CPU.",
+        examples=["ml.g5.2xlarge"],
+    )
+    max_runtime_seconds: int = Field(
+        7200, ge=60, le=432_000, description="The job is stopped after that.", examples=[7200]
+    )
+    volume_size_gb: int = Field(
+        100, ge=1, le=16_384, description="Disk of the job.", examples=[100]
+    )
+
+
+class Artifacts(Section):
+    """Where the model's files come from. An environment says which of the two it deploys."""
+
+    sample: SampleSource | None = Field(
+        None, description="Deployed where `artifacts: sample`, as in `local`."
+    )
+    release: ReleaseSource | None = Field(
+        None, description="Compiled already. Deployed where `artifacts: release`."
+    )
+    weights: Weights | None = Field(
+        None, description="In place of `release`: the checkpoint, published as it is or compiled."
+    )
+    size_gb: float | None = Field(
+        None, gt=0, le=100_000, allow_inf_nan=False,
+        description="Size of the weights, for the checks of disks and timeouts, until the lock "
+        "knows it.",
+        examples=[44.5],
+    )  # fmt: skip
+    compile: Compile | None = Field(
+        None, description="Without it the weights are served as they are."
+    )

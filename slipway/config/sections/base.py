@@ -1,0 +1,77 @@
+"""What sections are made of: a strict, frozen model, and the types that several of them use."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from slipway.errors import nearest
+from slipway.facts.instances import instance_types
+
+RESERVED_TAG_PREFIXES = ("slipway:", "aws:")
+
+# CloudWatch Logs takes these numbers of days and no others.
+LOG_RETENTION_DAYS = (
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
+    3288, 3653,
+)  # fmt: skip
+
+
+class Section(BaseModel):
+    """A part of the file: unknown fields are errors, "600" is not 600, nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _known_instance_type(value: str) -> str:
+    known = instance_types()
+    if value in known:
+        return value
+    raise PydanticCustomError(
+        "unknown_instance_type",
+        "unknown instance type",
+        {"nearest": nearest(value, known), "known": len(known)},
+    )
+
+
+def _project_path(value: str) -> str:
+    if value.startswith(("/", "~")) or ".." in re.split(r"[/\\]", value):
+        raise PydanticCustomError("project_path", "the path leads out of the project")
+    return value
+
+
+def _s3_prefix(value: str) -> str:
+    bucket, _, key = value.removeprefix("s3://").partition("/")
+    if not value.startswith("s3://") or not bucket or (key and not key.endswith("/")):
+        raise PydanticCustomError("s3_prefix", "not a prefix in S3")
+    return value
+
+
+def _free_tag(value: str) -> str:
+    if value.startswith(RESERVED_TAG_PREFIXES):
+        raise PydanticCustomError("reserved_tag", "the tag belongs to Slipway or to AWS")
+    return value
+
+
+def _log_retention(value: Any) -> Any:
+    if isinstance(value, int) and value not in LOG_RETENTION_DAYS:
+        raise PydanticCustomError("log_retention", "not one of CloudWatch's retention periods")
+    return value
+
+
+InstanceType = Annotated[str, AfterValidator(_known_instance_type)]
+ProjectPath = Annotated[str, Field(min_length=1), AfterValidator(_project_path)]
+S3Prefix = Annotated[str, Field(max_length=512), AfterValidator(_s3_prefix)]
+TagKey = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_free_tag)]
+LogRetentionDays = Annotated[int, BeforeValidator(_log_retention)]
+TopicArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[\w-]+$")]
+# A key may also be given by its id or alias; an ARN is the same in every account and says its own.
+KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+$")]
+# Variables of a container: CreateModel takes 100 of 1024 characters each.
+Environment = dict[
+    Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=1024)],
+    Annotated[str, Field(max_length=1024)],
+]

@@ -1,0 +1,201 @@
+"""`endpoint`: what SageMaker runs, and how requests reach it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipway.config.sections.base import (
+    InstanceType,
+    KeyArn,
+    LogRetentionDays,
+    S3Prefix,
+    Section,
+    TopicArn,
+)
+
+VariantName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", max_length=63)]
+# botocore's enum of InferenceAmiVersion.
+AmiVersion = Literal[
+    "al2-ami-sagemaker-inference-gpu-2",
+    "al2-ami-sagemaker-inference-gpu-2-1",
+    "al2-ami-sagemaker-inference-gpu-3-1",
+    "al2-ami-sagemaker-inference-neuron-2",
+    "al2023-ami-sagemaker-inference-gpu-4-1",
+]
+
+
+class Variant(Section):
+    """One of several production variants; what it does not say is the endpoint's."""
+
+    name: VariantName = Field(description="Name of the variant.", examples=["candidate"])
+    weight: float = Field(
+        ge=0, le=1_000_000_000, allow_inf_nan=False,
+        description="Share of the requests, relative to the other variants' weights.",
+        examples=[0.1],
+    )  # fmt: skip
+    instances: tuple[InstanceType, ...] | None = Field(
+        None, min_length=1, max_length=5, strict=False,
+        description="As `endpoint.instances`.", examples=[["ml.g5.xlarge"]],
+    )  # fmt: skip
+    instance_count: int | None = Field(
+        None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
+    )
+
+
+class Shadow(Section):
+    """A variant that gets a copy of the requests; its answers are thrown away."""
+
+    sampling_percent: float = Field(
+        gt=0, le=100, allow_inf_nan=False,
+        description="Share of the requests that are copied to it.", examples=[50],
+    )  # fmt: skip
+    instances: tuple[InstanceType, ...] | None = Field(
+        None, min_length=1, max_length=5, strict=False,
+        description="As `endpoint.instances`.", examples=[["ml.g5.xlarge"]],
+    )  # fmt: skip
+    instance_count: int | None = Field(
+        None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
+    )
+
+
+class AsyncInference(Section):
+    """Requests and answers lie in S3: bodies up to 1 GB, an hour of compute, a queue in between."""
+
+    output: S3Prefix = Field(
+        description="Where answers are written.", examples=["s3://my-answers/ocr/"]
+    )
+    failure_output: S3Prefix | None = Field(
+        None, description="Where failures are written.", examples=["s3://my-answers/failed/"]
+    )
+    success_topic_arn: TopicArn | None = Field(
+        None, description="Told of every answer.",
+        examples=["arn:aws:sns:eu-west-1:123456789012:answers"],
+    )  # fmt: skip
+    error_topic_arn: TopicArn | None = Field(
+        None, description="Told of every failure.",
+        examples=["arn:aws:sns:eu-west-1:123456789012:failures"],
+    )  # fmt: skip
+    max_concurrent_invocations_per_instance: int = Field(
+        1, ge=1, le=1000, description="Requests one instance works on at a time.", examples=[4]
+    )
+
+
+class ScaleToZero(Section):
+    """An inference component: no instance is paid for while nobody asks."""
+
+    copy_memory_mib: int = Field(
+        ge=128, description="Main memory that one copy of the model needs.", examples=[16_384]
+    )
+    accelerators_per_copy: int | None = Field(
+        None, ge=1, le=64, description="Accelerators that one copy needs.", examples=[1]
+    )
+    vcpus_per_copy: float | None = Field(
+        None, ge=0.25, allow_inf_nan=False,
+        description="Virtual processors that one copy needs.", examples=[4],
+    )  # fmt: skip
+    max_copies: int = Field(ge=1, le=1000, description="Copies at most.", examples=[4])
+
+
+class DataCapture(Section):
+    """Writes a share of the requests and answers to S3."""
+
+    destination: S3Prefix = Field(
+        description="Where they are written.", examples=["s3://my-capture/autocomplete/"]
+    )
+    sampling_percent: int = Field(
+        100, ge=0, le=100, description="Share of the requests.", examples=[10]
+    )
+    capture: tuple[Literal["input", "output"], ...] = Field(
+        ("input", "output"), min_length=1, max_length=2, strict=False,
+        description="What of them.", examples=[["input", "output"]],
+    )  # fmt: skip
+
+
+class Vpc(Section):
+    """The network that the containers are attached to."""
+
+    subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
+        min_length=1, max_length=16, strict=False,
+        description="Subnets; two zones for an endpoint that outlives one.",
+        examples=[["subnet-0a1b2c3d", "subnet-4e5f6a7b"]],
+    )  # fmt: skip
+    security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
+        min_length=1, max_length=5, strict=False,
+        description="Security groups; they outlive the stack, which could not delete them while "
+        "SageMaker's network interfaces linger.",
+        examples=[["sg-0a1b2c3d"]],
+    )  # fmt: skip
+
+
+class Endpoint(Section):
+    """What SageMaker runs."""
+
+    instances: tuple[InstanceType, ...] = Field(
+        min_length=1, max_length=5, strict=False,
+        description="Hosting instance types in order of preference: the next is taken where AWS "
+        "has none left of the one before.",
+        examples=[["ml.g4dn.xlarge"]],
+    )  # fmt: skip
+    instance_provision_timeout_seconds: int | None = Field(
+        None, ge=300, le=3600,
+        description="How long to try for a type before the next; only with several.",
+        examples=[600],
+    )  # fmt: skip
+    instance_count: int = Field(
+        1, ge=1, le=1000,
+        description="Instances at creation; with `autoscaling` the count moves from there.",
+        examples=[2],
+    )  # fmt: skip
+    model_data_download_timeout_seconds: int = Field(
+        600, ge=60, le=3600,
+        description="Time an instance may take to download the artifact.", examples=[600],
+    )  # fmt: skip
+    container_startup_health_check_timeout_seconds: int = Field(
+        600, ge=60, le=3600,
+        description="Time the container may take until /ping answers 200.", examples=[600],
+    )  # fmt: skip
+    volume_size_gb: int | None = Field(
+        None, ge=1, le=512,
+        description="Size of the ML storage volume; only for instance types without local NVMe.",
+        examples=[30],
+    )  # fmt: skip
+    mode: Literal["realtime", "async", "scale_to_zero"] = Field(
+        "realtime",
+        description="How requests reach the container, and whether the last instance may go.",
+        examples=["realtime"],
+    )
+    async_inference: AsyncInference | None = Field(None, description="Needed with `mode: async`.")
+    scale_to_zero: ScaleToZero | None = Field(
+        None, description="Needed with `mode: scale_to_zero`."
+    )
+    variants: tuple[Variant, ...] = Field(
+        (), max_length=10, strict=False,
+        description="Several production variants of the model. Without any there is one, "
+        "`AllTraffic`.",
+    )  # fmt: skip
+    shadow: Shadow | None = Field(None, description="A shadow variant.")
+    routing: Literal["least_outstanding_requests", "random"] = Field(
+        "least_outstanding_requests",
+        description="How SageMaker chooses the instance for a request.", examples=["random"],
+    )  # fmt: skip
+    inference_ami_version: AmiVersion | None = Field(
+        None,
+        description="Host image with its GPU or Neuron driver; without it by the image's CUDA.",
+        examples=["al2-ami-sagemaker-inference-gpu-3-1"],
+    )
+    data_capture: DataCapture | None = Field(None, description="Without it nothing is captured.")
+    network_isolation: bool = Field(
+        True, description="The container can open no outbound connection.", examples=[True]
+    )
+    vpc: Vpc | None = Field(None, description="Without it SageMaker's own network.")
+    volume_key_arn: KeyArn | None = Field(
+        None,
+        description="KMS key of the ML storage volume. Local NVMe disks have their own encryption, "
+        "which no key of yours touches.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"],
+    )
+    log_retention_days: LogRetentionDays = Field(
+        30, description="How long the endpoint's log lines are kept.", examples=[30]
+    )

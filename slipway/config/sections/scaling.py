@@ -1,0 +1,83 @@
+"""`autoscaling`: how the number of instances follows the load."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from slipway.config.sections.base import Section
+
+
+class Schedule(Section):
+    """Other bounds at certain times."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9-]*$", max_length=64,
+        description="Name of the schedule.", examples=["workday"],
+    )  # fmt: skip
+    at: str = Field(
+        pattern=r"^(cron\(.+\)|rate\(.+\)|at\(.+\))$",
+        description="Application autoscaling's `cron(...)`, `rate(...)` or `at(...)`.",
+        examples=["cron(0 7 ? * MON-FRI *)"],
+    )
+    time_zone: str = Field(
+        "UTC", pattern=r"^[\w+-]+(/[\w+-]+)*$",
+        description="Its IANA time zone.", examples=["Europe/Zurich"],
+    )  # fmt: skip
+    min_instance_count: int = Field(
+        ge=0, le=1000, description="Instances at rest from then on.", examples=[4]
+    )
+    max_instance_count: int = Field(
+        ge=1, le=1000, description="Instances at most from then on.", examples=[12]
+    )
+
+
+class Step(Section):
+    """One step of a step policy."""
+
+    from_backlog: float = Field(
+        ge=0, allow_inf_nan=False,
+        description="Requests waiting for an instance, from this number on.", examples=[10],
+    )  # fmt: skip
+    add_instances: int = Field(ge=1, le=100, description="Instances to add.", examples=[2])
+
+
+class Autoscaling(Section):
+    """Target tracking on what one instance carries; one target is needed."""
+
+    min_instance_count: int = Field(
+        ge=0, le=1000, description="Instances at rest; 0 only with `mode: async`.", examples=[1]
+    )
+    max_instance_count: int = Field(
+        ge=1, le=1000, description="Instances at most; also the cost's upper bound.", examples=[4]
+    )
+    target_invocations_per_instance_per_minute: float | None = Field(
+        None, gt=0, allow_inf_nan=False,
+        description=(
+            "Load to hold each instance at: its highest rate per second x 0.5 for safety x 60."
+        ),
+        examples=[600],
+    )  # fmt: skip
+    target_concurrent_requests_per_instance: float | None = Field(
+        None, gt=0, allow_inf_nan=False,
+        description="Requests in flight to hold each instance at; reacts in seconds, and fits "
+        "models whose requests differ much in length.",
+        examples=[8],
+    )  # fmt: skip
+    target_backlog_per_instance: float | None = Field(
+        None, gt=0, allow_inf_nan=False,
+        description="Requests waiting per instance, for `mode: async`.", examples=[5],
+    )  # fmt: skip
+    steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(
+        (), max_length=20, description="Faster steps while a backlog grows, for `mode: async`."
+    )
+    schedules: Annotated[tuple[Schedule, ...], Field(strict=False)] = Field(
+        (), max_length=20, description="Other bounds at certain times."
+    )
+    scale_in_cooldown_seconds: int = Field(
+        300, ge=0, le=3600, description="Pause after removing instances.", examples=[300]
+    )
+    scale_out_cooldown_seconds: int = Field(
+        60, ge=0, le=3600, description="Pause after adding instances.", examples=[60]
+    )

@@ -1,0 +1,251 @@
+"""Rules about numbers of instances: variants, pools, autoscaling, modes, rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.errors import FieldPath, Problem
+from slipway.planning.rules.situation import Situation, problem, variants_of
+
+_TARGETS = (
+    "target_invocations_per_instance_per_minute",
+    "target_concurrent_requests_per_instance",
+    "target_backlog_per_instance",
+)
+_SMALLEST_GUARDED_FLEET = 2
+
+
+def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
+    """Variants are chosen by name and weight."""
+    variants = situation.config.endpoint.variants
+    seen: set[str] = set()
+    for index, variant in enumerate(variants):
+        if variant.name in seen:
+            yield problem(
+                f"there are two variants {variant.name!r}",
+                "Give each variant its own name.",
+                "endpoint", "variants", index, "name",
+            )  # fmt: skip
+        seen.add(variant.name)
+    if len(variants) == 1:
+        yield problem(
+            "one variant alone is what there is without `variants`",
+            "Remove `variants`, or add a second one.",
+            "endpoint", "variants",
+        )  # fmt: skip
+    elif variants and not any(variant.weight for variant in variants):
+        yield problem(
+            "every variant has weight 0: no request would reach one",
+            "Give at least one variant a weight above 0.",
+            "endpoint", "variants",
+        )  # fmt: skip
+
+
+def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
+    """The timeout is until the next type of the pool is tried."""
+    endpoint = situation.config.endpoint
+    pools = [endpoint.instances, *(variant.instances or () for variant in endpoint.variants)]
+    if endpoint.instance_provision_timeout_seconds is not None and all(len(p) < 2 for p in pools):
+        yield problem(
+            "there is no second instance type to go on to",
+            "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
+            "endpoint", "instance_provision_timeout_seconds",
+        )  # fmt: skip
+
+
+def instance_types_differ(situation: Situation) -> Iterator[Problem]:
+    """A pool tries each type once."""
+    endpoint = situation.config.endpoint
+    lists: list[tuple[FieldPath, tuple[str, ...]]] = [
+        (("endpoint", "instances"), endpoint.instances)
+    ]
+    lists += [
+        (("endpoint", "variants", index, "instances"), variant.instances)
+        for index, variant in enumerate(endpoint.variants)
+        if variant.instances
+    ]
+    for field, types in lists:
+        for index, name in enumerate(types):
+            if name in types[:index]:
+                yield problem(f"{name} is named twice", "Remove it here.", *field, index)
+
+
+def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
+    """Two targets would pull the fleet in two directions; none would leave it as it is."""
+    scaling = situation.config.autoscaling
+    if scaling is None:
+        return
+    given = [name for name in _TARGETS if getattr(scaling, name) is not None]
+    if len(given) > 1:
+        yield problem(
+            f"there are {len(given)} targets: {', '.join(given)}",
+            "Keep one of them.",
+            "autoscaling", given[1],
+        )  # fmt: skip
+    elif not given:
+        yield problem(
+            "there is no target to scale by",
+            "Add `target_invocations_per_instance_per_minute`, or "
+            "`target_concurrent_requests_per_instance`.",
+            "autoscaling",
+        )
+
+
+def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
+    """Endpoints publish the backlog in one mode and invocations in the other (facts: hosting)."""
+    scaling, mode = situation.config.autoscaling, situation.config.endpoint.mode
+    if scaling is None:
+        return
+    if mode == "async":
+        for name in _TARGETS[:2]:
+            if getattr(scaling, name) is not None:
+                yield problem(
+                    "an asynchronous endpoint has no such metric",
+                    "Scale by `target_backlog_per_instance`.",
+                    "autoscaling", name,
+                )  # fmt: skip
+        return
+    if scaling.target_backlog_per_instance is not None:
+        yield problem(
+            "only an asynchronous endpoint has a backlog",
+            "Scale by invocations or by concurrent requests, or set `mode: async`.",
+            "autoscaling", "target_backlog_per_instance",
+        )  # fmt: skip
+    if scaling.min_instance_count == 0:
+        yield problem(
+            "a realtime endpoint keeps one instance at least",
+            "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
+            "autoscaling", "min_instance_count",
+        )  # fmt: skip
+
+
+def scaling_bounds(situation: Situation) -> Iterator[Problem]:
+    """The instance count at creation lies between the scalable target's bounds."""
+    config, scaling = situation.config, situation.config.autoscaling
+    if scaling is None:
+        return
+    low, high = scaling.min_instance_count, scaling.max_instance_count
+    if low > high:
+        yield problem(
+            f"the minimum, {low}, is above the maximum, {high}",
+            "Raise `max_instance_count` or lower `min_instance_count`.",
+            "autoscaling", "min_instance_count",
+        )  # fmt: skip
+        return
+    counts: list[tuple[FieldPath, int]] = [
+        (("endpoint", "instance_count"), config.endpoint.instance_count)
+    ]
+    counts += [
+        (("endpoint", "variants", index, "instance_count"), variant.instance_count)
+        for index, variant in enumerate(config.endpoint.variants)
+        if variant.instance_count is not None
+    ]
+    for field, count in counts:
+        if not low <= count <= high:
+            yield problem(
+                f"{count} instances at creation lie outside the autoscaling range of {low} to "
+                f"{high}",
+                f"Use a count from {low} to {high}.",
+                *field,
+            )
+
+
+def burstable_types_do_not_scale(situation: Situation) -> Iterator[Problem]:
+    """SageMaker scales no T instances (facts: hosting)."""
+    if situation.config.autoscaling is None:
+        return
+    for placement in situation.placements:
+        if placement.instance.name.startswith("ml.t"):
+            # ml.trn is an accelerator's family.
+            if placement.instance.name.startswith("ml.trn"):
+                continue
+            yield problem(
+                f"{placement.instance.name} is burstable, and SageMaker does not scale such types",
+                "Choose another type, or remove `autoscaling`.",
+                *placement.field,
+            )
+
+
+def mode_has_its_section(situation: Situation) -> Iterator[Problem]:
+    """Each mode but realtime has settings of its own, and no other mode reads them."""
+    endpoint = situation.config.endpoint
+    for mode, name in (("async", "async_inference"), ("scale_to_zero", "scale_to_zero")):
+        section = getattr(endpoint, name)
+        if endpoint.mode == mode and section is None:
+            yield problem(
+                f"`mode: {mode}` needs the section `{name}`",
+                f"Add `endpoint.{name}`.",
+                "endpoint", "mode",
+            )  # fmt: skip
+        elif endpoint.mode != mode and section is not None:
+            yield problem(
+                f"nothing reads `{name}` with `mode: {endpoint.mode}`",
+                f"Remove it, or set `mode: {mode}`.",
+                "endpoint", name,
+            )  # fmt: skip
+
+
+def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
+    """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
+    config = situation.config
+    rollout = config.rollout
+    if rollout.strategy == "all_at_once":
+        return
+    if config.endpoint.variants:
+        yield problem(
+            f"SageMaker moves several variants all at once; there is no `{rollout.strategy}` there",
+            "Remove `variants`, or set `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    elif any(item.name.startswith("ml.inf1.") for item in situation.instances):
+        yield problem(
+            f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
+            "Set `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    elif config.endpoint.instance_count < _SMALLEST_GUARDED_FLEET:
+        yield problem(
+            f"`{rollout.strategy}` needs 2 instances at least; there is "
+            f"{config.endpoint.instance_count}",
+            "Use 2 instances or more, or set `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    if rollout.step_percent is None:
+        yield problem(
+            f"`{rollout.strategy}` needs the size of a step",
+            "Add `step_percent`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    elif rollout.strategy == "linear" and rollout.step_percent < 10:
+        yield problem(
+            f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
+            "Use 10 or more.",
+            "rollout", "step_percent",
+        )  # fmt: skip
+
+
+def variant_names_differ_in_more_than_case(situation: Situation) -> Iterator[Problem]:
+    """Construct ids, metrics and people read both as one."""
+    names = [name for _, name, _ in variants_of(situation.config)]
+    for index, name in enumerate(names):
+        lowered = [other.lower() for other in names[:index]]
+        if name not in names[:index] and name.lower() in lowered:
+            yield problem(
+                f"{name!r} differs from another variant in case only",
+                "Give each variant its own name.",
+                "endpoint", "variants", index, "name",
+            )  # fmt: skip
+
+
+RULES = (
+    variants_are_told_apart,
+    variant_names_differ_in_more_than_case,
+    instance_types_differ,
+    provision_timeout_needs_pool,
+    mode_has_its_section,
+    scaling_has_one_target,
+    scaling_target_fits_mode,
+    scaling_bounds,
+    burstable_types_do_not_scale,
+    rollout_has_capacity,
+)

@@ -1,0 +1,147 @@
+"""Rules about instance types: accelerators, disks, drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.config.sections.serving import CustomServing
+from slipway.errors import Problem
+from slipway.facts.images import default_inference_ami
+from slipway.planning.rules.situation import Placement, Situation, problem
+
+_NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
+_CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
+
+
+def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
+    """TensorRT runs on nothing but NVIDIA's GPUs."""
+    if situation.config.serving.container != "tensorrt":
+        return
+    for placement in situation.placements:
+        instance, accelerator = placement.instance, placement.instance.accelerator
+        if not instance.accelerator_known or (accelerator and accelerator.is_nvidia_gpu):
+            continue
+        has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
+        yield problem(
+            f"{instance.name} has {has}; the container `tensorrt` needs an NVIDIA GPU",
+            "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
+            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
+            *placement.field,
+        )
+
+
+def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
+    """A TensorRT engine loads on one compute capability only (facts: tensorrt-triton)."""
+    release = situation.config.artifacts.release
+    if (
+        situation.config.serving.container != "tensorrt"
+        or situation.environment.artifacts == "sample"
+        or release is None
+    ):
+        return
+    for instance in situation.instances:
+        gpu = instance.accelerator
+        capability = gpu.compute_capability if gpu else None
+        if gpu and capability is not None and release.target != capability:
+            yield problem(
+                f"the engine was built for {release.target}, but {instance.name} has "
+                f"{gpu.product} ({capability})",
+                f"Build the engine for {capability}, or choose an instance type with "
+                f"{release.target}.",
+                "artifacts", "release", "target",
+            )  # fmt: skip
+
+
+def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
+    """The images that Slipway builds are for x86_64."""
+    if situation.config.serving.container == "custom":
+        return
+    for placement in situation.placements:
+        if placement.instance.architecture == "arm64":
+            yield problem(
+                f"{placement.instance.name} has an arm64 processor; the image is for x86_64",
+                "Choose an instance type whose processor is Intel's or AMD's.",
+                *placement.field,
+            )
+
+
+def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
+    """SageMaker rejects a volume size for instance types with local NVMe, minutes into a deploy."""
+    if situation.config.endpoint.volume_size_gb is None:
+        return
+    for instance in situation.instances:
+        if instance.local_nvme_gb:
+            yield problem(
+                f"{instance.name} stores on its local NVMe disk of {instance.local_nvme_gb} GB; "
+                "SageMaker refuses a volume size for it",
+                "Remove `volume_size_gb`.",
+                "endpoint", "volume_size_gb",
+            )  # fmt: skip
+
+
+def ami_fits_accelerator(situation: Situation) -> Iterator[Problem]:
+    """A host image carries the driver of one kind of accelerator, and inf1 takes none."""
+    chosen = situation.config.endpoint.inference_ami_version
+    if chosen is None:
+        return
+    for placement in situation.placements:
+        reason = _ami_mismatch(chosen, placement)
+        if reason:
+            yield problem(
+                f"{chosen} does not fit {placement.instance.name}: {reason}",
+                "Remove `inference_ami_version`, or choose one with the type's driver.",
+                "endpoint", "inference_ami_version",
+            )  # fmt: skip
+
+
+def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
+    accelerator = placement.instance.accelerator
+    if not placement.instance.accelerator_known:
+        return None
+    if placement.instance.name.startswith("ml.inf1."):
+        return "SageMaker takes no host image for inf1"
+    if accelerator is None:
+        return "the type has no accelerator"
+    wants_neuron = accelerator.kind == "neuron"
+    if wants_neuron != (chosen == _NEURON_AMI):
+        return f"it has {accelerator.product}"
+    return None
+
+
+def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
+    """An image with CUDA 13 needs the driver of the newest host image (facts: hosting, rule 11)."""
+    serving, chosen = situation.config.serving, situation.config.endpoint.inference_ami_version
+    if not isinstance(serving, CustomServing) or serving.cuda_version is None or chosen is None:
+        return
+    needed = default_inference_ami(serving.cuda_version)
+    if needed == _CUDA_13_AMI and chosen != needed:
+        yield problem(
+            f"the image has CUDA {serving.cuda_version}, whose driver {chosen} does not have",
+            f"Use `{_CUDA_13_AMI}`, or leave it out: it is then chosen by the image's CUDA.",
+            "endpoint", "inference_ami_version",
+        )  # fmt: skip
+
+
+def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
+    """Types without a GPU publish no GPU metrics: such an alarm could never go off."""
+    if situation.config.alarms.gpu_memory_utilization_percent is None:
+        return
+    for instance in situation.instances:
+        gpu = instance.accelerator
+        if instance.accelerator_known and (gpu is None or gpu.kind != "gpu"):
+            yield problem(
+                f"{instance.name} has no GPU, and so no metric of its memory",
+                "Remove `gpu_memory_utilization_percent`.",
+                "alarms", "gpu_memory_utilization_percent",
+            )  # fmt: skip
+
+
+RULES = (
+    tensorrt_needs_nvidia_gpu,
+    image_runs_on_processor,
+    engine_fits_gpu,
+    volume_needs_ebs,
+    ami_fits_accelerator,
+    ami_fits_cuda,
+    gpu_alarm_needs_gpu,
+)

@@ -1,0 +1,83 @@
+"""Rules about artifacts, requests and what the container is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.config.sections.serving import NeuronServing, TensorRTServing
+from slipway.errors import Problem
+from slipway.planning.rules.situation import Situation, problem
+
+# SageMaker's own limit of a realtime request.
+_REALTIME_SECONDS = 60
+
+
+def artifact_exists(situation: Situation) -> Iterator[Problem]:
+    """An environment deploys samples or releases, and needs a source of that kind."""
+    artifacts, environment = situation.config.artifacts, situation.environment
+    if environment.artifacts == "sample" and artifacts.sample is None:
+        yield problem(
+            f"environment `{environment.name}` deploys the sample, and there is none",
+            "Add `artifacts.sample` with the path of a small model, or choose an environment that "
+            "deploys releases.",
+            "artifacts",
+        )
+    released = artifacts.release is not None or artifacts.weights is not None
+    if environment.artifacts == "release" and not released:
+        yield problem(
+            f"environment `{environment.name}` deploys the release, and there is none",
+            "Add `artifacts.release` with the path of the compiled model and its target, or set "
+            "`artifacts: sample` for that environment.",
+            "artifacts",
+        )
+
+
+def release_has_one_source(situation: Situation) -> Iterator[Problem]:
+    """Compiled files and a checkpoint at once: which of them would be deployed?"""
+    artifacts = situation.config.artifacts
+    if artifacts.release is not None and artifacts.weights is not None:
+        yield problem(
+            "there are two sources of the release: `release` and `weights`",
+            "Keep one of them.",
+            "artifacts", "weights",
+        )  # fmt: skip
+    if artifacts.compile is not None and artifacts.weights is None:
+        yield problem(
+            "there are no weights to compile",
+            "Add `artifacts.weights`, or remove `compile`.",
+            "artifacts", "compile",
+        )  # fmt: skip
+
+
+def token_budget(situation: Situation) -> Iterator[Problem]:
+    """A request that says nothing gets no more tokens than one that asks for the most."""
+    serving = situation.config.serving
+    if not isinstance(serving, TensorRTServing):
+        return
+    if serving.default_new_tokens > serving.max_new_tokens:
+        yield problem(
+            f"the default of {serving.default_new_tokens} new tokens is above the limit of "
+            f"{serving.max_new_tokens}",
+            "Lower `default_new_tokens` or raise `max_new_tokens`.",
+            "serving", "default_new_tokens",
+        )  # fmt: skip
+
+
+def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
+    """An alarm above the request timeout can never be raised."""
+    config, serving = situation.config, situation.config.serving
+    if config.endpoint.mode == "async":
+        return
+    limit, where = _REALTIME_SECONDS, "SageMaker's limit"
+    if isinstance(serving, (TensorRTServing, NeuronServing)):
+        limit, where = serving.request_timeout_seconds, "`serving.request_timeout_seconds`"
+    milliseconds = config.alarms.model_latency_p99_milliseconds
+    if milliseconds / 1000 >= limit:
+        yield problem(
+            f"{milliseconds} ms is never reached: requests end after {limit} s",
+            f"Set the latency objective below {where}.",
+            "alarms", "model_latency_p99_milliseconds",
+        )  # fmt: skip
+
+
+RULES = (artifact_exists, release_has_one_source, token_budget, latency_below_timeout)

@@ -1,0 +1,81 @@
+"""What a rule looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.endpoint import Variant
+from slipway.errors import FieldPath, Kind, Problem
+from slipway.facts.instances import InstanceFacts
+
+# SageMaker's console gives a single variant this name.
+DEFAULT_VARIANT_NAME = "AllTraffic"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One instance type that a variant may run on.
+
+    Args:
+        field: where the file names it.
+        variant: name of the variant.
+        instance: facts of the type.
+    """
+
+    field: FieldPath
+    variant: str
+    instance: InstanceFacts
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A config, the instance types it names, and where it is to run."""
+
+    config: ModelConfig
+    placements: tuple[Placement, ...]
+    environment: Environment
+
+    @property
+    def instance(self) -> InstanceFacts:
+        """The first variant's preferred type."""
+        return self.placements[0].instance
+
+    @property
+    def instances(self) -> tuple[InstanceFacts, ...]:
+        """Every type, once."""
+        return tuple(dict.fromkeys(placement.instance for placement in self.placements))
+
+
+Rule = Callable[[Situation], Iterator[Problem]]
+
+
+def situation_of(
+    config: ModelConfig, instances: Mapping[str, InstanceFacts], environment: Environment
+) -> Situation:
+    """Looks up the instance types that a config names."""
+    placements = [
+        Placement((*field, index), name, instances[instance_type])
+        for field, name, variant in variants_of(config)
+        for index, instance_type in enumerate(
+            (variant.instances if variant else None) or config.endpoint.instances
+        )
+    ]
+    return Situation(config, tuple(dict.fromkeys(placements)), environment)
+
+
+def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant | None]]:
+    """Yields, for each variant, where its instance types stand, its name, and its own section."""
+    shared: FieldPath = ("endpoint", "instances")
+    if not config.endpoint.variants:
+        yield shared, DEFAULT_VARIANT_NAME, None
+    for index, variant in enumerate(config.endpoint.variants):
+        own: FieldPath = ("endpoint", "variants", index, "instances")
+        yield (own if variant.instances else shared), variant.name, variant
+
+
+def problem(message: str, remedy: str, *field: str | int) -> Problem:
+    """Makes the problem of values that do not go together."""
+    return Problem(Kind.COMPATIBILITY, message, remedy, field)

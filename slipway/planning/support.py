@@ -1,0 +1,44 @@
+"""What the language can say and Slipway cannot deploy yet: refused by name, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.config.schema import ModelConfig
+from slipway.errors import FieldPath, Kind, Problem
+
+_CONTAINERS = ("tensorrt", "custom")
+
+
+def unsupported(config: ModelConfig) -> Iterator[Problem]:
+    """Yields every part of a config that no stack is there for yet."""
+    for field, what in _used(config):
+        yield Problem(
+            Kind.COMPATIBILITY,
+            f"{what} is not supported yet",
+            "Leave it out for now; docs/reference.md says what is deployed today.",
+            field,
+        )
+
+
+def _used(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
+    endpoint, scaling = config.endpoint, config.autoscaling
+    if config.serving.container not in _CONTAINERS:
+        yield ("serving", "container"), f"deploying the container `{config.serving.container}`"
+    if config.artifacts.weights is not None:
+        yield ("artifacts", "weights"), f"weights from `{config.artifacts.weights.source}`"
+    if config.artifacts.compile is not None:
+        yield ("artifacts", "compile"), "compiling when publishing"
+    if endpoint.mode != "realtime":
+        yield ("endpoint", "mode"), f"`mode: {endpoint.mode}`"
+    for name in ("shadow", "data_capture", "vpc", "volume_key_arn"):
+        if getattr(endpoint, name) is not None:
+            yield ("endpoint", name), f"`{name}`"
+    if scaling is not None and scaling.schedules:
+        yield ("autoscaling", "schedules"), "scaling by schedule"
+    if scaling is not None and scaling.steps:
+        yield ("autoscaling", "steps"), "scaling by steps"
+    if config.rollout.strategy != "all_at_once":
+        yield ("rollout", "strategy"), f"`strategy: {config.rollout.strategy}`"
+    if config.alarms.at_max_capacity:
+        yield ("alarms", "at_max_capacity"), "the alarm `at_max_capacity`"

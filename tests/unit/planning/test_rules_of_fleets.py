@@ -1,0 +1,319 @@
+"""Variants, pools, autoscaling, modes, rollouts: what is refused, word for word, and what not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slipway.planning.rules import capacity, hardware, serving
+from tests.unit.planning.test_rules import findings, on, scaling
+from tests.unit.projects import PRODUCTION
+
+CUSTOM = {
+    "container": "custom",
+    "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
+}
+POOL = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
+HUB = {"source": "hub", "repository": "gpt2", "revision": "a" * 40}
+
+
+def variants(*named: tuple[str, float], **more: Any) -> dict[str, Any]:
+    return {"variants": [{"name": name, "weight": weight, **more} for name, weight in named]}
+
+
+def messages(*arguments: Any, **sections: Any) -> list[tuple[str, str]]:
+    return [(field, message) for field, message, _ in findings(*arguments, **sections)]
+
+
+def custom(**more: Any) -> dict[str, Any]:
+    return {"serving": None} | {"serving": CUSTOM | more}
+
+
+class TestVariants:
+    def test_two_weighted_ones_are_fine(self):
+        endpoint = variants(("stable", 0.9), ("candidate", 0.1))
+        for rule in capacity.RULES:
+            assert findings(rule, endpoint=endpoint) == []
+
+    def test_names_are_told_apart(self):
+        rule = capacity.variants_are_told_apart
+        assert findings(rule, endpoint=variants(("a", 1), ("a", 1))) == [
+            (
+                "endpoint.variants[1].name",
+                "there are two variants 'a'",
+                "Give each variant its own name.",
+            )
+        ]
+        rule = capacity.variant_names_differ_in_more_than_case
+        assert messages(rule, endpoint=variants(("a", 1), ("A", 1))) == [
+            ("endpoint.variants[1].name", "'A' differs from another variant in case only")
+        ]
+
+    def test_one_alone_is_none(self):
+        assert findings(capacity.variants_are_told_apart, endpoint=variants(("a", 1))) == [
+            (
+                "endpoint.variants",
+                "one variant alone is what there is without `variants`",
+                "Remove `variants`, or add a second one.",
+            )
+        ]
+
+    def test_somebody_gets_the_requests(self):
+        weightless = variants(("a", 0), ("b", 0))
+        assert messages(capacity.variants_are_told_apart, endpoint=weightless) == [
+            ("endpoint.variants", "every variant has weight 0: no request would reach one")
+        ]
+
+    def test_their_own_types_and_counts_are_checked_where_they_stand(self):
+        endpoint = {
+            "variants": [
+                {"name": "a", "weight": 1},
+                {"name": "b", "weight": 1, "instances": ["ml.c5.xlarge"], "instance_count": 9},
+            ]
+        }
+        assert messages(hardware.tensorrt_needs_nvidia_gpu, endpoint=endpoint) == [
+            (
+                "endpoint.variants[1].instances[0]",
+                "ml.c5.xlarge has no accelerator; the container `tensorrt` needs an NVIDIA GPU",
+            )
+        ]
+        assert messages(capacity.scaling_bounds, endpoint=endpoint, autoscaling=scaling(2, 4)) == [
+            (
+                "endpoint.variants[1].instance_count",
+                "9 instances at creation lie outside the autoscaling range of 2 to 4",
+            )
+        ]
+
+
+class TestPools:
+    def test_a_timeout_is_for_what_comes_next(self):
+        rule = capacity.provision_timeout_needs_pool
+        assert findings(rule, endpoint={"instance_provision_timeout_seconds": 600}) == [
+            (
+                "endpoint.instance_provision_timeout_seconds",
+                "there is no second instance type to go on to",
+                "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
+            )
+        ]
+        pool = POOL | {"instance_provision_timeout_seconds": 600}
+        assert findings(rule, endpoint=pool) == []
+
+    def test_a_type_is_tried_once(self):
+        twice = {"instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.xlarge"]}
+        assert findings(capacity.instance_types_differ, endpoint=twice) == [
+            ("endpoint.instances[2]", "ml.g4dn.xlarge is named twice", "Remove it here.")
+        ]
+        assert findings(capacity.instance_types_differ, endpoint=POOL) == []
+
+    def test_one_engine_fits_one_gpu(self):
+        mixed = {"instances": ["ml.g4dn.xlarge", "ml.g5.xlarge"]}
+        assert messages(hardware.engine_fits_gpu, PRODUCTION, endpoint=mixed) == [
+            (
+                "artifacts.release.target",
+                "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
+            )
+        ]
+        assert findings(hardware.engine_fits_gpu, PRODUCTION, endpoint=POOL) == []
+
+
+class TestHosts:
+    def test_our_images_are_for_x86(self):
+        rule = hardware.image_runs_on_processor
+        assert findings(rule, endpoint=on("ml.c7g.xlarge")) == [
+            (
+                "endpoint.instances[0]",
+                "ml.c7g.xlarge has an arm64 processor; the image is for x86_64",
+                "Choose an instance type whose processor is Intel's or AMD's.",
+            )
+        ]
+        assert findings(rule, endpoint=on("ml.c7i.xlarge")) == []
+        # An image of one's own may be for either.
+        assert findings(rule, endpoint=on("ml.c7g.xlarge"), **custom()) == []
+
+    @pytest.mark.parametrize(
+        ("instance", "ami", "reason"),
+        [
+            ("ml.inf1.xlarge", "al2-ami-sagemaker-inference-neuron-2",
+             "SageMaker takes no host image for inf1"),
+            ("ml.inf2.xlarge", "al2-ami-sagemaker-inference-gpu-3-1", "it has AWS Inferentia2"),
+            ("ml.g5.xlarge", "al2-ami-sagemaker-inference-neuron-2", "it has NVIDIA A10G"),
+            ("ml.c5.xlarge", "al2-ami-sagemaker-inference-gpu-3-1", "the type has no accelerator"),
+            ("ml.g5.xlarge", "al2-ami-sagemaker-inference-gpu-3-1", None),
+            ("ml.inf2.xlarge", "al2-ami-sagemaker-inference-neuron-2", None),
+        ],
+    )  # fmt: skip
+    def test_a_host_image_has_one_kind_of_driver(self, instance, ami, reason):
+        found = messages(
+            hardware.ami_fits_accelerator, endpoint=on(instance) | {"inference_ami_version": ami}
+        )
+        expected = f"{ami} does not fit {instance}: {reason}"
+        assert found == ([("endpoint.inference_ami_version", expected)] if reason else [])
+
+    def test_cuda_13_needs_the_newest_driver(self):
+        rule = hardware.ami_fits_cuda
+        older = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
+        assert findings(rule, endpoint=older, **custom(cuda_version="13.0")) == [
+            (
+                "endpoint.inference_ami_version",
+                "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
+                "not have",
+                "Use `al2023-ami-sagemaker-inference-gpu-4-1`, or leave it out: it is then chosen "
+                "by the image's CUDA.",
+            )
+        ]
+        assert findings(rule, endpoint=older, **custom(cuda_version="12.4")) == []
+        assert findings(rule, **custom(cuda_version="13.0")) == []
+
+    def test_an_alarm_on_gpus_needs_one(self):
+        alarms = {"gpu_memory_utilization_percent": 90}
+        rule = hardware.gpu_alarm_needs_gpu
+        assert findings(rule, endpoint=on("ml.c5.xlarge"), alarms=alarms) == [
+            (
+                "alarms.gpu_memory_utilization_percent",
+                "ml.c5.xlarge has no GPU, and so no metric of its memory",
+                "Remove `gpu_memory_utilization_percent`.",
+            )
+        ]
+        assert findings(rule, alarms=alarms) == []
+
+
+class TestScaling:
+    def test_there_is_one_target(self):
+        rule = capacity.scaling_has_one_target
+        both = scaling(1, 4) | {"target_concurrent_requests_per_instance": 8}
+        assert findings(rule, autoscaling=both) == [
+            (
+                "autoscaling.target_concurrent_requests_per_instance",
+                "there are 2 targets: target_invocations_per_instance_per_minute, "
+                "target_concurrent_requests_per_instance",
+                "Keep one of them.",
+            )
+        ]
+        none = {"min_instance_count": 1, "max_instance_count": 4}
+        assert findings(rule, autoscaling=none) == [
+            (
+                "autoscaling",
+                "there is no target to scale by",
+                "Add `target_invocations_per_instance_per_minute`, or "
+                "`target_concurrent_requests_per_instance`.",
+            )
+        ]
+        assert findings(rule, autoscaling=scaling(1, 4)) == []
+
+    def test_the_target_is_one_that_the_mode_publishes(self):
+        rule = capacity.scaling_target_fits_mode
+        backlog = {
+            "min_instance_count": 1, "max_instance_count": 4, "target_backlog_per_instance": 5,
+        }  # fmt: skip
+        assert messages(rule, autoscaling=backlog) == [
+            (
+                "autoscaling.target_backlog_per_instance",
+                "only an asynchronous endpoint has a backlog",
+            )
+        ]
+        assert messages(rule, endpoint={"mode": "async"}, autoscaling=scaling(0, 4)) == [
+            (
+                "autoscaling.target_invocations_per_instance_per_minute",
+                "an asynchronous endpoint has no such metric",
+            )
+        ]
+        assert findings(rule, endpoint={"mode": "async"}, autoscaling=backlog) == []
+        assert messages(rule, autoscaling=scaling(0, 4)) == [
+            ("autoscaling.min_instance_count", "a realtime endpoint keeps one instance at least")
+        ]
+
+    def test_burstable_types_do_not_scale(self):
+        rule = capacity.burstable_types_do_not_scale
+        assert findings(rule, endpoint=on("ml.t2.medium"), autoscaling=scaling(1, 2)) == [
+            (
+                "endpoint.instances[0]",
+                "ml.t2.medium is burstable, and SageMaker does not scale such types",
+                "Choose another type, or remove `autoscaling`.",
+            )
+        ]
+        assert findings(rule, endpoint=on("ml.t2.medium")) == []
+        assert findings(rule, endpoint=on("ml.trn1.2xlarge"), autoscaling=scaling(1, 2)) == []
+
+
+class TestModes:
+    def test_each_has_its_section(self):
+        rule = capacity.mode_has_its_section
+        assert findings(rule, endpoint={"mode": "async"}) == [
+            (
+                "endpoint.mode",
+                "`mode: async` needs the section `async_inference`",
+                "Add `endpoint.async_inference`.",
+            )
+        ]
+        answers = {"async_inference": {"output": "s3://answers/ocr/"}}
+        assert findings(rule, endpoint=answers) == [
+            (
+                "endpoint.async_inference",
+                "nothing reads `async_inference` with `mode: realtime`",
+                "Remove it, or set `mode: async`.",
+            )
+        ]
+        assert findings(rule, endpoint=answers | {"mode": "async"}) == []
+
+    def test_a_guarded_rollout_needs_a_fleet(self):
+        rule = capacity.rollout_has_capacity
+        canary = {"strategy": "canary", "step_percent": 25}
+        assert messages(rule, endpoint={"instance_count": 1}, rollout=canary) == [
+            ("rollout.strategy", "`canary` needs 2 instances at least; there is 1")
+        ]
+        assert findings(rule, rollout=canary) == []
+        assert messages(rule, endpoint=on("ml.inf1.xlarge"), rollout=canary) == [
+            (
+                "rollout.strategy",
+                "SageMaker moves inf1 fleets all at once; there is no `canary` there",
+            )
+        ]
+        several = variants(("a", 1), ("b", 1))
+        assert messages(rule, endpoint=several, rollout=canary) == [
+            (
+                "rollout.strategy",
+                "SageMaker moves several variants all at once; there is no `canary` there",
+            )
+        ]
+
+    def test_the_size_of_a_step_is_said_and_large_enough(self):
+        rule = capacity.rollout_has_capacity
+        assert messages(rule, rollout={"strategy": "rolling"}) == [
+            ("rollout.strategy", "`rolling` needs the size of a step")
+        ]
+        assert messages(rule, rollout={"strategy": "linear", "step_percent": 5}) == [
+            (
+                "rollout.step_percent",
+                "a linear step of 5 % is too small: SageMaker takes 10 to 50",
+            )
+        ]
+        assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
+
+
+class TestArtifacts:
+    def test_a_sample_is_needed_where_samples_are_deployed(self):
+        rule = serving.artifact_exists
+        assert messages(rule, artifacts={"sample": None}) == [
+            ("artifacts", "environment `local` deploys the sample, and there is none")
+        ]
+        assert findings(rule, PRODUCTION, artifacts={"sample": None}) == []
+
+    def test_a_release_has_one_source(self):
+        rule = serving.release_has_one_source
+        assert findings(rule, artifacts={"weights": HUB}) == [
+            (
+                "artifacts.weights",
+                "there are two sources of the release: `release` and `weights`",
+                "Keep one of them.",
+            )
+        ]
+        only = {"release": None, "weights": HUB}
+        assert findings(rule, artifacts=only) == []
+        assert findings(serving.artifact_exists, PRODUCTION, artifacts=only) == []
+
+    def test_compiling_needs_weights(self):
+        compiling = {"compile": {"instance": "ml.g4dn.xlarge"}}
+        assert messages(serving.release_has_one_source, artifacts=compiling) == [
+            ("artifacts.compile", "there are no weights to compile")
+        ]
