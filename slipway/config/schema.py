@@ -66,7 +66,9 @@ class ModelConfig(Section):
         None, description="Without it the instance count is fixed."
     )
     alarms: Alarms
-    rollout: Rollout = Field(Rollout(), description="Without it all traffic moves at once.")
+    rollout: Rollout = Field(
+        Rollout.model_validate({}), description="Without it all traffic moves at once."
+    )
     tags: dict[TagKey, Annotated[str, Field(max_length=256)]] = Field(
         default_factory=dict, max_length=48,
         description=(

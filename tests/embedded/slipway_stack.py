@@ -52,15 +52,7 @@ class SlipwayStack:
                 "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
             },
         )
-        stacks.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
-        topic = stacks.client("sns").create_topic(Name="notifications")["TopicArn"]
-        key = stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
-        for name, value in (
-            ("/slipway/local/notification-topic-arn", topic),
-            ("/slipway/local/artifact-key-arn", key),
-            ("/cdk-bootstrap/hnb659fds/version", "30"),
-        ):
-            stacks.client("ssm").put_parameter(Name=name, Value=value, Type="String")
+        lay_foundation(stacks)
 
     def publish(self, mode: str) -> str:
         """Puts an artifact whose container behaves as the mode says; returns its digest."""
@@ -106,6 +98,19 @@ class SlipwayStack:
         """The instances that have a process or files."""
         folder = self.directory / "instances"
         return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def lay_foundation(stacks: Stacks) -> None:
+    """Makes what a model's stack reads of the foundation's, and the bucket."""
+    stacks.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    topic = stacks.client("sns").create_topic(Name="notifications")["TopicArn"]
+    key = stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
+    for name, value in (
+        ("/slipway/local/notification-topic-arn", topic),
+        ("/slipway/local/artifact-key-arn", key),
+        ("/cdk-bootstrap/hnb659fds/version", "30"),
+    ):
+        stacks.client("ssm").put_parameter(Name=name, Value=value, Type="String")
 
 
 @contextmanager

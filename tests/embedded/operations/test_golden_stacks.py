@@ -1,0 +1,84 @@
+"""Every golden template of the local environment deploys, answers and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from embedded_aws.server import EmbeddedAws
+from slipway.access import Access
+from slipway.operations.leftovers import find_leftovers
+from slipway.operations.status import find_status
+from tests.embedded.slipway_stack import lay_foundation
+from tests.embedded.stacks import Stacks
+from tests.unit.projects import DIGEST, LOCAL
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
+STAND_IN = ContainerFamily((sys.executable, str(PROGRAM)))
+REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
+
+
+def local_plans() -> dict[str, dict[str, Any]]:
+    plans = {path.stem: json.loads(path.read_text("utf-8")) for path in GOLDEN.glob("plans/*.json")}
+    return {
+        name: plan
+        for name, plan in sorted(plans.items())
+        if plan["environment"] == "local" and plan["artifact"]["published"]
+    }
+
+
+@pytest.fixture(scope="module")
+def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
+    families = dict.fromkeys(REPOSITORIES, STAND_IN)
+    directory = tmp_path_factory.mktemp("golden")
+    with EmbeddedAws(port=0, directory=directory, families=families, time_scale=0.05) as server:
+        clients = LoopbackClients(server.url)
+        stacks = Stacks(server, clients, LOCAL.region)
+        lay_foundation(stacks)
+        stacks.client("s3").put_object(
+            Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/files/mode", Body=b"ok"
+        )
+        yield stacks
+        httpx.post(f"{server.url}/moto-api/reset").raise_for_status()
+        clients.close()
+
+
+@pytest.mark.parametrize("case", local_plans())
+def test_it_deploys_answers_and_leaves_nothing(stacks: Stacks, case: str) -> None:
+    plan = local_plans()[case]
+    template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
+    name = plan["endpoint_name"]
+    assert stacks.create(name, template) == "CREATE_COMPLETE"
+    access = Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": stacks.aws.url,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+        },
+    )
+    status = find_status(name, access, plan=None, log_line_count=0)
+    assert status.troubles() == []
+    assert status.endpoint is not None
+    assert [
+        (v.name, v.instance_types, v.current_instance_count) for v in status.endpoint.variants
+    ] == [(v["name"], tuple(v["instance_types"]), v["instance_count"]) for v in plan["variants"]]
+    runtime = stacks.client("sagemaker-runtime")
+    for variant in plan["variants"]:
+        answer = runtime.invoke_endpoint(
+            EndpointName=name, TargetVariant=variant["name"], Body=b"ping"
+        )
+        assert answer["InvokedProductionVariant"] == variant["name"]
+        assert answer["Body"].read() == b"ping"
+    assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert find_leftovers(plan["name"], LOCAL, access) == []
