@@ -1,7 +1,9 @@
-"""`slipway validate` and `slipway plan`."""
+"""`slipway validate`, `slipway plan` and `slipway schema`."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +16,9 @@ from slipway.cli.output import (
     human_size,
     print_json,
 )
+from slipway.cli.sarif import sarif_log
 from slipway.config.environments import Environment
+from slipway.config.load import CONFIG_DIRECTORY
 from slipway.errors import Problem, UserError
 from slipway.planning.plan import AutoscalingPlan, DeploymentPlan, VariantPlan
 from slipway.project import Project
@@ -24,6 +28,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command()(validate)
     app.command()(plan)
+    app.command()(schema)
 
 
 def validate(
@@ -31,6 +36,9 @@ def validate(
         list[str] | None, typer.Argument(help="Models, or patterns. Without any: all.")
     ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    sarif: Annotated[
+        Path | None, typer.Option(help="File to write the problems to, for code review.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check model configs: every problem of every file, with its place and remedy."""
@@ -40,6 +48,8 @@ def validate(
     problems: list[Problem] = []
     for name in selected:
         problems += _problems(project, name, environment)
+    if sarif is not None:
+        sarif.write_text(json.dumps(sarif_log(problems), indent=2) + "\n", encoding="utf-8")
     if problems:
         raise UserError(problems)
     if as_json:
@@ -81,6 +91,24 @@ def plan(
         print_json(result.as_json())
     else:
         _print_plan(result)
+
+
+def schema(
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 if the file is stale.")
+    ] = False,
+) -> None:
+    """Write model_configs/schema.json, which editors complete and check configs with."""
+    from slipway.config.editor_schema import SCHEMA_FILE, render
+
+    path = current_project().root / CONFIG_DIRECTORY / SCHEMA_FILE
+    shown, text = f"{CONFIG_DIRECTORY}/{SCHEMA_FILE}", render()
+    stale = not path.is_file() or path.read_text("utf-8") != text
+    if check and stale:
+        raise UserError.of(f"{shown} is stale", "Run `slipway schema` and commit the file.")
+    if stale:
+        path.write_text(text, encoding="utf-8")
+    typer.echo(f"{shown} {'written' if stale else 'is up to date'}.")
 
 
 def _print_plan(plan: DeploymentPlan) -> None:

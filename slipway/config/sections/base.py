@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from slipway.errors import nearest
@@ -62,7 +69,13 @@ def _log_retention(value: Any) -> Any:
     return value
 
 
-InstanceType = Annotated[str, AfterValidator(_known_instance_type)]
+# The editor's schema lists the types once, for every field that takes one.
+INSTANCE_TYPE_REFERENCE = "#/$defs/InstanceType"
+InstanceType = Annotated[
+    str,
+    AfterValidator(_known_instance_type),
+    WithJsonSchema({"type": "string", "format": INSTANCE_TYPE_REFERENCE}),
+]
 ProjectPath = Annotated[str, Field(min_length=1), AfterValidator(_project_path)]
 S3Prefix = Annotated[str, Field(max_length=512), AfterValidator(_s3_prefix)]
 TagKey = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_free_tag)]

@@ -132,13 +132,13 @@ class TestMistakes:
         (
             "description: Search",
             "description: 5 #",
-            "broken.yaml:2:1: description: 5 is not a text",
+            "broken.yaml:3:1: description: 5 is not a text",
         ),
         ("model:\n", "modell: {}\nmodel:\n", "unknown field\n    Did you mean `model`?"),
         (
             "  family: gpt2\n",
             "  family: gpt2\n  family: gpt2\n",
-            "model.family: the key is given twice; the first is on line 6",
+            "model.family: the key is given twice; the first is on line 7",
         ),
         ("[ml.g4dn.xlarge]", "[ml.g4dn.xlage]", "Did you mean `ml.g4dn.xlarge`?"),
         ("download_timeout_seconds: 600", "download_timeout_seconds: 59", "59 is out of range"),

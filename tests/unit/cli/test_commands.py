@@ -218,3 +218,42 @@ def test_a_command_chooses_its_exit_code(run, app):
 )
 def test_sizes_are_written_in_decimal_units(size, text):
     assert human_size(size) == text
+
+
+def test_the_editor_schema_is_written_and_checked(run, root):
+    path = root / "model_configs" / "schema.json"
+    code, _, errors = run("schema", "--check")
+    assert (code, path.exists()) == (1, False)
+    assert "model_configs/schema.json is stale\n    Run `slipway schema`" in errors
+    assert run("schema") == (0, "model_configs/schema.json written.\n", "")
+    assert run("schema") == (0, "model_configs/schema.json is up to date.\n", "")
+    assert run("schema", "--check")[0] == 0
+
+
+def test_problems_go_to_code_review_as_sarif(run, root):
+    assert run("validate", "--sarif", "report.sarif")[0] == 0
+    log = json.loads((root / "report.sarif").read_text("utf-8"))
+    assert log["runs"][0]["results"] == []
+    spoil(root)
+    assert run("validate", "--sarif", "report.sarif")[0] == 1
+    log = json.loads((root / "report.sarif").read_text("utf-8"))
+    (result,) = log["runs"][0]["results"]
+    assert log["version"] == "2.1.0"
+    assert result["ruleId"] in {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    assert result["level"] == "error"
+    assert result["message"]["text"].startswith("endpoint.instance_count: 0 is out of range")
+    (place,) = result["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "model_configs/fresh.yaml"
+    line = place["physicalLocation"]["region"]["startLine"]
+    text = (root / "model_configs" / "fresh.yaml").read_text("utf-8").splitlines()
+    assert text[line - 1] == "  instance_count: 0"
+
+
+def test_sections_of_other_environments_are_validated_too(run, root):
+    path = root / "model_configs" / "tiny.yaml"
+    section = "\nenvironments:\n  production:\n    endpoint:\n      volume_size_gb: 30\n"
+    path.write_text(path.read_text("utf-8") + section, encoding="utf-8")
+    code, _, errors = run("validate")
+    assert code == 1
+    assert errors.startswith("1 problem\n- model_configs/tiny.yaml:")
+    assert "endpoint.volume_size_gb: ml.g4dn.xlarge stores on its local NVMe disk" in errors

@@ -1,0 +1,60 @@
+"""The schema that editors use: the one in the repository is the schema's, and it says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+import slipway
+from slipway.config.editor_schema import FIRST_LINE, render
+from slipway.config.load import config_files
+from tests.unit.projects import config_text
+
+ROOT = Path(slipway.__file__).parents[1]
+SCHEMA = yaml.safe_load(render())
+
+
+def test_the_file_in_model_configs_is_up_to_date():
+    committed = (ROOT / "model_configs" / "schema.json").read_text("utf-8")
+    assert committed == render(), "run slipway schema"
+
+
+def test_every_config_points_editors_at_it():
+    for path in config_files(ROOT).values():
+        assert path.read_text("utf-8").splitlines()[0] == FIRST_LINE
+
+
+def test_it_is_a_json_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", config_files(ROOT).values(), ids=lambda path: path.stem)
+def test_configs_that_ship_pass(path):
+    jsonschema.validate(yaml.safe_load(path.read_text("utf-8")), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("ml.g4dn.xlarge", "ml.g4dn.xlage"),
+        ("  container: tensorrt\n", "  container: tensorflow\n"),
+        ("instance_count: 2", "instance_counts: 2"),
+        ("instance_count: 2", "instance_count: 0"),
+        ("  parameters: 124439808\n", ""),
+    ],
+)
+def test_mistakes_fail(edit):
+    good = config_text("tiny")
+    jsonschema.validate(yaml.safe_load(good), SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(yaml.safe_load(config_text("tiny", edit)), SCHEMA)
+
+
+def test_fields_carry_their_description():
+    endpoint = SCHEMA["$defs"]["Endpoint"]["properties"]
+    assert endpoint["instances"]["items"] == {"$ref": "#/$defs/InstanceType"}
+    assert "in order of preference" in endpoint["instances"]["description"]
+    assert len(SCHEMA["$defs"]["InstanceType"]["enum"]) == 277
