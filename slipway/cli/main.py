@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import slipway
-from slipway.cli import configs, invoke, local, operations, publish, status
+from slipway.cli import configs, init, invoke, local, operations, publish, status
 from slipway.cli.output import print_error
 from slipway.errors import UserError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 configs.register(app)
+init.register(app)
 publish.register(app)
 operations.register(app)
 status.register(app)
