@@ -20,6 +20,7 @@ from slipway.cli.sarif import sarif_log
 from slipway.config.environments import Environment
 from slipway.config.load import CONFIG_DIRECTORY
 from slipway.errors import Problem, UserError
+from slipway.planning.memory import MemoryEstimate
 from slipway.planning.plan import AutoscalingPlan, DeploymentPlan, VariantPlan
 from slipway.project import Project
 
@@ -122,6 +123,7 @@ def _print_plan(plan: DeploymentPlan) -> None:
             f"for {artifact.target})",
         ),
         *(("instances", _instances(each, plan)) for each in plan.variants),
+        *((("memory", _memory(plan.memory)),) if plan.memory else ()),
         ("autoscaling", _scaling(scaling) if scaling else "none: a fixed count"),
         (
             "timeouts",
@@ -152,6 +154,19 @@ def _instances(variant: VariantPlan, plan: DeploymentPlan) -> str:
         share = variant.weight / sum(each.weight for each in plan.variants)
         text += f" ({variant.name}, {share:.0%} of the requests)"
     return text
+
+
+def _memory(memory: MemoryEstimate) -> str:
+    cache = (
+        "unknown (give the network's shape)"
+        if memory.cache_gib is None
+        else f"{memory.cache_gib:.1f}"
+    )
+    return (
+        f"about {memory.total_gib:.1f} of {memory.available_gib:.1f} GiB ({memory.accelerator}): "
+        f"weights {memory.weights_gib:.1f}, cache {cache}, assumed for the rest "
+        f"{memory.overhead_gib:.1f}"
+    )
 
 
 def _scaling(scaling: AutoscalingPlan) -> str:

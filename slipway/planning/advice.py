@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from slipway.facts.regions import hosted_types, hosting_regions
+from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules.situation import Situation
+
+_NEARLY_FULL = 0.9
 
 
 @dataclass(frozen=True)
@@ -58,4 +61,25 @@ def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
             )
 
 
-ADVICE: tuple[Advice, ...] = (unpublished, single_instance, not_listed_in_region)
+def memory_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
+    """The estimate has an assumption in it; this near the end it should be measured."""
+    situation = subject.situation
+    for instance in situation.instances:
+        memory = estimate(situation.config, instance)
+        if memory is None or memory.total_gib <= _NEARLY_FULL * memory.available_gib:
+            continue
+        cache = "unknown" if memory.cache_gib is None else f"{memory.cache_gib:.1f}"
+        yield PlanWarning(
+            "memory-nearly-full",
+            f"{instance.name} has {memory.available_gib:.1f} GiB for an estimated "
+            f"{memory.total_gib:.1f}: weights {memory.weights_gib:.1f}, cache {cache}, assumed for "
+            f"the rest {memory.overhead_gib:.1f}.",
+        )
+
+
+ADVICE: tuple[Advice, ...] = (
+    unpublished,
+    single_instance,
+    not_listed_in_region,
+    memory_nearly_full,
+)

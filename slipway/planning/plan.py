@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from slipway.planning.memory import MemoryEstimate
+
 
 @dataclass(frozen=True)
 class ImagePlan:
@@ -152,6 +154,7 @@ class DeploymentPlan:
     network_isolation: bool
     variants: tuple[VariantPlan, ...]
     routing_strategy: str
+    memory: MemoryEstimate | None
     autoscaling: AutoscalingPlan | None
     alarms: AlarmPlan
     log_group_name: str

@@ -12,6 +12,7 @@ from slipway.facts.images import default_inference_ami
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.lock import Lock, inputs_digest
+from slipway.planning.memory import estimate
 from slipway.planning.plan import (
     AlarmPlan,
     ArtifactPlan,
@@ -75,6 +76,7 @@ def resolve(
         network_isolation=config.endpoint.network_isolation,
         variants=tuple(_variants(config)),
         routing_strategy=config.endpoint.routing.upper(),
+        memory=estimate(config, situation.instance),
         autoscaling=_autoscaling(config),
         alarms=_alarms(situation),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from slipway.config.sections.serving import CustomServing
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami
+from slipway.planning.memory import estimate
 from slipway.planning.rules.situation import Placement, Situation, problem
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
@@ -61,6 +62,20 @@ def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
             yield problem(
                 f"{placement.instance.name} has an arm64 processor; the image is for x86_64",
                 "Choose an instance type whose processor is Intel's or AMD's.",
+                *placement.field,
+            )
+
+
+def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
+    """Weights that are larger than the accelerator's memory cannot be loaded, whatever the rest."""
+    for placement in situation.placements:
+        memory = estimate(situation.config, placement.instance)
+        if memory is not None and memory.weights_gib > memory.available_gib:
+            parameters, name = situation.config.model.parameters, placement.instance.name
+            yield problem(
+                f"{parameters:,} weights take {memory.weights_gib:.1f} GiB; {name} has "
+                f"{memory.available_gib:.1f} GiB ({memory.accelerator})",
+                "Choose an instance type whose GPU has more memory, or a smaller precision.",
                 *placement.field,
             )
 
@@ -140,6 +155,7 @@ RULES = (
     tensorrt_needs_nvidia_gpu,
     image_runs_on_processor,
     engine_fits_gpu,
+    weights_fit_accelerator,
     volume_needs_ebs,
     ami_fits_accelerator,
     ami_fits_cuda,
