@@ -52,7 +52,7 @@ def test_a_bad_models_stack_is_empty_and_carries_the_whole_report(assembly: Asse
     ):
         assert wording in report
     with pytest.raises(UserError) as caught:
-        project.config("bad")
+        project.config("bad", "local")
     assert report == str(caught.value)
     assert "Resources" not in assembly.template("bad")
 

@@ -18,6 +18,7 @@ from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.server import EmbeddedAws
 
 REGION = "eu-central-1"
+_LAST_SECOND_TO_BEGIN = 40
 IMAGE = f"123456789012.dkr.ecr.{REGION}.amazonaws.com/tests/stand-in:1"
 # Answers what its requests tell it to, see its docstring.
 PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
@@ -63,13 +64,14 @@ class Account:
     def within_a_minute(self, act: Callable[[], None]) -> datetime:
         """Does something so that all of it is measured in one minute, which is returned.
 
-        Does it again where a minute ends in between: an alarm over one period looks at the latest.
+        Late in a minute it waits for the next: real minutes end too, and an alarm that is
+        evaluated over a part of it would tell of that minute.
         """
-        while True:
-            begun = datetime.now(UTC).replace(second=0, microsecond=0)
-            act()
-            if datetime.now(UTC).replace(second=0, microsecond=0) == begun:
-                return begun
+        eventually(lambda: datetime.now(UTC).second < _LAST_SECOND_TO_BEGIN, seconds=60)
+        begun = datetime.now(UTC).replace(second=0, microsecond=0)
+        act()
+        assert datetime.now(UTC).replace(second=0, microsecond=0) == begun, "it took too long"
+        return begun
 
     def endpoint(self, name: str, **variant: Any) -> None:
         """Deploys an endpoint of the stand-in and waits until it serves."""
@@ -83,7 +85,7 @@ class Account:
         self._number += 1
         name = f"stand-in-{self._number}"
         source = {
-            "S3Uri": "s3://artifacts/model/files/",
+            "S3Uri": "s3://monitored/model/files/",
             "S3DataType": "S3Prefix",
             "CompressionType": "None",
         }
@@ -110,8 +112,8 @@ class Account:
         iam.create_role(RoleName="monitoring", AssumeRolePolicyDocument=json.dumps(TRUST))
         s3 = self.client("s3")
         location = {"LocationConstraint": REGION}
-        s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration=location)
-        s3.put_object(Bucket="artifacts", Key="model/files/config.json", Body=b"{}")
+        s3.create_bucket(Bucket="monitored", CreateBucketConfiguration=location)
+        s3.put_object(Bucket="monitored", Key="model/files/config.json", Body=b"{}")
 
     def settled(self, name: str) -> dict[str, Any]:
         def described() -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ def test_the_stacks_own_alarms() -> None:
             if resource["Type"] == "AWS::CloudWatch::Alarm":
                 definition = definition_of(resource["Properties"])
                 watched.add(definition.statistic or definition.watched)
-    assert watched == {"rate", "p99"}
+    assert watched == {"rate", "p99", "Maximum"}
 
 
 def test_formulas_come_after_those_they_refer_to() -> None:
