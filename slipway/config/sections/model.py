@@ -15,7 +15,7 @@ Family = Literal[
 
 
 class Model(Section):
-    """The network itself; what is given of its shape makes the memory estimate exact."""
+    """The network itself; where its shape is given, the memory estimate has the cache in it."""
 
     family: Family = Field(
         description="Architecture of the network; `other` turns the checks that need one off.",
