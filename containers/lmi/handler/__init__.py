@@ -1,0 +1,1 @@
+"""The directory that an LMI config names as `serving.script`."""

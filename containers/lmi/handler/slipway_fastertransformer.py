@@ -1,0 +1,205 @@
+"""FasterTransformer behind DJL Serving: text generation with T5, GPT, BLOOM and OPT.
+
+For djl-fastertransformer 0.21 to 0.24. It takes batches (`max_batch_size`) in every version; AWS's
+own handler of 0.23 answers all requests of a batch alike. GPT-J and GPT-NeoX need 0.23 or later and
+`engine: Python`, where FasterTransformer runs inside Triton.
+
+Read from serving.properties (`option.`): model_id, tensor_parallel_degree 1,
+pipeline_parallel_degree 1, dtype fp32, trust_remote_code false, max_new_tokens 256,
+default_new_tokens 20, max_inputs 32.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import fastertransformer  # type: ignore[import-not-found]
+import torch
+import transformers
+from djl_python import Output  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from .slipway_handler import (
+        Generation,
+        GenerationLimits,
+        Handler,
+        Input,
+        Options,
+        TextGeneration,
+    )
+    from .slipway_handler import Output as AnyOutput
+    from .slipway_requests import MAX_SEED
+else:  # in the container there is no package around it
+    from slipway_handler import (
+        Generation,
+        GenerationLimits,
+        Handler,
+        Options,
+        TextGeneration,
+    )
+    from slipway_requests import MAX_SEED
+
+_DTYPES: Final = ("fp32", "fp16", "bf16", "int8")
+# FasterTransformer cuts larger ones down to it.
+_MAX_TOP_K: Final = 1024
+_GREEDY: Final = {"top_k": 1, "top_p": 0.0, "temperature": 1.0}
+
+
+class FasterTransformerModel:
+    """A model of any kind in any version; the `TextModel` of this engine.
+
+    `pipeline_generate` is one name for three functions: T5's and GPT's in processes of their own
+    (MPI), with one value for a whole batch or nearly so, and Triton's, with one value a prompt.
+
+    Args:
+        model: what `fastertransformer.init_inference` returned.
+        tokenizer: of the checkpoint.
+        config: of the checkpoint.
+        in_triton: whether the model runs inside Triton.
+    """
+
+    max_top_k = _MAX_TOP_K
+
+    def __init__(self, model: Any, tokenizer: Any, config: Any, *, in_triton: bool) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self._is_t5 = config.model_type == "t5"
+        self._in_triton = in_triton
+        # T5's positions are relative, and the prompt and the answer are sequences of their own.
+        self.max_positions: int | None = (
+            None if self._is_t5 else getattr(config, "max_position_embeddings", None)
+        )
+
+    def count_tokens(self, text: str) -> int:
+        """Returns how many tokens the model reads for `text`."""
+        return len(self._tokenizer(text)["input_ids"])
+
+    def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
+        """Returns the new text of each prompt."""
+        prompts = list(texts)
+        seeds = [(seed + index) % (MAX_SEED + 1) for index in range(len(prompts))]
+        if self._in_triton:
+            return self._in_triton_generated(prompts, generation, seeds)
+        if not self._is_t5:
+            return self._gpt_generated(prompts, generation, seeds)
+        if generation.sampling is None:
+            return self._t5_generated(prompts, generation, seed)
+        # It takes one seed for all, with which equal prompts would get equal answers.
+        return [
+            self._t5_generated([prompt], generation, prompt_seed)[0]
+            for prompt, prompt_seed in zip(prompts, seeds)  # noqa: B905 - Python 3.8 has no `strict`
+        ]
+
+    def _t5_generated(self, prompts: list[str], generation: Generation, seed: int) -> list[str]:
+        generated: list[str] = self._model.pipeline_generate(
+            prompts,
+            max_seq_len=generation.max_new_tokens,
+            repetition_penalty=generation.repetition_penalty,
+            random_seed=seed,
+            **_drawing(generation),
+        )
+        return generated
+
+    def _gpt_generated(
+        self, prompts: list[str], generation: Generation, seeds: Sequence[int]
+    ) -> list[str]:
+        generated: list[Any] = self._model.pipeline_generate(
+            prompts,
+            # Left out, it computes them one by one.
+            batch_size=len(prompts),
+            output_len=generation.max_new_tokens,
+            beam_width=1,
+            repetition_penalty=generation.repetition_penalty,
+            random_seed=torch.tensor(seeds, dtype=torch.int64),
+            **_drawing(generation),
+        )
+        # To 0.22 the answers are in a list per batch, of which there is one.
+        if len(generated) == 1 and isinstance(generated[0], list):
+            generated = generated[0]
+        return generated
+
+    def _in_triton_generated(
+        self, prompts: list[str], generation: Generation, seeds: Sequence[int]
+    ) -> list[str]:
+        count = len(prompts)
+        drawing = _drawing(generation)
+        generated: list[str] = self._model.pipeline_generate(
+            prompts,
+            [generation.max_new_tokens] * count,
+            runtime_top_k=[drawing["top_k"]] * count,
+            runtime_top_p=[drawing["top_p"]] * count,
+            temperature=[drawing["temperature"]] * count,
+            repetition_penalty=[generation.repetition_penalty] * count,
+            random_seed=list(seeds),
+        )
+        if self._is_t5:
+            return generated
+        # Only here does the answer start with the prompt.
+        return [
+            self._without_prompt(prompt, text)
+            for prompt, text in zip(prompts, generated)  # noqa: B905 - Python 3.8 has no `strict`
+        ]
+
+    def _without_prompt(self, prompt: str, text: str) -> str:
+        # As it comes back from tokens, which need not be as it was sent. Decoding may also join
+        # the prompt's last characters with the answer's first: then they differ from there.
+        tokens = self._tokenizer(prompt)["input_ids"]
+        decoded: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
+        return text[len(os.path.commonprefix([decoded, text])) :]  # noqa: RUF071 - characters
+
+
+def _drawing(generation: Generation) -> dict[str, Any]:
+    """Returns how tokens are drawn; in FasterTransformer `top_k` 0 is off and 1 is greedy."""
+    sampling = generation.sampling
+    if sampling is None:
+        return dict(_GREEDY)
+    return {
+        "top_k": sampling.top_k or 0,
+        "top_p": sampling.top_p,
+        "temperature": sampling.temperature,
+    }
+
+
+def load(properties: Mapping[str, Any]) -> TextGeneration:
+    """Converts the checkpoint, or takes the converted one beside it, and loads it.
+
+    Raises:
+        InvalidOptionsError: names every option that the handler cannot follow.
+    """
+    options = Options(properties)
+    limits = GenerationLimits.read(options)
+    model = options.model()
+    tensor_parallel_degree = options.whole_number("tensor_parallel_degree", 1)
+    pipeline_parallel_degree = options.whole_number("pipeline_parallel_degree", 1)
+    dtype = options.choice("dtype", "fp32", _DTYPES)
+    trust_remote_code = options.flag("trust_remote_code")
+    options.finish()
+
+    config = transformers.AutoConfig.from_pretrained(model, trust_remote_code=trust_remote_code)
+    arguments: dict[str, Any] = {}
+    # From 0.23 on the engine Python means Triton in the same process; before, there is no Triton.
+    has_triton = "use_triton" in inspect.signature(fastertransformer.init_inference).parameters
+    in_triton = has_triton and options.text("engine", "Python") == "Python"
+    if has_triton:
+        arguments["use_triton"] = in_triton
+    if trust_remote_code:
+        arguments["trust_remote_code"] = True
+    loaded = fastertransformer.init_inference(
+        model, tensor_parallel_degree, pipeline_parallel_degree, dtype, **arguments
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(
+        model, trust_remote_code=trust_remote_code
+    )
+    return TextGeneration(
+        FasterTransformerModel(loaded, tokenizer, config, in_triton=in_triton), limits
+    )
+
+
+_handler = Handler(load, Output)
+
+
+def handle(inputs: Input) -> AnyOutput | None:
+    """Answers a call of DJL Serving's."""
+    return _handler.handle(inputs)

@@ -1,0 +1,89 @@
+"""The handler's directory alone, as in the container, with stand-ins for the libraries."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.containers.lmi import libraries
+from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
+
+HANDLER = Path("containers/lmi/handler")
+
+GPT2 = {
+    "model_type": "gpt2",
+    "architectures": ["GPT2LMHeadModel"],
+    "max_position_embeddings": 64,
+}
+T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
+
+LoadScript = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def journal() -> libraries.Journal:
+    return libraries.Journal()
+
+
+@pytest.fixture
+def load_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadScript]:
+    """Imports model.py of a copied directory, with `modules` in place of the image's libraries."""
+    before = set(sys.modules)
+
+    def load(*modules: ModuleType) -> ModuleType:
+        directory = tmp_path / "model"
+        shutil.copytree(HANDLER, directory, ignore=shutil.ignore_patterns("__pycache__"))
+        monkeypatch.syspath_prepend(directory)
+        for module in modules:
+            # Left alone where it is the real one: undone, it would be put back for good.
+            if sys.modules.get(module.__name__) is not module:
+                monkeypatch.setitem(sys.modules, module.__name__, module)
+        return importlib.import_module("model")
+
+    yield load
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def deepspeed_server(load_script: LoadScript, journal: libraries.Journal) -> Any:
+    """Makes a server with the DeepSpeed handler over the stand-ins."""
+
+    def make(config: dict[str, Any] = GPT2, *, version: str = "0.25", djl: Any = None) -> Server:
+        torch = libraries.torch(journal)
+        script = load_script(
+            torch,
+            libraries.deepspeed(journal, torch),
+            libraries.transformers(journal, config),
+            djl or libraries.module("djl_python", Output=StandInOutput),
+        )
+        return Server(script.handle, djl.Input if djl else STAND_IN_INPUTS[version], version)
+
+    return make
+
+
+@pytest.fixture
+def fastertransformer_server(load_script: LoadScript, journal: libraries.Journal) -> Any:
+    """Makes a server with the FasterTransformer handler over the stand-ins of a release."""
+
+    def make(
+        release: str, config: dict[str, Any] = GPT2, *, version: str = "", djl: Any = None
+    ) -> Server:
+        version = version or ("0.24" if release == "0.24" else "0.21")
+        script = load_script(
+            libraries.torch(journal),
+            libraries.fastertransformer(journal, release, config["model_type"]),
+            libraries.transformers(journal, config),
+            djl or libraries.module("djl_python", Output=StandInOutput),
+        )
+        return Server(script.handle, djl.Input if djl else STAND_IN_INPUTS[version], version)
+
+    return make

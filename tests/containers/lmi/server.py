@@ -1,0 +1,168 @@
+"""The server's side of a call: what DJL Serving sends a handler, and makes of its answer.
+
+`Server` does what the Java side does with requests that come one by one or together; how it names
+the parts of a batch changed twice. `Input` and `Output` come from the stand-in below or from the
+real `djl_python`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+HEADERS = {"content-type": "application/json"}
+_BATCH_KEY = re.compile(r"batch_(\d+)\.(.*)")
+
+
+class Call(Protocol):
+    """What both kinds of `Input` can be filled by."""
+
+    properties: dict[str, Any]
+    content: Any
+
+
+class Server:
+    """One worker with a handler.
+
+    Args:
+        handle: the handler's function.
+        new_input: `djl_python.Input`.
+        version: whose way of naming the parts of a batch: 0.21, 0.24 or 0.25 and later.
+    """
+
+    def __init__(
+        self, handle: Callable[[Any], Any], new_input: Callable[[], Call], version: str
+    ) -> None:
+        self._handle = handle
+        self._new_input = new_input
+        self._version = version
+
+    def start(self, **options: str) -> Any:
+        """Makes the empty call that loads the model; returns the handler's answer."""
+        call = self._new_input()
+        call.properties.update({"model_dir": "/opt/ml/model", **options})
+        return self._handle(call)
+
+    def post(self, body: object) -> tuple[int, Any]:
+        """Sends one request alone; returns status and document."""
+        call = self._new_input()
+        call.properties.update(HEADERS)
+        call.content.add(key="data", value=encoded(body))
+        output = self._handle(call)
+        assert output.content.size() == 1
+        assert output.properties == {"Content-Type": "application/json"}
+        return output.code, json.loads(bytes(output.content.value_at(0)))
+
+    def post_together(self, *bodies: object) -> list[tuple[int, Any]]:
+        """Sends requests as a batch; returns what each client gets."""
+        call = self._new_input()
+        call.properties["batch_size"] = str(len(bodies))
+        if self._version == "0.21":
+            call.properties.update(HEADERS)
+        for index, body in enumerate(bodies):
+            prefix = f"batch_{index:03}." if self._version == "0.25" else f"batch_{index}."
+            if self._version != "0.21":
+                call.properties.update({prefix + key: value for key, value in HEADERS.items()})
+            call.content.add(key=prefix + "data", value=encoded(body))
+        output = self._handle(call)
+        if output.code >= 300:
+            document = json.loads(bytes(output.content.value_at(0)))
+            return [(output.code, document)] * len(bodies)
+        assert output.content.size() == len(bodies), "Batch output size mismatch"
+        documents: dict[int, Any] = {}
+        for position in range(output.content.size()):
+            match = _BATCH_KEY.fullmatch(output.content.key_at(position))
+            assert match, f"Unexpected batch output key: {output.content.key_at(position)}"
+            assert match[2] == "data"
+            documents[int(match[1])] = json.loads(bytes(output.content.value_at(position)))
+        return [(output.code, documents[index]) for index in range(len(bodies))]
+
+
+def encoded(body: object) -> bytearray:
+    """Returns a body as it arrives; bytes go as they are."""
+    return bytearray(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+
+class StandInContent:
+    """Stands in for `djl_python.PairList`."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[str, bytes]] = []
+
+    def add(self, key: str, value: bytes) -> None:
+        self._pairs.append((key, value))
+
+    def size(self) -> int:
+        return len(self._pairs)
+
+    def key_at(self, index: int) -> str:
+        return self._pairs[index][0]
+
+    def value_at(self, index: int) -> bytes:
+        return self._pairs[index][1]
+
+
+class StandInInput:
+    """Stands in for `djl_python.Input` of 0.21 to 0.23."""
+
+    prefix_length = len("batch_0.")
+
+    def __init__(self) -> None:
+        self.properties: dict[str, Any] = {}
+        self.content = StandInContent()
+
+    def is_empty(self) -> bool:
+        return not self.content.size()
+
+    def is_batch(self) -> bool:
+        return int(self.properties.get("batch_size", "1")) > 1
+
+    def get_properties(self) -> dict[str, Any]:
+        return self.properties
+
+    def get_as_bytes(self) -> bytes | None:
+        return self.content.value_at(0) if self.content.size() else None
+
+    def get_batches(self) -> list[StandInInput]:
+        if not self.is_batch():
+            return [self]
+        items = [type(self)() for _ in range(int(self.properties["batch_size"]))]
+        for position in range(self.content.size()):
+            key = self.content.key_at(position)
+            index = int(key[len("batch_") : self.prefix_length - 1])
+            items[index].content.add(key[self.prefix_length :], self.content.value_at(position))
+        return items
+
+
+class StandInInputOf024(StandInInput):
+    """Stands in for `djl_python.Input` of 0.24, where a batch may hold one request."""
+
+    def is_batch(self) -> bool:
+        return "batch_size" in self.properties
+
+
+class StandInInputOf025(StandInInputOf024):
+    """Stands in for `djl_python.Input` from 0.25 on."""
+
+    prefix_length = len("batch_000.")
+
+
+STAND_IN_INPUTS = {"0.21": StandInInput, "0.24": StandInInputOf024, "0.25": StandInInputOf025}
+
+
+class StandInOutput:
+    """Stands in for `djl_python.Output`."""
+
+    def __init__(self, code: int = 200, message: str = "OK") -> None:
+        self.code = code
+        self.message = message
+        self.properties: dict[str, str] = {}
+        self.content = StandInContent()
+
+    def add_property(self, key: str, val: str) -> None:
+        self.properties[key] = val
+
+    def add(self, value: bytes, key: str, batch_index: int | None = None) -> None:
+        self.content.add(key if batch_index is None else f"batch_{batch_index}.{key}", value)

@@ -1,0 +1,158 @@
+"""The requests of containers/lmi and of containers/tensorrt are one language."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from containers.lmi.handler import slipway_requests as ours
+from containers.serving.errors import InvalidRequestError
+from containers.tensorrt import requests as theirs
+
+LIMITS = {"max_new_tokens": 42, "max_inputs": 3, "max_top_k": 1_000_000}
+
+REFUSED_ALIKE: list[bytes] = [
+    b"",
+    b"{",
+    b"\xff{}",
+    b"[" * 100_000,
+    b"[]",
+    b'"text"',
+    b"null",
+    b"{}",
+    b'{"inputs": NaN}',
+    b'{"inputs": -Infinity}',
+    b'{"inputs": "a", "inputs": "b"}',
+    b'{"inputs": "a", "parameters": {"seed": 1, "seed": 2}}',
+    b'{"inputs": 5}',
+    b'{"inputs": true}',
+    b'{"inputs": {}}',
+    b'{"inputs": null}',
+    b'{"inputs": ""}',
+    b'{"inputs": []}',
+    b'{"inputs": ["a", ""]}',
+    b'{"inputs": ["a", 5.5]}',
+    b'{"inputs": ["a", ["b"]]}',
+    b'{"inputs": "ab\\ud800"}',
+    b'{"inputs": ["a", "\\udfff"]}',
+    b'{"inputs": "a", "parameters": []}',
+    b'{"inputs": "a", "parameters": null}',
+    b'{"inputs": "a", "parametres": {}}',
+    b'{"inputs": "a", "stream": true}',
+    *(
+        json.dumps({"inputs": "a", "parameters": parameters}).encode()
+        for parameters in [
+            {"max_new_tokens": 0},
+            {"max_new_tokens": 43},
+            {"max_new_tokens": 4.0},
+            {"max_new_tokens": "4"},
+            {"max_new_tokens": True},
+            {"max_new_tokens": None},
+            {"max_new_tokens": 10**30},
+            {"do_sample": 1},
+            {"do_sample": "true"},
+            {"return_full_text": 0},
+            {"temperature": 0.5},
+            {"seed": 1, "top_k": 1},
+            {"do_sample": False, "top_p": 0.5},
+            {"do_sample": True, "temperature": 0},
+            {"do_sample": True, "temperature": 101},
+            {"do_sample": True, "temperature": "1"},
+            {"do_sample": True, "temperature": True},
+            {"do_sample": True, "top_k": 0},
+            {"do_sample": True, "top_k": 1_000_001},
+            {"do_sample": True, "top_k": 1.5},
+            {"do_sample": True, "top_p": 0},
+            {"do_sample": True, "top_p": 1.1},
+            {"do_sample": True, "top_p": [0.5]},
+            {"do_sample": True, "seed": -1},
+            {"do_sample": True, "seed": 2**63},
+        ]
+    ),
+]
+
+
+def message_of(parse: Any, error: type[Exception], body: bytes, **limits: int) -> str:
+    with pytest.raises(error) as caught:
+        parse(body, **limits)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("body", REFUSED_ALIKE, ids=lambda body: repr(body[:70]))
+def test_what_the_other_container_refuses_is_refused_in_the_same_words(body: bytes) -> None:
+    message = message_of(ours.parse_generation_request, ours.InvalidRequestError, body, **LIMITS)
+    expected = message_of(
+        theirs.parse_generation_request, InvalidRequestError, body, max_new_tokens=42
+    )
+    # The least temperature is another one, and is said to be.
+    assert message.replace("0.01 to", "0.001 to") == expected
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"max_new_tokens": 42, "return_full_text": True},
+        {"do_sample": True},
+        {"do_sample": True, "temperature": 2, "top_k": 1, "top_p": 1, "seed": 2**63 - 1},
+    ],
+)
+@pytest.mark.parametrize("inputs", ["text", ["text"], ["a", "\u00e9\n"]])
+def test_what_both_take_means_the_same(inputs: Any, parameters: dict[str, Any]) -> None:
+    body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
+    request = ours.parse_generation_request(body, **LIMITS)
+    expected = theirs.parse_generation_request(body, max_new_tokens=42)
+    assert (request.texts, request.max_new_tokens, request.return_full_text) == (
+        expected.texts,
+        expected.max_new_tokens,
+        expected.return_full_text,
+    )
+    assert (request.sampling is None) == (expected.sampling is None)
+    if request.sampling and expected.sampling:
+        for name in ("temperature", "top_k", "top_p", "seed"):
+            assert getattr(request.sampling, name) == getattr(expected.sampling, name)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            {"inputs": "a", "parameters": {"max_new_token": 4}},
+            "Unknown parameter 'max_new_token' (did you mean max_new_tokens?); allowed: "
+            "max_new_tokens, do_sample, temperature, top_k, top_p, seed, repetition_penalty, "
+            "return_full_text.",
+        ),
+        (
+            {"inputs": "a", "parameters": {"num_beams": 4}},
+            "Unknown parameter 'num_beams'; allowed: max_new_tokens, do_sample, temperature, "
+            "top_k, top_p, seed, repetition_penalty, return_full_text.",
+        ),
+        ({"inputs": ["a"] * 4}, "The request holds 4 inputs; the limit is 3."),
+        (
+            {"inputs": "a", "parameters": {"repetition_penalty": 0}},
+            "repetition_penalty=0 is not within above 0 to 10.",
+        ),
+        (
+            {"inputs": "a", "parameters": {"repetition_penalty": 10.5}},
+            "repetition_penalty=10.5 is not within above 0 to 10.",
+        ),
+        (
+            {"inputs": "a", "parameters": {"do_sample": True, "temperature": 0.005}},
+            "temperature=0.005 is not within 0.01 to 100.",
+        ),
+    ],
+)
+def test_what_is_only_here(document: Any, message: str) -> None:
+    with pytest.raises(ours.InvalidRequestError, match=f"^{re.escape(message)}$"):
+        ours.parse_generation_request(json.dumps(document).encode(), **LIMITS)
+
+
+def test_the_penalty_is_read_and_is_none_by_default() -> None:
+    document: dict[str, Any] = {"inputs": "a"}
+    plain = ours.parse_generation_request(json.dumps(document).encode(), **LIMITS)
+    document["parameters"] = {"repetition_penalty": 2}
+    penal = ours.parse_generation_request(json.dumps(document).encode(), **LIMITS)
+    assert (plain.repetition_penalty, penal.repetition_penalty) == (1.0, 2.0)
