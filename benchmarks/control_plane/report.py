@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
 from typing import Any
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Design
 from benchmarks.control_plane.summary import CellSummary, Ratio, Summary, Verdict
-from benchmarks.machine import Commit, Machine
-
-
-@dataclass(frozen=True)
-class Context:
-    """When, where and of what a result is.
-
-    Args:
-        started_at: in UTC.
-        ended_at: in UTC.
-        commit: what was measured; None outside of a repository.
-        machine: on what.
-    """
-
-    started_at: datetime
-    ended_at: datetime
-    commit: Commit | None
-    machine: Machine
+from benchmarks.report import Context, table
 
 
 def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
     """Returns the whole result as one JSON document."""
     return {
         "benchmark": "control-plane",
-        "started_at": context.started_at.isoformat(timespec="seconds"),
-        "ended_at": context.ended_at.isoformat(timespec="seconds"),
-        "commit": asdict(context.commit) if context.commit else None,
-        "machine": asdict(context.machine),
+        **context.as_json(),
         "design": asdict(design),
         "goal": {
             "command": GOAL.command.key,
@@ -123,7 +102,7 @@ def _medians(design: Design, summary: Summary) -> str:
             interval = _interval(ratio)
             row.append(f"{ratio.value:.2f}" + (f" ({interval})" if interval else ""))
         rows.append(row)
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _spread(design: Design, summary: Summary) -> str:
@@ -137,12 +116,7 @@ def _spread(design: Design, summary: Summary) -> str:
                 str(len(cells[0].trials)),
             ]
         )
-    return _table(["command", *map(str, design.sizes), "trials"], rows)
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    rule = ["---", *("---:" for _ in header[1:])]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+    return table(["command", *map(str, design.sizes), "trials"], rows)
 
 
 def _interval(ratio: Ratio) -> str:
@@ -152,18 +126,7 @@ def _interval(ratio: Ratio) -> str:
 
 
 def _circumstances(design: Design, context: Context) -> str:
-    machine = context.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
-    commit = "no commit"
-    if context.commit:
-        commit = f"commit {context.commit.id[:12]}"
-        if context.commit.modified:
-            commit += " with uncommitted changes"
-    minutes = (context.ended_at - context.started_at).total_seconds() / 60
     return (
-        f"{context.started_at:%Y-%m-%d %H:%M} UTC, {minutes:.0f} minutes, {commit}. "
-        f"{machine.processor}, {machine.core_count} cores, {machine.memory_bytes / 1e9:.1f} GB, "
-        f"{machine.system}; load average {machine.load_average:g} at the start. {versions}. "
-        f"Order: seed {design.seed}. Everything runs against the embedded AWS; "
-        "[what that means](../README.md)."
+        f"{context.sentences()} Order: seed {design.seed}. Everything runs against the embedded "
+        "AWS; [what that means](../README.md)."
     )

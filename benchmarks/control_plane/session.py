@@ -7,8 +7,8 @@ from statistics import mean
 from typing import Protocol
 
 from benchmarks.control_plane.design import Cell, Design
-from benchmarks.control_plane.execution import Timing
 from benchmarks.control_plane.summary import Trial
+from benchmarks.execution import Timing
 
 
 class Runner(Protocol):

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Cell, Command, Design, Goal
-from benchmarks.control_plane.execution import Timing
+from benchmarks.execution import Timing
 
 _RESAMPLES = 10_000
 _INTERVAL_PERCENT = (2.5, 97.5)

@@ -21,13 +21,13 @@ from typing import Any
 import boto3
 
 from benchmarks.control_plane.design import Cell
-from benchmarks.control_plane.execution import Timing, run_timed
 from benchmarks.errors import BenchmarkError
+from benchmarks.execution import Timing, run_timed
 from benchmarks.machine import program_path
 from demo import copy_project
 from embedded_aws import control
 from embedded_aws.control import LocalState
-from slipway.config.load import CONFIG_DIRECTORY
+from slipway.config.names import CONFIG_DIRECTORY
 
 SAMPLE = "gpt2-autocomplete"
 _ENVIRONMENT = "local"

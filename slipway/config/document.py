@@ -6,6 +6,7 @@ node graph is walked instead, so that a problem found later can name line and co
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,9 @@ import yaml
 from slipway.errors import FieldPath, Kind, Location, Problem, UserError
 
 try:
-    from yaml import CSafeLoader as _Loader
+    from yaml import CSafeLoader as _SafeLoader
 except ImportError:  # PyYAML built without libyaml: slower, same result
-    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 # A deployment is a page of text. Beyond these the file is a mistake or an attack on the parser.
 MAX_BYTES = 1_000_000
@@ -26,11 +27,12 @@ MAX_NODES = 20_000
 MAX_DEPTH = 50
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
+_TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed YAML file.
+    """A parsed YAML file. Readers share it: nothing may change what it holds.
 
     Args:
         path: the file, as it is written in messages.
@@ -104,10 +106,20 @@ def read_document(path: Path, shown_as: str) -> Document:
         raise _unreadable(place, f"cannot be read: {error.strerror}") from None
     if len(raw) > MAX_BYTES:
         raise _unreadable(place, f"has {len(raw)} bytes; the limit is {MAX_BYTES}")
+    return _parse(raw, shown_as)
+
+
+# One command reads a file several times: for each environment that a config has a section for, and
+# environments.yaml for each of those. It is read anew every time, and parsed when it has changed.
+@functools.lru_cache(maxsize=8)
+def _parse(raw: bytes, shown_as: str) -> Document:
+    place = Location(shown_as)
     try:
         text = raw.decode()
-        _require_shallow(text, shown_as)
         root = yaml.compose(text, Loader=_Loader)
+    except _TooDeepError as error:
+        mark = error.start_mark
+        raise _too_deep(Location(shown_as, mark.line + 1, mark.column + 1)) from None
     except UnicodeDecodeError as error:
         raise _unreadable(place, f"is not UTF-8 text (byte {error.start})") from None
     except yaml.MarkedYAMLError as error:
@@ -126,18 +138,37 @@ def read_document(path: Path, shown_as: str) -> Document:
     return _Walk(shown_as).document(root)
 
 
-def _require_shallow(text: str, shown_as: str) -> None:
-    """Refuses deep nesting before the composer, which recurses in C without a limit, sees it."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mark = event.start_mark
-                place = Location(shown_as, mark.line + 1, mark.column + 1) if mark else None
-                raise _too_deep(place or Location(shown_as))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+class _TooDeepError(Exception):
+    """A collection stands in too many others.
+
+    Args:
+        start_mark: where it begins.
+    """
+
+    def __init__(self, start_mark: Any) -> None:
+        self.start_mark = start_mark
+        super().__init__()
+
+
+class _Loader(_SafeLoader):
+    """Composes nodes, and refuses deep nesting while it does: libyaml's recursion has no limit.
+
+    The composer calls these two methods around every node; what they are for otherwise, resolving
+    tags by path, is not used.
+    """
+
+    _depth = 0
+
+    def descend_resolver(self, current_node: yaml.Node | None, _index: Any) -> None:
+        """Comes before a node: `current_node` is the collection that it stands in."""
+        self._depth += 1
+        # A node of the collection that is one level too deep; an empty one is the walk's to find.
+        if self._depth > MAX_DEPTH + 1 and current_node is not None:
+            raise _TooDeepError(current_node.start_mark)
+
+    def ascend_resolver(self) -> None:
+        """Comes after a node."""
+        self._depth -= 1
 
 
 def _too_deep(place: Location) -> UserError:
@@ -159,7 +190,7 @@ class _Walk:
         self._positions: dict[FieldPath, Location] = {}
         self._problems: list[Problem] = []
         self._nodes = 0
-        self._depth = 0
+        self._depth = 1
 
     def document(self, root: yaml.MappingNode) -> Document:
         content = self._mapping(root, ())
@@ -180,6 +211,8 @@ class _Walk:
             content = self._collection(node, field)
             self._depth -= 1
             return content
+        if node.tag == _TEXT_TAG and isinstance(node, yaml.ScalarNode):
+            return node.value  # most values; the constructor gives the same, slowly
         try:
             return self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError, KeyError, AttributeError):

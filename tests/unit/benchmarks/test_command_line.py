@@ -6,13 +6,14 @@ import pytest
 
 from benchmarks.control_plane import __main__ as program
 from benchmarks.errors import BenchmarkError
+from benchmarks.program import ROOT
 
 
 def test_the_defaults_measure_the_goal():
     options = program.parse([])
     assert options.sizes == (1, 10, 100, 500)
     assert (options.trials, options.stated_trials) == (7, 3)
-    assert options.output == program.ROOT / "benchmarks" / "results"
+    assert options.output == ROOT / "benchmarks" / "results"
 
 
 def test_sizes_are_sorted_and_counted_once():
@@ -46,10 +47,10 @@ def test_a_wrong_option_is_named_and_ends_with_1(arguments, message, capsys):
 def test_a_run_that_ends_early_writes_no_result(
     error, code, message, monkeypatch, capsys, tmp_path
 ):
-    def fail(_design: object) -> tuple[str, str]:
+    def fail(_design: object) -> tuple[dict, str]:
         raise error
 
-    monkeypatch.setattr(program, "_run", fail)
+    monkeypatch.setattr(program, "_measure", fail)
     assert program.main(["--output", str(tmp_path)]) == code
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", message)
@@ -58,7 +59,7 @@ def test_a_run_that_ends_early_writes_no_result(
 
 @pytest.mark.parametrize(("option", "printed"), [([], "# page\n"), (["--json"], "{}\n")])
 def test_results_are_written_and_one_is_printed(option, printed, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(program, "_run", lambda _design: ("{}\n", "# page\n"))
+    monkeypatch.setattr(program, "_measure", lambda _design: ({}, "# page\n"))
     folder = tmp_path / "new" / "folder"
     assert program.main(["--output", str(folder), *option]) == 0
     assert capsys.readouterr().out == printed
@@ -67,7 +68,7 @@ def test_results_are_written_and_one_is_printed(option, printed, monkeypatch, ca
 
 
 def test_an_output_that_cannot_be_written_is_found_before_measuring(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(program, "_run", lambda _design: pytest.fail("measured"))
+    monkeypatch.setattr(program, "_measure", lambda _design: pytest.fail("measured"))
     (tmp_path / "file").touch()
     assert program.main(["--output", str(tmp_path / "file")]) == 1
     assert "The benchmark ended early: [Errno 17] File exists" in capsys.readouterr().err

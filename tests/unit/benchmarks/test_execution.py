@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.control_plane.execution import run_timed
 from benchmarks.errors import BenchmarkError
+from benchmarks.execution import run_timed
 
 DEADLINE_SECONDS = 30.0
 # A command whose own child would outlive it, as the CDK CLI's Python and Node processes could. The
@@ -93,7 +93,7 @@ def test_what_takes_too_long_ends_with_all_it_started(tmp_path, pipe):
 def test_an_interrupted_run_leaves_no_process(tmp_path, pipe):
     code = (
         "import os, pathlib, signal\n"
-        "from benchmarks.control_plane.execution import run_timed\n"
+        "from benchmarks.execution import run_timed\n"
         # A shell's background job is born with it ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"run_timed({PARENT!r}, pathlib.Path({str(tmp_path)!r}), os.environ)"

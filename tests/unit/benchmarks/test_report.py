@@ -6,9 +6,10 @@ import json
 from datetime import UTC, datetime
 
 from benchmarks.control_plane.design import COMMANDS
-from benchmarks.control_plane.report import Context, as_json, as_markdown, goal_line
+from benchmarks.control_plane.report import as_json, as_markdown, goal_line
 from benchmarks.control_plane.summary import summarize
 from benchmarks.machine import Commit, Machine
+from benchmarks.report import Context
 from tests.unit.benchmarks.trials import design, trials_of
 
 CONTEXT = Context(

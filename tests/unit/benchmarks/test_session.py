@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.control_plane.design import Cell
-from benchmarks.control_plane.execution import Timing
 from benchmarks.control_plane.session import measure
 from benchmarks.errors import BenchmarkError
+from benchmarks.execution import Timing
 from tests.unit.benchmarks.trials import design
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Cell, Design
-from benchmarks.control_plane.execution import Timing
 from benchmarks.control_plane.summary import Trial
+from benchmarks.execution import Timing
 
 
 def design(*sizes: int, trials: int = 5) -> Design:

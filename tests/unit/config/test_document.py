@@ -156,6 +156,29 @@ def test_fifty_levels_are_fine(read):
     read("a: " + "[" * depth + "]" * depth)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: " + "[" * 50 + "]" * 50, "1:53"),
+        ("a: " + "[" * 50 + "1" + "]" * 50, "1:53"),
+        ("a: " + "{x: " * 50 + "1" + "}" * 50, "1:200"),
+        ("".join(f"{' ' * level}k:\n" for level in range(50)) + f"{' ' * 50}k: 1", "51:51"),
+        ("a: &x " + "[" * 30 + "]" * 30 + "\nb: " + "[" * 20 + "*x" + "]" * 20, "1:36"),
+    ],
+    ids=["empty list", "list", "mapping", "block", "alias"],
+)
+def test_one_level_more_is_refused(read, text, place):
+    assert refusal(read, text) == f"x.yaml:{place}: the file is nested more than 50 levels deep"
+
+
+def test_a_file_is_read_anew_each_time(tmp_path):
+    path = tmp_path / "x.yaml"
+    for value in (1, 2, 1):
+        path.write_text(f"a: {value}")
+        assert read_document(path, "x.yaml").content == {"a": value}
+    assert read_document(path, "y.yaml").locate(("a",)).path == "y.yaml"
+
+
 def test_a_huge_file_is_refused_before_it_is_parsed(read):
     text = "a: 1\n" + "#" * document.MAX_BYTES
     assert refusal(read, text) == (

@@ -1,0 +1,130 @@
+"""What is measured, what is promised of it, and in which order the processes run."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+GOAL_CONFIGS = 1000
+"""Size of the project that the goals are about."""
+
+Reading = Literal["import_seconds", "task_seconds", "peak_memory_bytes", "process_seconds"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one fresh process does.
+
+    Args:
+        key: its name in the results: `import`, `validate`, or `plan` and a template's name.
+        arguments: for the probe.
+        output: what its standard output begins with when it has done its work.
+    """
+
+    key: str
+    arguments: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row of the result.
+
+    Args:
+        task: the processes that it is read from.
+        reading: what of them.
+        title: for readers.
+        unit: that it is shown in.
+        per_unit: of these in a second or a byte: 1000 for `ms`, 1e-6 for `MB`.
+        goal: that it stays below, in seconds or bytes; None where it is only stated.
+    """
+
+    task: Task
+    reading: Reading
+    title: str
+    unit: str
+    per_unit: float
+    goal: float | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name in the results."""
+        return f"{self.task.key} {self.reading}"
+
+    def shown(self, value: float) -> str:
+        """Returns a value in its unit."""
+        digits = 2 if self.unit == "s" else 0
+        return f"{value * self.per_unit:,.{digits}f} {self.unit}"
+
+
+@dataclass(frozen=True)
+class Design:
+    """The whole plan of a run; the same values give the same order.
+
+    Args:
+        config_count: configs of the project.
+        trials: fresh processes for each task.
+        seed: of the order and of the configs.
+        planned: the config to plan for each template, by the template's name.
+    """
+
+    config_count: int
+    trials: int
+    seed: int
+    planned: tuple[tuple[str, str], ...]
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """In the order of the report."""
+        return tuple(dict.fromkeys(measure.task for measure in self.measures))
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The rows of the result, those with goals of a project of `GOAL_CONFIGS` included."""
+        count = self.config_count
+        configs = f"{count:,} config{'' if count == 1 else 's'}"
+        valid = f"{count} model config{'' if count == 1 else 's'} valid"
+        validate = Task("validate", ("validate",), valid)
+        is_goal = count == GOAL_CONFIGS
+        command = f"`slipway validate`, {configs}"
+        return (
+            Measure(
+                validate, "task_seconds", f"{command}, after the import", "s", 1,
+                2.0 if is_goal else None,
+            ),
+            Measure(
+                validate, "peak_memory_bytes", f"{command}: peak memory", "MB", 1e-6,
+                150e6 if is_goal else None,
+            ),
+            Measure(validate, "process_seconds", f"{command}, the whole process", "s", 1),
+            Measure(
+                Task("import", ("import",), "{"), "import_seconds",
+                "import of the command line", "s", 1, 0.3,
+            ),
+            Measure(
+                validate, "import_seconds",
+                "import of the command line and of what reads configs", "s", 1,
+            ),
+            *(
+                Measure(
+                    Task(f"plan {template}", ("plan", name), name), "task_seconds",
+                    f"first plan of a process: {template}", "ms", 1000, 0.05,
+                )
+                for template, name in self.planned
+            ),
+        )  # fmt: skip
+
+    def rounds(self) -> list[list[Task]]:
+        """Returns the tasks in the order in which they run: each once a round, shuffled.
+
+        A machine that gets slower or faster does so for all of them alike.
+        """
+        # Of an experiment, not of a secret.
+        generator = random.Random(self.seed)  # noqa: S311
+        rounds: list[list[Task]] = []
+        for _ in range(self.trials):
+            tasks = list(self.tasks)
+            generator.shuffle(tasks)
+            rounds.append(tasks)
+        return rounds

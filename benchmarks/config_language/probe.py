@@ -1,0 +1,77 @@
+"""Runs in each fresh process: imports Slipway's command line, does one thing, says what it took.
+
+    python -P probe.py import | validate | plan NAME
+
+The last line of standard output is JSON. Nothing that Slipway needs may be imported here before
+its import has been timed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+_LOCAL = "local"
+
+
+def main(task: str, *names: str) -> None:
+    """Does one task and prints its readings."""
+    started = time.perf_counter()
+    import slipway.cli.main
+
+    if task != "import":
+        # The commands that read configs import it themselves.
+        import slipway.project
+
+    imported = time.perf_counter()
+    if task == "validate":
+        _validate(slipway.cli.main.main)
+    elif task == "plan":
+        _plan(names[0])
+    readings = {"import_seconds": imported - started}
+    if task != "import":
+        readings["task_seconds"] = time.perf_counter() - imported
+    readings["peak_memory_bytes"] = peak_memory_bytes()
+
+    import json
+
+    print(json.dumps(readings))
+
+
+def _validate(run_command) -> None:  # type: ignore[no-untyped-def]  # typing is not imported yet
+    """Runs `slipway validate` as the shell would, but in this process."""
+    sys.argv = ["slipway", "validate", "--env", _LOCAL]
+    try:
+        run_command()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+
+
+def _plan(name: str) -> None:
+    """Makes one plan as `slipway plan NAME --allow-unpublished` does."""
+    from slipway.cli.output import current_project
+
+    project = current_project()
+    plan = project.plan(name, project.environment(_LOCAL), allow_unpublished=True)
+    print(plan.endpoint_name)
+
+
+def peak_memory_bytes() -> int:
+    """Returns the most physical memory that this process has held.
+
+    Linux's `ru_maxrss` would begin with what the parent held at the fork; the kernel's own mark of
+    this address space does not.
+    """
+    try:
+        with open("/proc/self/status") as status:  # noqa: PTH123  # pathlib is Slipway's to import
+            mark = next(line for line in status if line.startswith("VmHWM:"))
+        return int(mark.split()[1]) * 1024
+    except FileNotFoundError:  # macOS, where the figure is in bytes
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

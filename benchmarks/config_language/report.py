@@ -1,0 +1,101 @@
+"""The result as JSON with every trial, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.config_language.design import GOAL_CONFIGS, Design
+from benchmarks.config_language.session import Trial
+from benchmarks.config_language.summary import Row, Verdict
+from benchmarks.report import Context, table
+
+
+def as_json(
+    design: Design, rows: Sequence[Row], trials: Sequence[Trial], context: Context
+) -> dict[str, Any]:
+    """Returns the whole result as one JSON document."""
+    return {
+        "benchmark": "config-language",
+        **context.as_json(),
+        "design": {
+            "config_count": design.config_count,
+            "trials": design.trials,
+            "seed": design.seed,
+            "templates": [template for template, _ in design.planned],
+        },
+        "measures": [
+            {
+                "measure": row.measure.key,
+                "title": row.measure.title,
+                "goal": row.measure.goal,
+                "verdict": row.verdict,
+                "median": _rounded(row.median),
+                "lowest": _rounded(row.lowest),
+                "highest": _rounded(row.highest),
+            }
+            for row in rows
+        ],
+        "trials": [
+            {
+                "round": trial.round,
+                "task": trial.task.key,
+                **{name: _rounded(value) for name, value in trial.readings.items()},
+            }
+            for trial in trials
+        ],
+    }
+
+
+def as_markdown(design: Design, rows: Sequence[Row], context: Context) -> str:
+    """Returns the result as a page: the verdict, the rows, the circumstances."""
+    sections = [
+        "# What reading, checking and planning configs costs",
+        verdict_line(design, rows),
+        _rows(rows),
+        f"{context.sentences()} Order and configs: seed {design.seed}. "
+        "[What is measured](../README.md).",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def verdict_line(design: Design, rows: Sequence[Row]) -> str:
+    """Returns in one line which goals were met."""
+    judged = [row for row in rows if row.verdict is not None]
+    below = [row for row in judged if row.verdict is not Verdict.MET]
+    if below:
+        named = "; ".join(f"{row.measure.title}: {row.verdict}" for row in below)
+        line = f"**{len(judged) - len(below)} of {len(judged)} goals met.** {named}."
+    else:
+        line = f"**All {len(judged)} goals met**, by every trial."
+    if design.config_count != GOAL_CONFIGS:
+        line += f" Those of `slipway validate` are about {GOAL_CONFIGS:,} configs: not measured."
+    return line
+
+
+def _rows(rows: Sequence[Row]) -> str:
+    header = ["", "goal", "", "median", "lowest to highest", "trials"]
+    return table(
+        header,
+        [
+            [
+                row.measure.title,
+                "none" if row.measure.goal is None else f"under {_goal(row)}",
+                row.verdict or "",
+                row.measure.shown(row.median),
+                f"{row.measure.shown(row.lowest)} to {row.measure.shown(row.highest)}",
+                str(len(row.values)),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _goal(row: Row) -> str:
+    goal = row.measure.goal or 0
+    return f"{goal * row.measure.per_unit:g} {row.measure.unit}"
+
+
+def _rounded(value: float) -> float:
+    # Tenths of a millisecond; bytes are whole.
+    return round(value, 4)

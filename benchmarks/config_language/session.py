@@ -1,0 +1,99 @@
+"""Goes through the design: one fresh process after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.config_language.design import Design, Task
+from benchmarks.errors import BenchmarkError
+from benchmarks.execution import run_timed
+
+PROBE = Path(__file__).with_name("probe.py")
+_LEFT_OUT = ("AWS_", "PYDANTIC_", "PYTHON", "SLIPWAY_")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fresh process.
+
+    Args:
+        task: what it did.
+        round: which round it was in, from 1.
+        readings: in seconds or bytes, by name.
+    """
+
+    task: Task
+    round: int
+    readings: Mapping[str, float]
+
+
+def probe_variables(environ: Mapping[str, str], root: Path) -> dict[str, str]:
+    """Returns the variables of the processes: the user's, without what changes how Python works.
+
+    Args:
+        environ: the user's.
+        root: of the Slipway that is measured.
+    """
+    kept = {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
+    return {**kept, "PYTHONPATH": str(root)}
+
+
+def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> dict[str, float]:
+    """Runs one task in a fresh process.
+
+    Args:
+        task: what to do.
+        folder: the project.
+        variables: all of its environment.
+
+    Raises:
+        BenchmarkError: it failed, or did not do its work.
+    """
+    command = (sys.executable, "-P", str(PROBE), *task.arguments)
+    timing, output = run_timed(command, folder, variables)
+    if not output.startswith(task.output):
+        raise BenchmarkError(
+            f"`{' '.join(task.arguments)}` ended well, but did not do what it was timed for\n"
+            f"{output}"
+        )
+    readings: dict[str, float] = json.loads(output.splitlines()[-1])
+    return {**readings, "process_seconds": timing.seconds}
+
+
+def measure(
+    design: Design, folder: Path, root: Path, say: Callable[[str], None]
+) -> Sequence[Trial]:
+    """Runs every trial, after one round that nothing is read from: it compiles the bytecode.
+
+    Args:
+        design: what to run.
+        folder: the project.
+        root: of the Slipway that is measured.
+        say: told how far it is.
+
+    Returns:
+        The trials in the order in which they ran.
+
+    Raises:
+        BenchmarkError: a process failed.
+    """
+    variables = probe_variables(os.environ, root)
+    # Plans first: a template that is wrong is reported once, and not for each config made of it.
+    for task in reversed(design.tasks):
+        say(f"not timed: {task.key}")
+        run_probe(task, folder, variables)
+    trials: list[Trial] = []
+    for number, tasks in enumerate(design.rounds(), start=1):
+        for task in tasks:
+            trial = Trial(task, number, run_probe(task, folder, variables))
+            trials.append(trial)
+            say(
+                f"round {number} of {design.trials}  "
+                f"{trial.readings['process_seconds']:5.2f} s  {task.key}"
+            )
+    return trials

@@ -1,0 +1,136 @@
+"""What the benchmarks' command lines share: options, progress, results and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.machine import Machine, describe_commit, describe_machine
+from benchmarks.report import Context
+from embedded_aws.errors import LocalAwsError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Say = Callable[[str], None]
+
+
+class Parser(argparse.ArgumentParser):
+    """Reads a command line with the options of every benchmark.
+
+    Args:
+        program: the package, as `python -m` takes it.
+        description: for the help.
+        result: name of the two result files.
+    """
+
+    def __init__(self, program: str, description: str | None, result: str) -> None:
+        super().__init__(
+            prog=f"python -m {program}",
+            description=description,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        self.add_argument("--seed", type=int, default=1, help="of the order of the trials")
+        self.add_argument(
+            "--output",
+            type=Path,
+            default=ROOT / "benchmarks" / "results",
+            metavar="DIR",
+            help=f"folder for {result}.json and {result}.md",
+        )
+        self.add_argument("--json", action="store_true", help="print the JSON, not the page")
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with 1, the exit code of everything a user can put right."""
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
+def positive(text: str) -> int:
+    """Reads a whole number of at least 1; for `add_argument`."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def run(
+    options: argparse.Namespace, result: str, measure: Callable[[], tuple[dict[str, Any], str]]
+) -> int:
+    """Measures, writes the results and prints one of them.
+
+    Args:
+        options: what `Parser` read.
+        result: name of the two files.
+        measure: returns the document and the page.
+
+    Returns:
+        The exit code: 1 where the benchmark ended early, 130 where it was stopped.
+    """
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        content, page = measure()
+        document = json.dumps(content, indent=2) + "\n"
+        _write(options.output / f"{result}.json", document)
+        _write(options.output / f"{result}.md", page)
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except (BenchmarkError, LocalAwsError, OSError) as error:
+        print(f"The benchmark ended early: {error}", file=sys.stderr)
+        return 1
+    print(document if options.json else page, end="")
+    return 0
+
+
+class Run:
+    """One measurement: tells how far it is, and ends as a `Context`.
+
+    Args:
+        programs: that take part, for the versions in the result.
+        packages: Python distributions that take part.
+    """
+
+    def __init__(self, programs: Sequence[str], packages: Sequence[str]) -> None:
+        self._started, self._clock = datetime.now(UTC), time.monotonic()
+        self._commit = describe_commit(ROOT)
+        self._machine = describe_machine(programs, packages)
+        _warn_if_busy(self._machine, self.say)
+
+    def say(self, text: str) -> None:
+        """Prints a line of progress."""
+        elapsed = time.monotonic() - self._clock
+        print(f"{elapsed:5.0f} s  {text}", file=sys.stderr, flush=True)
+
+    def end(self) -> Context:
+        """Returns the circumstances, which end now."""
+        return Context(self._started, datetime.now(UTC), self._commit, self._machine)
+
+
+def stop_on_signals() -> None:
+    """Makes SIGTERM and SIGHUP stop a benchmark as Ctrl-C does: it cleans up."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _stop)
+
+
+def _warn_if_busy(machine: Machine, say: Say) -> None:
+    if machine.load_average > machine.core_count / 2:
+        say(
+            f"this machine is busy (load average {machine.load_average:g} on {machine.core_count} "
+            "cores): the times will be longer, and further apart, than they should be"
+        )
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, "utf-8")
+    print(f"wrote {path}", file=sys.stderr)

@@ -1,0 +1,59 @@
+"""What every result page says, and how: tables, and the circumstances of the measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from benchmarks.machine import Commit, Machine
+
+
+@dataclass(frozen=True)
+class Context:
+    """When, where and of what a result is.
+
+    Args:
+        started_at: in UTC.
+        ended_at: in UTC.
+        commit: what was measured; None outside of a repository.
+        machine: on what.
+    """
+
+    started_at: datetime
+    ended_at: datetime
+    commit: Commit | None
+    machine: Machine
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the first keys of a result's JSON document."""
+        return {
+            "started_at": self.started_at.isoformat(timespec="seconds"),
+            "ended_at": self.ended_at.isoformat(timespec="seconds"),
+            "commit": asdict(self.commit) if self.commit else None,
+            "machine": asdict(self.machine),
+        }
+
+    def sentences(self) -> str:
+        """Returns the circumstances as the sentences at the end of a page."""
+        machine = self.machine
+        versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+        commit = "no commit"
+        if self.commit:
+            commit = f"commit {self.commit.id[:12]}"
+            if self.commit.modified:
+                commit += " with uncommitted changes"
+        minutes = (self.ended_at - self.started_at).total_seconds() / 60
+        return (
+            f"{self.started_at:%Y-%m-%d %H:%M} UTC, {minutes:.0f} minutes, {commit}. "
+            f"{machine.processor}, {machine.core_count} cores, "
+            f"{machine.memory_bytes / 1e9:.1f} GB, {machine.system}; load average "
+            f"{machine.load_average:g} at the start. {versions}."
+        )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a Markdown table: the first column to the left, numbers to the right."""
+    rule = ["---", *("---:" for _ in header[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
