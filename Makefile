@@ -53,8 +53,12 @@ test: $(VENV)/.ready-dev ## Run every test this machine can run; says what it sk
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.ready ## Time every command in projects of 1 to 500 configs (half an hour)
+bench: bench-config ## Time reading configs, then every command among 1 to 500 of them (half an hour)
 	@$(BIN)/python -m benchmarks.control_plane $(BENCH_ARGS)
+
+.PHONY: bench-config
+bench-config: $(VENV)/.ready ## Time and memory of reading 1,000 configs (three minutes)
+	@$(BIN)/python -m benchmarks.config_language $(BENCH_CONFIG_ARGS)
 
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style and types
@@ -65,6 +69,16 @@ lint: $(VENV)/.ready-dev ## Check style and types
 .PHONY: export
 export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (several GB)
 	@$(INSTALL) requirements-export.txt
+
+# Maven Central's releases of DJL's Python package; Python imports from a jar as it is.
+DJL_PYTHON := $(patsubst %,build/djl_python/python-%.jar,0.20.0 0.25.0 0.34.0)
+
+.PHONY: djl
+djl: $(DJL_PYTHON) ## Add DJL Serving's own Python classes, for the tests of LMI's handlers (with Maven)
+
+build/djl_python/python-%.jar:
+	@mvn --quiet --batch-mode -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
+		-Dartifact=ai.djl.python:python:$* -DoutputDirectory=$(CURDIR)/build/djl_python
 
 .PHONY: facts
 facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account

@@ -17,14 +17,13 @@ from pydantic import ValidationError
 
 from slipway.config.environments import Environment
 from slipway.config.load import (
-    CONFIG_DIRECTORY,
-    ENVIRONMENTS_FILE,
     LoadedConfig,
     config_files,
     environment_names,
     load_config,
     load_environment,
 )
+from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.planning.lock import Lock

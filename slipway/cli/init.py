@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slipway.cli.output import current_project
-from slipway.config.load import CONFIG_DIRECTORY
-from slipway.errors import UserError
+from slipway.config.names import CONFIG_DIRECTORY, LOCAL
+from slipway.errors import Kind, Problem, UserError, nearest
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from slipway.config.environments import Environment
+    from slipway.config.schema import ModelConfig
+    from slipway.config.starter import Container
+
+_WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
 _QUESTIONS = {
     "family": "Architecture of the network",
     "parameters": "Number of its weights",
     "instance": "Hosting instance type",
     "sample": "Directory with a small model of it, in this project",
+    "weights": f"Weights ({_WEIGHTS_FORMS})",
     "latency_milliseconds": "99th percentile of the answers to stay under, in ms",
+    "task": "Task (question-answering, sequence-classification, token-classification, embeddings)",
+    "repository": "Directory of your model repository",
     "image_uri": "Image in ECR",
 }
+_NUMBERS = ("parameters", "latency_milliseconds")
+# Options that one family has, and no other.
+_OWN_OPTIONS = {
+    "framework": "lmi", "task": "neuron", "repository": "triton", "image_uri": "custom",
+}  # fmt: skip
+# The family whose model repository Slipway makes itself.
+_TRITON_FAMILY = "t5"
+# A small model is what these can be tried with today.
+_TRIED_WITH_A_SAMPLE = ("tensorrt", "custom")
 
 
 def register(app: typer.Typer) -> None:
@@ -29,63 +50,196 @@ def register(app: typer.Typer) -> None:
 def init(
     name: Annotated[str, typer.Argument(help="Model; the file's name.")],
     container: Annotated[
-        str, typer.Option(help="`tensorrt`, or `custom` for an image of your own.")
+        str, typer.Option(help="tensorrt, lmi, triton, neuron, or custom: an image of your own.")
     ] = "tensorrt",
     family: Annotated[str | None, typer.Option(help="Such as gpt2 or bert.")] = None,
     parameters: Annotated[int | None, typer.Option(help="Number of weights.")] = None,
     instance: Annotated[str | None, typer.Option(help="Such as ml.g4dn.xlarge.")] = None,
     sample: Annotated[str | None, typer.Option(help="Directory with a small model.")] = None,
+    weights: Annotated[str | None, typer.Option(help=f"{_WEIGHTS_FORMS}.")] = None,
     latency_milliseconds: Annotated[
         int | None, typer.Option(help="Latency objective, 99th percentile.")
     ] = None,
-    image_uri: Annotated[str | None, typer.Option(help="Image of a custom container.")] = None,
+    framework: Annotated[
+        str | None, typer.Option(help="Of lmi: which image. Without it djl-lmi (vLLM).")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Of neuron: such as question-answering or embeddings.")
+    ] = None,
+    repository: Annotated[
+        str | None, typer.Option(help="Of triton: your model repository; t5 needs none.")
+    ] = None,
+    image_uri: Annotated[str | None, typer.Option(help="Of custom: the image in ECR.")] = None,
 ) -> None:
     """Write a first model config, every field explained; asks for what no option says."""
-    from slipway.config.starter import Answers, render
+    from slipway.config.starter import Answers, parse_weights, render
 
     project = current_project()
-    path = project.root / CONFIG_DIRECTORY / f"{name}.yaml"
-    shown = f"{CONFIG_DIRECTORY}/{name}.yaml"
-    if path.exists():
-        raise UserError.of(f"{shown} is there already", "Choose another name, or edit that file.")
+    path, shown = _new_file(project.root, name)
+    environments = [project.environment(each) for each in project.environment_names]
+    known = _known(container)
+    own = {
+        "framework": framework, "task": task, "repository": repository, "image_uri": image_uri,
+    }  # fmt: skip
+    _check_own_options(known, own)
     given: dict[str, Any] = {
         "family": family,
         "parameters": parameters,
         "instance": instance,
         "sample": sample,
+        "weights": weights,
         "latency_milliseconds": latency_milliseconds,
+        **own,
     }
-    if container == "custom":
-        given["image_uri"] = image_uri
-    answers = Answers(name=name, container=_known(container), **_answered(given))
+    given = _answered(known, given)
+    if given["weights"] is not None:
+        given["weights"] = parse_weights(given["weights"])
     path.parent.mkdir(exist_ok=True)
-    path.write_text(render(answers), encoding="utf-8")
+    path.write_text(render(Answers(name=name, container=known, **given)), encoding="utf-8")
     try:
-        project = current_project()
-        project.plan(name, project.environment("local"), allow_unpublished=True)
+        config = _checked(name, environments)
     except UserError:
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
-    typer.echo(f"{shown} written. Next: `slipway publish {name}`, then `cdk deploy {name}`.")
+    typer.echo(f"{shown} written. {_next_step(config, environments)}")
 
 
-def _known(container: str) -> Literal["tensorrt", "custom"]:
-    if container == "tensorrt":
-        return "tensorrt"
-    if container == "custom":
-        return "custom"
+def _new_file(root: Path, name: str) -> tuple[Path, str]:
+    """Returns where the config goes, and how messages name it."""
+    from slipway.config.schema import NAME_PATTERN, is_model_name
+
+    if not is_model_name(name):
+        raise UserError.of(
+            f"no model may be called {name!r}",
+            f"Use at most 40 characters of the form {NAME_PATTERN}, and no name of Slipway's own "
+            "stacks (`foundation`, `image-*`).",
+        )
+    shown = f"{CONFIG_DIRECTORY}/{name}.yaml"
+    path = root / shown
+    if path.exists():
+        raise UserError.of(f"{shown} is there already", "Choose another name, or edit that file.")
+    return path, shown
+
+
+def _known(container: str) -> Container:
+    from slipway.config.starter import CONTAINERS
+
+    for known in CONTAINERS:
+        if known == container:
+            return known
     raise UserError.of(
-        f"there is no starter for the container {container!r}",
-        "Use `tensorrt`, or `custom` for an image of your own.",
+        f"there is no container family {container!r}",
+        f"Use {', '.join(CONTAINERS)}; `custom` is for an image of your own.",
     )
 
 
-def _answered(given: dict[str, Any]) -> dict[str, Any]:
-    missing = [name for name, value in given.items() if value is None]
+def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
+    """Refuses an option that would be passed over in silence."""
+    from slipway.config.starter import LMI_FRAMEWORKS
+
+    problems = [
+        Problem(
+            Kind.VALUE,
+            f"`{_flag(name)}` says nothing for the container `{container}`",
+            f"Leave it out, or use `--container {_OWN_OPTIONS[name]}`.",
+        )
+        for name, value in own.items()
+        if value is not None and _OWN_OPTIONS[name] != container
+    ]
+    framework = own["framework"]
+    if not problems and framework is not None and framework not in LMI_FRAMEWORKS:
+        guess = nearest(framework, LMI_FRAMEWORKS)
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        allowed = ", ".join(LMI_FRAMEWORKS)
+        problems.append(
+            Problem(
+                Kind.VALUE, f"there is no LMI framework {framework!r}", f"{hint}Allowed: {allowed}."
+            )
+        )
+    if problems:
+        raise UserError(problems)
+
+
+def _missing(container: str, given: Mapping[str, Any]) -> list[str]:
+    """Lists what has to be said still, in the order of the file."""
+    wanted = ["family", "parameters", "instance"]
+    if given["sample"] is None and given["weights"] is None:
+        wanted.append("sample" if container in _TRIED_WITH_A_SAMPLE else "weights")
+    wanted.append("latency_milliseconds")
+    if container == "neuron":
+        wanted.append("task")
+    if container == "triton" and given["family"] not in (None, _TRITON_FAMILY):
+        wanted.append("repository")
+    if container == "custom":
+        wanted.append("image_uri")
+    return [name for name in wanted if given[name] is None]
+
+
+def _answered(container: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Asks for what is missing on a terminal; names all of it where there is none."""
+    missing = _missing(container, given)
     if missing and not sys.stdin.isatty():
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        options = ", ".join(
+            "--sample or --weights" if name in ("sample", "weights") else _flag(name)
+            for name in missing
+        )
         raise UserError.of("this is no terminal to ask on", f"Give {options}.")
-    for name in missing:
-        kind = int if name in ("parameters", "latency_milliseconds") else str
-        given[name] = typer.prompt(_QUESTIONS[name], type=kind)
-    return given
+    answered = dict(given)
+    # The family may bring another question with it.
+    while missing := _missing(container, answered):
+        kind = int if missing[0] in _NUMBERS else str
+        answered[missing[0]] = typer.prompt(_QUESTIONS[missing[0]], type=kind)
+    return answered
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _checked(name: str, environments: Sequence[Environment]) -> ModelConfig:
+    """Returns the written config where every environment takes it.
+
+    Raises:
+        UserError: everything that is wrong with it in any of them.
+    """
+    project = current_project()
+    problems: dict[Problem, None] = {}
+    for environment in environments:
+        try:
+            project.plan(name, environment, allow_unpublished=True)
+        except UserError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise UserError(problems)
+    return project.config(name, environments[0].name).config
+
+
+def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
+    """Says what can be done with the file today."""
+    from slipway.planning.artifacts import has_source
+    from slipway.planning.support import unpublishable
+
+    sourced = [environment for environment in environments if has_source(config, environment)]
+    reasons: list[str] = []
+    for environment in sourced:
+        unready = [f"{what} is not supported yet" for _, what in unpublishable(config, environment)]
+        if not unready and environment.is_local == (config.serving.container == "custom"):
+            unready.append(
+                "the embedded AWS runs no image of your own"
+                if environment.is_local
+                else f"no image of Slipway's is in the account of `{environment.name}` yet"
+            )
+        if not unready:
+            publish, deploy = _environment_options(environment)
+            name = config.name
+            return f"Next: `slipway publish {name}{publish}`, then `cdk deploy {name}{deploy}`."
+        reasons += unready
+    option = _environment_options(sourced[0])[0] if sourced else ""
+    reason = reasons[0] if reasons else "no environment deploys what it names"
+    return f"Next: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
+
+
+def _environment_options(environment: Environment) -> tuple[str, str]:
+    """Returns what to add to a command of Slipway's, and to one of the CDK CLI's."""
+    name = environment.name
+    return ("", "") if name == LOCAL else (f" --env {name}", f" -c env={name}")

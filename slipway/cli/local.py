@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from slipway.cli.output import JsonOption, current_project, print_json
-from slipway.config.environments import LOCAL
+from slipway.config.names import LOCAL
 from slipway.errors import UserError
 
 app = typer.Typer(

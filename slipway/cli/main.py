@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
+
+# Before pydantic is imported: it would read the metadata of every installed package in search of
+# plugins of its own, and Slipway uses none. A user's own setting stays.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 import typer
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.config.environments import LOCAL
+from slipway.config.names import LOCAL
 from slipway.errors import UserError
-from slipway.project import Project
+
+# What loads configs is imported by the command that does: `slipway --help` needs none of it.
+if TYPE_CHECKING:
+    from slipway.project import Project
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 EnvironmentOption = Annotated[
@@ -22,6 +25,8 @@ DEFAULT_ENVIRONMENT = LOCAL
 def current_project() -> Project:
     """Returns the project that the current folder belongs to."""
     from pathlib import Path
+
+    from slipway.project import Project
 
     return Project.find(Path.cwd())
 

@@ -20,7 +20,9 @@ from slipway.cli.output import (
     print_json,
 )
 from slipway.errors import UserError
-from slipway.planning.plan import DeploymentPlan
+
+if TYPE_CHECKING:
+    from slipway.planning.plan import DeploymentPlan
 
 if TYPE_CHECKING:
     from slipway.operations.status import EndpointStatus, Status

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from slipway.config.names import LOCAL
 from slipway.config.sections.base import Section
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
@@ -49,6 +50,3 @@ class Environment(EnvironmentName):
     def is_local(self) -> bool:
         """Whether this is the embedded AWS."""
         return self.name == LOCAL
-
-
-LOCAL = "local"

@@ -13,13 +13,12 @@ from pydantic_core import ErrorDetails
 from slipway.config.document import Document, read_document
 from slipway.config.environments import Environment, EnvironmentName
 from slipway.config.messages import describe
+from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError, nearest, relative
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-CONFIG_DIRECTORY = "model_configs"
-ENVIRONMENTS_FILE = "environments.yaml"
 OVERLAYS = "environments"
 
 

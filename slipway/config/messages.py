@@ -11,7 +11,13 @@ from pydantic_core import ErrorDetails
 
 from slipway.config.fields import Place, find, tag_of
 from slipway.config.schema import RESERVED_NAMES, RESERVED_PREFIX
-from slipway.config.sections.base import LOG_RETENTION_DAYS, RESERVED_TAG_PREFIXES
+from slipway.config.sections.base import (
+    LARGEST_ENVIRONMENT_BYTES,
+    LARGEST_VARIABLE_BYTES,
+    LOG_RETENTION_DAYS,
+    RESERVED_TAG_PREFIXES,
+    TAG_PUNCTUATION,
+)
 from slipway.errors import Kind, Problem, nearest
 
 _Describe = Callable[[Any, Mapping[str, Any]], tuple[Kind, str, str]]
@@ -153,6 +159,50 @@ def _reserved_tag(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     return Kind.VALUE, f"{_shown(value)} is not free", f"Use a key without {prefixes} in front."
 
 
+def _control_character(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    name = f"U+{ord(context['character']):04X}"
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} has the control character {name}, which no template can hold",
+        "Remove it.",
+    )
+
+
+def _tag_characters(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} has the character {_shown(context['character'])}, which tags cannot have",
+        f"Use letters, digits, spaces and {' '.join(TAG_PUNCTUATION)}",
+    )
+
+
+def _same_tag(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"{_shown(context['one'])} and {_shown(context['other'])} are one tag: IAM's keys are not "
+        "case sensitive",
+        "Keep one of them.",
+    )
+
+
+def _large_variable(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"the variable {context['name']} has {context['size']} bytes: at most "
+        f"{LARGEST_VARIABLE_BYTES}",
+        "Shorten it.",
+    )
+
+
+def _large_environment(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"the variables have {context['size']} bytes together, names included: at most "
+        f"{LARGEST_ENVIRONMENT_BYTES}",
+        "Put what is long into a file of the artifact.",
+    )
+
+
 def _outside(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     return (
         Kind.VALUE,
@@ -194,6 +244,11 @@ _WRITERS: Mapping[str, _Describe] = {
     "finite_number": _finite,
     "reserved_name": _reserved,
     "reserved_tag": _reserved_tag,
+    "control_character": _control_character,
+    "tag_characters": _tag_characters,
+    "same_tag": _same_tag,
+    "variable_too_large": _large_variable,
+    "environment_too_large": _large_environment,
     "project_path": _outside,
     "log_retention": _retention,
     "s3_prefix": _s3_prefix,

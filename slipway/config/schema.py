@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from slipway.config.sections.alarms import Alarms, Rollout
 from slipway.config.sections.artifacts import Artifacts
-from slipway.config.sections.base import Section, TagKey
+from slipway.config.sections.base import PlainText, Section, Tags
 from slipway.config.sections.endpoint import Endpoint
 from slipway.config.sections.model import Model
 from slipway.config.sections.scaling import Autoscaling
@@ -54,7 +54,7 @@ class ModelConfig(Section):
         description="Same as the file's name; `cdk deploy NAME` deploys it.",
         examples=["gpt2-autocomplete"],
     )
-    description: str = Field(
+    description: PlainText = Field(
         "", max_length=256, description="One sentence for people.",
         examples=["Search autocomplete with GPT-2"],
     )  # fmt: skip
@@ -69,7 +69,7 @@ class ModelConfig(Section):
     rollout: Rollout = Field(
         Rollout.model_validate({}), description="Without it all traffic moves at once."
     )
-    tags: dict[TagKey, Annotated[str, Field(max_length=256)]] = Field(
+    tags: Tags = Field(
         default_factory=dict, max_length=48,
         description=(
             "Added to every resource of the deployment, for cost allocation. AWS takes 50; two are "

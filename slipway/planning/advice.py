@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from slipway.config.sections.serving import TritonServing
 from slipway.facts.regions import hosted_types, hosting_regions
+from slipway.planning.artifacts import has_source
+from slipway.planning.images import aws_image
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules.situation import Situation
+from slipway.planning.sizes import (
+    ASSUMED_DOWNLOAD_GB_PER_SECOND,
+    LARGEST_VOLUME_GB,
+    advised_volume_gb,
+    artifact_size_gb,
+    disk_gb,
+    download_seconds,
+    short_timeouts,
+)
 
+_TRITON_WITHOUT_TRAVERSAL = "26.03"
 _NEARLY_FULL = 0.9
 
 
@@ -19,16 +32,53 @@ class Subject:
 
     situation: Situation
     artifact: ArtifactPlan
+    weights: ArtifactPlan | None = None
 
+
+# Of a plan that no publish could make deployable.
+NO_SOURCE = "no-source"
 
 Advice = Callable[[Subject], Iterator[PlanWarning]]
 
 
 def unpublished(subject: Subject) -> Iterator[PlanWarning]:
     """Such a plan is for reading and linting."""
-    if not subject.artifact.published:
+    if subject.artifact.published:
+        return
+    environment = subject.situation.environment
+    if has_source(subject.situation.config, environment):
         yield PlanWarning(
             "unpublished", "The artifact is not published: SageMaker would refuse this."
+        )
+    else:
+        yield PlanWarning(
+            NO_SOURCE,
+            f"There is no {environment.artifacts} to publish, which `{environment.name}` deploys: "
+            "SageMaker would refuse this.",
+        )
+
+
+def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
+    """Images that AWS has stopped to develop get no security fixes either."""
+    situation = subject.situation
+    aws = aws_image(situation.config, situation.environment.region)
+    if aws is not None and aws.legacy is not None:
+        yield PlanWarning(
+            "legacy-image",
+            f"{aws.framework} {aws.version} is a legacy image: {aws.legacy.reason}. The living "
+            f"alternative is {aws.legacy.framework} {aws.legacy.version}.",
+        )
+
+
+def triton_path_traversal(subject: Subject) -> Iterator[PlanWarning]:
+    """NVIDIA's release notes name the fix in the front end that SageMaker talks to."""
+    serving = subject.situation.config.serving
+    if isinstance(serving, TritonServing) and serving.version < _TRITON_WITHOUT_TRAVERSAL:
+        yield PlanWarning(
+            "triton-path-traversal",
+            f"Triton {serving.version} lets a model's name lead out of its directory; "
+            f"{_TRITON_WITHOUT_TRAVERSAL} fixed that. Choose a newer release where the GPU "
+            "allows it.",
         )
 
 
@@ -39,11 +89,15 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
         config.autoscaling.min_instance_count if config.autoscaling
         else config.endpoint.instance_count
     )  # fmt: skip
-    if least == 1:
-        yield PlanWarning(
-            "single-instance",
-            "One instance at rest: if it or its zone fails, the endpoint is down meanwhile.",
+    if least != 1:
+        return
+    text = "One instance at rest: if it or its zone fails, the endpoint is down meanwhile."
+    if config.endpoint.variants:
+        text = (
+            "One instance at rest in each variant: if it or its zone fails, the variant's share of "
+            "the requests fails meanwhile."
         )
+    yield PlanWarning("single-instance", text)
 
 
 def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
@@ -62,24 +116,79 @@ def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def memory_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
-    """The estimate has an assumption in it; this near the end it should be measured."""
+    """The estimate has an assumption in it; this near the end it should be measured.
+
+    A server that keeps to a share of the memory, as vLLM does, has left the rest free already.
+    """
     situation = subject.situation
     for instance in situation.instances:
         memory = estimate(situation.config, instance)
-        if memory is None or memory.total_gib <= _NEARLY_FULL * memory.available_gib:
+        if memory is None:
             continue
-        cache = "unknown" if memory.cache_gib is None else f"{memory.cache_gib:.1f}"
-        yield PlanWarning(
-            "memory-nearly-full",
-            f"{instance.name} has {memory.available_gib:.1f} GiB for an estimated "
-            f"{memory.total_gib:.1f}: weights {memory.weights_gib:.1f}, cache {cache}, assumed for "
-            f"the rest {memory.overhead_gib:.1f}.",
+        if memory.total_gib > min(memory.available_gib, _NEARLY_FULL * memory.memory_gib):
+            yield PlanWarning(
+                "memory-nearly-full",
+                f"{instance.name} has {memory.room} for an estimated {memory.total_gib:.1f}: "
+                f"{memory.parts}.",
+            )
+
+
+def disk_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
+    """Logs and caches lie on the same disk; what was published may be larger than the config said.
+
+    A sum above the disk is here too: the rules do not see what was published.
+    """
+    situation, endpoint = subject.situation, subject.situation.config.endpoint
+    size_gb = _stored_gb(subject)
+    if size_gb is None:
+        return
+    for instance in situation.instances:
+        disk = disk_gb(endpoint, instance)
+        if disk is None or size_gb <= _NEARLY_FULL * disk:
+            continue
+        remedy = (
+            "Choose a type with a larger local disk."
+            if instance.local_nvme_gb or disk >= LARGEST_VOLUME_GB
+            else f"Set `volume_size_gb: {advised_volume_gb(size_gb)}`."
         )
+        yield PlanWarning(
+            "disk-nearly-full",
+            f"{instance.name} has {disk} GB of disk for an artifact of {size_gb:.1f} GB. {remedy}",
+        )
+
+
+def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
+    """No source gives SageMaker's rate, so that this is no rule; a longer timeout costs nothing."""
+    size_gb = _stored_gb(subject)
+    if size_gb is None:
+        return
+    for field, seconds, advised in short_timeouts(subject.situation.config, size_gb):
+        yield PlanWarning(
+            "download-may-time-out",
+            f"{size_gb:.1f} GB take {download_seconds(size_gb)} s over one connection to S3 "
+            f"({ASSUMED_DOWNLOAD_GB_PER_SECOND} GB/s), and `{field}` is {seconds}. Set it to "
+            f"{advised}.",
+        )
+
+
+def _stored_gb(subject: Subject) -> float | None:
+    """Returns what an instance stores, in GB: as published where that is known, else as configured.
+
+    The model data of an LMI deployment has no weights in it: the container copies them.
+    """
+    stored = subject.weights or subject.artifact
+    if stored.published:
+        return stored.size_bytes / 1e9
+    return artifact_size_gb(subject.situation.config, subject.situation.environment)
 
 
 ADVICE: tuple[Advice, ...] = (
     unpublished,
+    legacy_image,
+    triton_path_traversal,
     single_instance,
     not_listed_in_region,
     memory_nearly_full,
+    disk_nearly_full,
+    download_may_time_out,
 )

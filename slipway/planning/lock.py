@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -28,10 +28,16 @@ class LockedPart(Section):
 
 
 class LockedArtifact(Section):
-    """One published artifact: its parts, and the config fields they were made from."""
+    """One published artifact: its parts, and the config fields they were made from.
+
+    Which parts there are depends on the container: LMI has `weights` and `code`, the others have
+    `compiled`.
+    """
 
     inputs_digest: str = Field(pattern=r"^[0-9a-f]{64}$")
-    compiled: LockedPart
+    weights: LockedPart | None = None
+    compiled: LockedPart | None = None
+    code: LockedPart | None = None
 
 
 class Lock(Section):
@@ -58,11 +64,16 @@ def inputs_digest(config: ModelConfig, artifacts: ArtifactSet) -> str:
     Returns:
         SHA-256 in hexadecimal.
     """
-    source = config.artifacts.sample if artifacts == "sample" else config.artifacts.release
-    inputs = {
+    sources = config.artifacts
+    source = sources.sample if artifacts == "sample" else sources.release or sources.weights
+    inputs: dict[str, Any] = {
         "container": config.serving.container,
         "family": config.model.family,
         "source": source.model_dump(mode="json") if source else None,
     }
+    if artifacts == "release" and sources.weights is not None:
+        # What is made of a checkpoint follows from how it is served.
+        inputs["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
+        inputs["serving"] = config.serving.model_dump(mode="json")
     canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

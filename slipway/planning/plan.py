@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
+from slipway.planning.neuron import NeuronPlacement
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class ImagePlan:
 
 @dataclass(frozen=True)
 class ArtifactPlan:
-    """The model data in S3.
+    """Files in S3: the model data, or the weights that an LMI container copies itself.
 
     Args:
         bucket: the environment's artifact bucket.
@@ -123,6 +125,18 @@ class AlarmPlan:
     gpu_count: int
     evaluation_periods_minutes: int
 
+    @property
+    def count(self) -> int:
+        """How many alarms each variant has."""
+        optional = (
+            self.overhead_latency_p99_microseconds,
+            self.client_error_rate_percent,
+            self.memory_utilization_percent,
+            self.disk_utilization_percent,
+            self.gpu_memory_utilization_percent,
+        )
+        return 2 + sum(threshold is not None for threshold in optional)
+
 
 @dataclass(frozen=True)
 class PlanWarning:
@@ -139,7 +153,35 @@ class PlanWarning:
 
 @dataclass(frozen=True)
 class DeploymentPlan:
-    """One model in one environment."""
+    """One model in one environment.
+
+    Args:
+        name: of the model.
+        description: of the model, for people.
+        environment: name of the environment.
+        account: where it is deployed.
+        region: where it is deployed.
+        stack_name: in CloudFormation.
+        endpoint_name: in SageMaker.
+        image: the container image.
+        artifact: the model data, which SageMaker brings to /opt/ml/model.
+        weights: what an LMI container copies itself while it starts; None for the other containers,
+            whose model data has the weights in it.
+        serving_properties: keys and values of an LMI package's serving.properties.
+        container_environment: variables of the container.
+        network_isolation: whether the container can open no outbound connection.
+        variants: what runs; with more than one, by weight.
+        routing_strategy: how an instance is chosen for a request.
+        neuron: how a model is laid over NeuronCores.
+        memory: estimate of the accelerator's memory; None where nothing is known.
+        cost: what the instances cost a month.
+        autoscaling: of every variant; None for a fixed count.
+        alarms: thresholds.
+        log_group_name: of the endpoint.
+        log_retention_days: how long its lines are kept.
+        tags: of every resource.
+        warnings: what a reviewer should know.
+    """
 
     name: str
     description: str
@@ -150,11 +192,15 @@ class DeploymentPlan:
     endpoint_name: str
     image: ImagePlan
     artifact: ArtifactPlan
+    weights: ArtifactPlan | None
+    serving_properties: Mapping[str, str]
     container_environment: Mapping[str, str]
     network_isolation: bool
     variants: tuple[VariantPlan, ...]
     routing_strategy: str
+    neuron: NeuronPlacement | None
     memory: MemoryEstimate | None
+    cost: CostEstimate
     autoscaling: AutoscalingPlan | None
     alarms: AlarmPlan
     log_group_name: str
@@ -162,11 +208,31 @@ class DeploymentPlan:
     tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
 
+    @property
+    def resources(self) -> dict[str, int]:
+        """What the stack will hold: CloudFormation's resource types, and how many of each."""
+        variants = len(self.variants)
+        scaled = variants if self.autoscaling is not None else 0
+        found = {
+            "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
+            "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
+            "AWS::CloudWatch::Alarm": variants * self.alarms.count,
+            "AWS::IAM::Role": 1,
+            "AWS::Logs::LogGroup": 1,
+            "AWS::SageMaker::Endpoint": 1,
+            "AWS::SageMaker::EndpointConfig": 1,
+            "AWS::SageMaker::Model": 1,
+        }
+        return {name: count for name, count in found.items() if count}
+
     def as_json(self) -> dict[str, Any]:
-        """Returns the plan as data, with the two addresses that are derived from it."""
+        """Returns the plan as data, with what is derived from it."""
         content = asdict(self)
+        content["resources"] = self.resources
         content["image"]["uri"] = self.image.uri
         content["artifact"]["s3_uri"] = self.artifact.s3_uri
+        if self.weights is not None:
+            content["weights"]["s3_uri"] = self.weights.s3_uri
         return content
 
 

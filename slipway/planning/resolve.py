@@ -6,27 +6,28 @@ from collections.abc import Iterator, Mapping
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import CustomServing, TensorRTServing
-from slipway.errors import Kind, Problem, UserError
-from slipway.facts.images import default_inference_ami
+from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
+from slipway.planning import lmi_advice, neuron_advice
 from slipway.planning.advice import ADVICE, Subject
-from slipway.planning.lock import Lock, inputs_digest
-from slipway.planning.memory import estimate
-from slipway.planning.plan import (
-    AlarmPlan,
-    ArtifactPlan,
-    AutoscalingPlan,
-    DeploymentPlan,
-    ImagePlan,
-    VariantPlan,
+from slipway.planning.artifacts import any_source
+from slipway.planning.artifacts import parts as artifact_parts
+from slipway.planning.containers import (
+    container_environment,
+    image_plan,
+    inference_ami,
+    serving_properties,
 )
+from slipway.planning.cost import Fleet, estimate_cost
+from slipway.planning.lock import Lock
+from slipway.planning.memory import estimate
+from slipway.planning.neuron import place
+from slipway.planning.plan import AlarmPlan, AutoscalingPlan, DeploymentPlan, VariantPlan
 from slipway.planning.rules import RULES
 from slipway.planning.rules.situation import Situation, situation_of, variants_of
 from slipway.planning.support import unsupported
 
-# A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
-UNPUBLISHED_DIGEST = "unpublished"
+_ADVICE = (*ADVICE, *lmi_advice.ADVICE, *neuron_advice.ADVICE)
 
 
 def resolve(
@@ -54,14 +55,19 @@ def resolve(
     situation = situation_of(config, instances, environment)
     problems = [problem for rule in RULES for problem in rule(situation)]
     problems += unsupported(config)
-    artifact = _artifact(config, environment, lock, allow_unpublished=allow_unpublished)
-    no_source = any(problem.field == ("artifacts",) for problem in problems)
-    # Without a source there is nothing to publish yet: one remedy at a time.
-    if isinstance(artifact, Problem) and not no_source:
-        problems.append(artifact)
-    if problems or isinstance(artifact, Problem):
-        raise UserError(problems)
+    if problems:
+        # What the rules are about may be needed to go on.
+        raise UserError([*problems, *_state(situation, lock, allow_unpublished=allow_unpublished)])
+    parts = artifact_parts(config, environment, lock, allow_unpublished=allow_unpublished)
+    image = image_plan(
+        config, situation.instances, environment, image_digests,
+        allow_unpublished=allow_unpublished,
+    )  # fmt: skip
+    if isinstance(parts, Problem) or isinstance(image, Problem):
+        raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = f"{config.name}-{environment.name}"
+    variants = tuple(_variants(situation))
+    subject = Subject(situation, parts.model_data, parts.weights)
     return DeploymentPlan(
         name=config.name,
         description=config.description,
@@ -70,13 +76,17 @@ def resolve(
         region=environment.region,
         stack_name=full_name,
         endpoint_name=full_name,
-        image=_image(config, environment, image_digests),
-        artifact=artifact,
-        container_environment=_container_environment(config),
+        image=image,
+        artifact=parts.model_data,
+        weights=parts.weights,
+        serving_properties=serving_properties(config, parts),
+        container_environment=container_environment(config, situation.instance),
         network_isolation=config.endpoint.network_isolation,
-        variants=tuple(_variants(config)),
+        variants=variants,
         routing_strategy=config.endpoint.routing.upper(),
+        neuron=place(config, situation.instance),
         memory=estimate(config, situation.instance),
+        cost=estimate_cost([_fleet(variant, config) for variant in variants], environment.region),
         autoscaling=_autoscaling(config),
         alarms=_alarms(situation),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
@@ -86,58 +96,21 @@ def resolve(
             "slipway:model": config.name,
             "slipway:environment": environment.name,
         },
-        warnings=tuple(
-            warning for advise in ADVICE for warning in advise(Subject(situation, artifact))
-        ),
+        warnings=tuple(warning for advise in _ADVICE for warning in advise(subject)),
     )
 
 
-def _artifact(
-    config: ModelConfig, environment: Environment, lock: Lock, *, allow_unpublished: bool
-) -> ArtifactPlan | Problem:
-    locked = lock.artifact(environment.artifacts)
-    if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
-        part = locked.compiled
-        return ArtifactPlan(
-            environment.artifact_bucket, part.digest, part.size_bytes, part.file_count,
-            part.target, published=True,
-        )  # fmt: skip
-    if allow_unpublished:
-        return ArtifactPlan(
-            environment.artifact_bucket, UNPUBLISHED_DIGEST, 0, 0, "none", published=False
-        )
-    state = (
-        f"the {environment.artifacts} was never published"
-        if locked is None
-        else f"the config changed after the {environment.artifacts} was published"
-    )
-    return Problem(
-        Kind.STATE,
-        state,
-        f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "
-        f"model_configs/{config.name}.lock.json.",
-        ("artifacts", environment.artifacts),
-    )
+def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
+    """What else stands in the way of a config that breaks rules: everything is said at once."""
+    config, environment = situation.config, situation.environment
+    parts = artifact_parts(config, environment, lock, allow_unpublished=allow_unpublished)
+    # Without a source there is nothing to publish yet: one remedy at a time.
+    return [parts] if isinstance(parts, Problem) and any_source(config) else []
 
 
-def _image(
-    config: ModelConfig, environment: Environment, image_digests: Mapping[str, str]
-) -> ImagePlan:
-    serving = config.serving
-    if not isinstance(serving, CustomServing):
-        repository = f"slipway/{serving.container}"
-        tag = image_digests[serving.container]
-        return ImagePlan(environment.account, environment.region, repository, tag)
-    registry, _, path = serving.image_uri.partition("/")
-    account, _, _, region, *_ = registry.split(".")
-    repository, separator, tag = path.partition("@")
-    if not separator:
-        repository, _, tag = path.partition(":")
-    return ImagePlan(account, region, repository, tag)
-
-
-def _variants(config: ModelConfig) -> Iterator[VariantPlan]:
-    endpoint = config.endpoint
+def _variants(situation: Situation) -> Iterator[VariantPlan]:
+    config, endpoint = situation.config, situation.config.endpoint
+    ami = inference_ami(config, situation.instances, situation.environment.region)
     for _, name, variant in variants_of(config):
         types = (variant.instances if variant else None) or endpoint.instances
         yield VariantPlan(
@@ -153,16 +126,8 @@ def _variants(config: ModelConfig) -> Iterator[VariantPlan]:
                 endpoint.container_startup_health_check_timeout_seconds
             ),
             volume_size_gb=endpoint.volume_size_gb,
-            inference_ami_version=_ami(config),
+            inference_ami_version=ami,
         )
-
-
-def _ami(config: ModelConfig) -> str | None:
-    """What the config says, or what the image's CUDA needs."""
-    serving, chosen = config.serving, config.endpoint.inference_ami_version
-    if chosen is None and isinstance(serving, CustomServing) and serving.cuda_version:
-        return default_inference_ami(serving.cuda_version)
-    return chosen
 
 
 def _alarms(situation: Situation) -> AlarmPlan:
@@ -181,23 +146,6 @@ def _alarms(situation: Situation) -> AlarmPlan:
     )
 
 
-def _container_environment(config: ModelConfig) -> dict[str, str]:
-    serving = config.serving
-    if isinstance(serving, CustomServing):
-        return dict(serving.environment)
-    if not isinstance(serving, TensorRTServing):
-        return {}  # refused above: it is not supported yet
-    return {
-        "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
-        "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
-        "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
-        "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
-        "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
-        "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
-        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(serving.request_timeout_seconds),
-    }
-
-
 def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
     scaling = config.autoscaling
     if scaling is None:
@@ -209,4 +157,16 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
         scaling.target_concurrent_requests_per_instance,
         scaling.scale_in_cooldown_seconds,
         scaling.scale_out_cooldown_seconds,
+    )
+
+
+def _fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
+    """How many instances of a variant are paid for."""
+    scaling, count = config.autoscaling, variant.instance_count
+    return Fleet(
+        variant.instance_types,
+        minimum_count=scaling.min_instance_count if scaling else count,
+        expected_count=count,
+        maximum_count=scaling.max_instance_count if scaling else count,
+        volume_size_gb=variant.volume_size_gb,
     )

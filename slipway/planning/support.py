@@ -1,18 +1,20 @@
-"""What the language can say and Slipway cannot deploy yet: refused by name, never ignored."""
+"""What the language can say and Slipway cannot do yet: refused by name, never ignored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import LmiServing
 from slipway.errors import FieldPath, Kind, Problem
 
-_CONTAINERS = ("tensorrt", "custom")
+_PUBLISHED_CONTAINERS = ("tensorrt", "custom")
 
 
 def unsupported(config: ModelConfig) -> Iterator[Problem]:
     """Yields every part of a config that no stack is there for yet."""
-    for field, what in _used(config):
+    for field, what in _undeployable(config):
         yield Problem(
             Kind.COMPATIBILITY,
             f"{what} is not supported yet",
@@ -21,14 +23,26 @@ def unsupported(config: ModelConfig) -> Iterator[Problem]:
         )
 
 
-def _used(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
-    endpoint, scaling = config.endpoint, config.autoscaling
-    if config.serving.container not in _CONTAINERS:
-        yield ("serving", "container"), f"deploying the container `{config.serving.container}`"
+def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tuple[FieldPath, str]]:
+    """Yields every part of a config whose files cannot be published yet: field and what it is.
+
+    Such a config can be planned, synthesised and reviewed, and not deployed.
+    """
+    if config.serving.container not in _PUBLISHED_CONTAINERS:
+        yield ("serving", "container"), f"publishing for the container `{config.serving.container}`"
+    if environment.artifacts == "sample":
+        return
     if config.artifacts.weights is not None:
-        yield ("artifacts", "weights"), f"weights from `{config.artifacts.weights.source}`"
+        source = config.artifacts.weights.source
+        yield ("artifacts", "weights"), f"publishing weights from `{source}`"
     if config.artifacts.compile is not None:
         yield ("artifacts", "compile"), "compiling when publishing"
+
+
+def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
+    endpoint, scaling = config.endpoint, config.autoscaling
+    if isinstance(config.serving, LmiServing) and config.serving.image == "built":
+        yield ("serving", "image"), "`image: built`"
     if endpoint.mode != "realtime":
         yield ("endpoint", "mode"), f"`mode: {endpoint.mode}`"
     for name in ("shadow", "data_capture", "vpc", "volume_key_arn"):

@@ -12,7 +12,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
-from slipway.planning.support import unsupported
+from slipway.planning.support import unpublishable, unsupported
 from slipway.project import Project
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.s5cmd import Upload, upload
@@ -91,6 +91,15 @@ def publish(
 def _source(config: ModelConfig, environment: Environment) -> tuple[str, str]:
     """Returns the directory to publish and what it was compiled for."""
     refused = list(unsupported(config))
+    refused += [
+        Problem(
+            Kind.COMPATIBILITY,
+            f"{what} is not supported yet",
+            "`-c allow-unpublished=true` synthesises the deployment for reading.",
+            field,
+        )
+        for field, what in unpublishable(config, environment)
+    ]
     if refused:
         raise UserError(refused)
     sample, release = config.artifacts.sample, config.artifacts.release

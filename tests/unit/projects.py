@@ -95,21 +95,23 @@ def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
 
 def lock_for(config: ModelConfig, *, sets: Collection[ArtifactSet] = ("sample", "release")) -> Lock:
     """Returns the lock that publishing the config would have left."""
-    return Lock(
-        **{
-            name: LockedArtifact(
-                inputs_digest=inputs_digest(config, name),
-                compiled=LockedPart(
-                    digest=DIGEST,
-                    size_bytes=4_606_433,
-                    file_count=6,
-                    source="samples/tiny" if name == "sample" else "build/tiny",
-                    target="cpu" if name == "sample" else "sm75",
-                ),
-            )
-            for name in sets
-        }
+    return Lock(**{name: _locked(config, name) for name in sets})
+
+
+def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
+    part = LockedPart(
+        digest=DIGEST,
+        size_bytes=4_606_433,
+        file_count=6,
+        source="samples/tiny" if name == "sample" else "build/tiny",
+        target="cpu" if name == "sample" else "sm75",
     )
+    digest = inputs_digest(config, name)
+    if config.serving.container == "lmi" and name == "release":
+        weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
+        code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})
+        return LockedArtifact(inputs_digest=digest, weights=weights, code=code)
+    return LockedArtifact(inputs_digest=digest, compiled=part)
 
 
 def write_project(

@@ -107,4 +107,5 @@ def test_missing_image_sources_are_not_blamed_on_the_config(project):
 
 
 def test_the_image_tag_of_the_plan_is_the_fingerprint_of_the_sources(project):
-    assert project.plan("tiny", LOCAL).image.tag == project.image_digests["tensorrt"]
+    tag = project.plan("tiny", LOCAL).image.tag
+    assert tag == f"trt10.13-{project.image_digests['tensorrt']}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Annotated, Any
 
 from pydantic import (
@@ -19,6 +20,12 @@ from slipway.errors import nearest
 from slipway.facts.instances import instance_types
 
 RESERVED_TAG_PREFIXES = ("slipway:", "aws:")
+# Beside letters, digits and spaces: what SageMaker, IAM and CloudWatch Logs all take.
+TAG_PUNCTUATION = "_.:/=+-@"
+# CreateModel's documentation: each variable, and all names and values together. What Slipway adds
+# of its own stays within the rest of the 32 KB.
+LARGEST_VARIABLE_BYTES = 1024
+LARGEST_ENVIRONMENT_BYTES = 31 * 1024
 
 # CloudWatch Logs takes these numbers of days and no others.
 LOG_RETENTION_DAYS = (
@@ -57,10 +64,54 @@ def _s3_prefix(value: str) -> str:
     return value
 
 
+def _no_control_characters(value: str) -> str:
+    for letter in value:
+        control = unicodedata.category(letter) == "Cc" and letter not in "\t\n\r"
+        if control or letter in _NO_CHARACTERS:
+            raise PydanticCustomError(
+                "control_character", "a control character", {"character": letter}
+            )
+    return value
+
+
+def _tag_characters(value: str) -> str:
+    for letter in value:
+        if unicodedata.category(letter)[0] not in "LNZ" and letter not in TAG_PUNCTUATION:
+            raise PydanticCustomError(
+                "tag_characters", "a character that tags cannot have", {"character": letter}
+            )
+    return value
+
+
 def _free_tag(value: str) -> str:
-    if value.startswith(RESERVED_TAG_PREFIXES):
+    if value.lower().startswith(RESERVED_TAG_PREFIXES):
         raise PydanticCustomError("reserved_tag", "the tag belongs to Slipway or to AWS")
     return value
+
+
+def _distinct_tags(tags: dict[str, str]) -> dict[str, str]:
+    seen: dict[str, str] = {}
+    for key in tags:
+        other = seen.setdefault(key.lower(), key)
+        if other != key:
+            raise PydanticCustomError(
+                "same_tag", "two tags differ in case alone", {"one": other, "other": key}
+            )
+    return tags
+
+
+def _fits_container(variables: dict[str, str]) -> dict[str, str]:
+    total = 0
+    for name, value in variables.items():
+        size = len(value.encode())
+        if size > LARGEST_VARIABLE_BYTES:
+            raise PydanticCustomError(
+                "variable_too_large", "too many bytes", {"name": name, "size": size}
+            )
+        total += len(name) + size
+    if total > LARGEST_ENVIRONMENT_BYTES:
+        raise PydanticCustomError("environment_too_large", "too many bytes", {"size": total})
+    return variables
 
 
 def _log_retention(value: Any) -> Any:
@@ -69,6 +120,10 @@ def _log_retention(value: Any) -> Any:
     return value
 
 
+# Unicode calls them noncharacters; YAML has neither.
+_NO_CHARACTERS = "\ufffe\uffff"
+# A template has it as it is, and its readers refuse control characters.
+PlainText = Annotated[str, AfterValidator(_no_control_characters)]
 # The editor's schema lists the types once, for every field that takes one.
 INSTANCE_TYPE_REFERENCE = "#/$defs/InstanceType"
 InstanceType = Annotated[
@@ -78,13 +133,25 @@ InstanceType = Annotated[
 ]
 ProjectPath = Annotated[str, Field(min_length=1), AfterValidator(_project_path)]
 S3Prefix = Annotated[str, Field(max_length=512), AfterValidator(_s3_prefix)]
-TagKey = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_free_tag)]
+TagKey = Annotated[
+    str,
+    Field(min_length=1, max_length=128),
+    AfterValidator(_tag_characters),
+    AfterValidator(_free_tag),
+]
+# CloudFormation takes no empty value on an alarm.
+TagValue = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_tag_characters)]
+# IAM's keys are not case sensitive: a role can have only one of `Team` and `team`.
+Tags = Annotated[dict[TagKey, TagValue], AfterValidator(_distinct_tags)]
 LogRetentionDays = Annotated[int, BeforeValidator(_log_retention)]
 TopicArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[\w-]+$")]
 # A key may also be given by its id or alias; an ARN is the same in every account and says its own.
 KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+$")]
-# Variables of a container: CreateModel takes 100 of 1024 characters each.
-Environment = dict[
-    Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=1024)],
-    Annotated[str, Field(max_length=1024)],
+# Variables of a container: CreateModel takes 100.
+Environment = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=1024)],
+        Annotated[PlainText, Field(max_length=1024)],
+    ],
+    AfterValidator(_fits_container),
 ]

@@ -8,6 +8,10 @@ from pydantic import Field
 
 from slipway.config.sections.base import Section
 
+# Application autoscaling takes none beyond 2^360; no fleet has one beyond these.
+_LOWEST_TARGET = 0.001
+_HIGHEST_TARGET = 1_000_000_000
+
 
 class Schedule(Section):
     """Other bounds at certain times."""
@@ -53,20 +57,20 @@ class Autoscaling(Section):
         ge=1, le=1000, description="Instances at most; also the cost's upper bound.", examples=[4]
     )
     target_invocations_per_instance_per_minute: float | None = Field(
-        None, gt=0, allow_inf_nan=False,
+        None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
         description=(
             "Load to hold each instance at: its highest rate per second x 0.5 for safety x 60."
         ),
         examples=[600],
     )  # fmt: skip
     target_concurrent_requests_per_instance: float | None = Field(
-        None, gt=0, allow_inf_nan=False,
+        None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
         description="Requests in flight to hold each instance at; reacts in seconds, and fits "
         "models whose requests differ much in length.",
         examples=[8],
     )  # fmt: skip
     target_backlog_per_instance: float | None = Field(
-        None, gt=0, allow_inf_nan=False,
+        None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
         description="Requests waiting per instance, for `mode: async`.", examples=[5],
     )  # fmt: skip
     steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(

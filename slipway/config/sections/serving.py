@@ -19,6 +19,12 @@ class TensorRTServing(Section):
     dtype: Literal["fp32", "fp16"] = Field(
         "fp16", description="Precision of the engine's weights and cache.", examples=["fp16"]
     )
+    tensorrt_version: Literal["10.4", "10.13"] | None = Field(
+        None,
+        description="Release in the image; without it the newest that supports the GPU. V100 "
+        "(`ml.p3`) needs 10.4: TensorRT 10.5 removed it.",
+        examples=["10.13"],
+    )
     max_batch_size: int = Field(
         8, ge=1, le=256,
         description="Most sequences in one forward pass.", examples=[10],
@@ -118,9 +124,12 @@ class LmiServing(Section):
     predict_timeout_seconds: int = Field(
         60, ge=1, le=3600, description="`option.predict_timeout`.", examples=[60]
     )
-    model_loading_timeout_seconds: int = Field(
-        1200, ge=1, le=3600, description="`option.model_loading_timeout`.", examples=[1200]
-    )
+    model_loading_timeout_seconds: int | None = Field(
+        None, ge=1, le=3600,
+        description="`option.model_loading_timeout`; without it what SageMaker gives the start-up, "
+        "`endpoint.container_startup_health_check_timeout_seconds`.",
+        examples=[1200],
+    )  # fmt: skip
     trust_remote_code: bool = Field(
         False,
         description="Lets the checkpoint's own Python code run in the container.", examples=[False],
@@ -144,13 +153,15 @@ class TritonServing(Section):
         pattern=r"^[0-9]{2}\.[0-9]{2}$",
         description="Release of the image, `YY.MM`.", examples=["25.09"],
     )  # fmt: skip
-    repository: ProjectPath = Field(
-        description="Directory of the model repository: `MODEL/config.pbtxt`, `MODEL/1/`.",
+    repository: ProjectPath | None = Field(
+        None,
+        description="Directory of your own model repository: `MODEL/config.pbtxt`, `MODEL/1/`. "
+        "Without it Slipway makes one for the model's family, which `t5` is there for.",
         examples=["triton/t5-spelling"],
     )
     default_model: str | None = Field(
-        None, pattern=r"^[\w.-]+$",
-        description="Model that answers; needed where the repository has several.",
+        None, pattern=r"^[\w.-]+$", max_length=255,
+        description="Model that answers, where a repository of yours has several.",
         examples=["spelling"],
     )  # fmt: skip
     backend: Literal["tensorrt", "onnxruntime", "python"] = Field(
@@ -250,7 +261,8 @@ class CustomServing(Section):
     container: Literal["custom"] = Field(description="Container family.", examples=["custom"])
     image_uri: str = Field(
         pattern=r"^[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9._/-]+"
-        r"(:[\w.-]+|@sha256:[0-9a-f]{64})$",
+        r"(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}|@sha256:[0-9a-f]{64})$",
+        max_length=255,
         description="Image in ECR, with its tag or digest.",
         examples=["123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1.4.2"],
     )

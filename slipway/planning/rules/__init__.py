@@ -5,7 +5,33 @@ They say in a second what SageMaker would say after minutes, or not at all.
 
 from __future__ import annotations
 
-from slipway.planning.rules import capacity, hardware, serving
+from slipway.planning.rules import (
+    capacity,
+    compiling,
+    components,
+    hardware,
+    images,
+    lmi,
+    lmi_batching,
+    lmi_options,
+    neuron,
+    rollouts,
+    serving,
+    sizes,
+)
 from slipway.planning.rules.situation import Rule
 
-RULES: tuple[Rule, ...] = (*hardware.RULES, *serving.RULES, *capacity.RULES)
+RULES: tuple[Rule, ...] = (
+    *images.RULES,
+    *hardware.RULES,
+    *lmi.RULES,
+    *lmi_batching.RULES,
+    *lmi_options.RULES,
+    *neuron.RULES,
+    *serving.RULES,
+    *compiling.RULES,
+    *sizes.RULES,
+    *capacity.RULES,
+    *components.RULES,
+    *rollouts.RULES,
+)

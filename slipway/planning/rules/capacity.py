@@ -1,4 +1,4 @@
-"""Rules about numbers of instances: variants, pools, autoscaling, modes, rollouts."""
+"""Rules about numbers of instances: variants, pools, autoscaling, modes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ _TARGETS = (
     "target_concurrent_requests_per_instance",
     "target_backlog_per_instance",
 )
-_SMALLEST_GUARDED_FLEET = 2
 
 
 def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
@@ -185,45 +184,6 @@ def mode_has_its_section(situation: Situation) -> Iterator[Problem]:
             )  # fmt: skip
 
 
-def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
-    """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
-    config = situation.config
-    rollout = config.rollout
-    if rollout.strategy == "all_at_once":
-        return
-    if config.endpoint.variants:
-        yield problem(
-            f"SageMaker moves several variants all at once; there is no `{rollout.strategy}` there",
-            "Remove `variants`, or set `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
-    elif any(item.name.startswith("ml.inf1.") for item in situation.instances):
-        yield problem(
-            f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
-            "Set `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
-    elif config.endpoint.instance_count < _SMALLEST_GUARDED_FLEET:
-        yield problem(
-            f"`{rollout.strategy}` needs 2 instances at least; there is "
-            f"{config.endpoint.instance_count}",
-            "Use 2 instances or more, or set `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
-    if rollout.step_percent is None:
-        yield problem(
-            f"`{rollout.strategy}` needs the size of a step",
-            "Add `step_percent`.",
-            "rollout", "strategy",
-        )  # fmt: skip
-    elif rollout.strategy == "linear" and rollout.step_percent < 10:
-        yield problem(
-            f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
-            "Use 10 or more.",
-            "rollout", "step_percent",
-        )  # fmt: skip
-
-
 def variant_names_differ_in_more_than_case(situation: Situation) -> Iterator[Problem]:
     """Construct ids, metrics and people read both as one."""
     names = [name for _, name, _ in variants_of(situation.config)]
@@ -247,5 +207,4 @@ RULES = (
     scaling_target_fits_mode,
     scaling_bounds,
     burstable_types_do_not_scale,
-    rollout_has_capacity,
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slipway.config.sections.serving import CustomServing
 from slipway.errors import Problem
-from slipway.facts.images import default_inference_ami
-from slipway.planning.memory import estimate
+from slipway.facts.images import default_inference_ami, inference_amis
+from slipway.planning.containers import cuda_version
 from slipway.planning.rules.situation import Placement, Situation, problem
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
@@ -31,28 +30,6 @@ def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
-    """A TensorRT engine loads on one compute capability only (facts: tensorrt-triton)."""
-    release = situation.config.artifacts.release
-    if (
-        situation.config.serving.container != "tensorrt"
-        or situation.environment.artifacts == "sample"
-        or release is None
-    ):
-        return
-    for instance in situation.instances:
-        gpu = instance.accelerator
-        capability = gpu.compute_capability if gpu else None
-        if gpu and capability is not None and release.target != capability:
-            yield problem(
-                f"the engine was built for {release.target}, but {instance.name} has "
-                f"{gpu.product} ({capability})",
-                f"Build the engine for {capability}, or choose an instance type with "
-                f"{release.target}.",
-                "artifacts", "release", "target",
-            )  # fmt: skip
-
-
 def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
     """The images that Slipway builds are for x86_64."""
     if situation.config.serving.container == "custom":
@@ -62,20 +39,6 @@ def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
             yield problem(
                 f"{placement.instance.name} has an arm64 processor; the image is for x86_64",
                 "Choose an instance type whose processor is Intel's or AMD's.",
-                *placement.field,
-            )
-
-
-def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
-    """Weights that are larger than the accelerator's memory cannot be loaded, whatever the rest."""
-    for placement in situation.placements:
-        memory = estimate(situation.config, placement.instance)
-        if memory is not None and memory.weights_gib > memory.available_gib:
-            parameters, name = situation.config.model.parameters, placement.instance.name
-            yield problem(
-                f"{parameters:,} weights take {memory.weights_gib:.1f} GiB; {name} has "
-                f"{memory.available_gib:.1f} GiB ({memory.accelerator})",
-                "Choose an instance type whose GPU has more memory, or a smaller precision.",
                 *placement.field,
             )
 
@@ -125,13 +88,14 @@ def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
 
 def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
     """An image with CUDA 13 needs the driver of the newest host image (facts: hosting, rule 11)."""
-    serving, chosen = situation.config.serving, situation.config.endpoint.inference_ami_version
-    if not isinstance(serving, CustomServing) or serving.cuda_version is None or chosen is None:
+    config, chosen = situation.config, situation.config.endpoint.inference_ami_version
+    cuda = cuda_version(config, situation.instances, situation.environment.region)
+    if cuda is None or chosen is None or inference_amis()[chosen].cuda is None:
         return
-    needed = default_inference_ami(serving.cuda_version)
+    needed = default_inference_ami(cuda)
     if needed == _CUDA_13_AMI and chosen != needed:
         yield problem(
-            f"the image has CUDA {serving.cuda_version}, whose driver {chosen} does not have",
+            f"the image has CUDA {cuda}, whose driver {chosen} does not have",
             f"Use `{_CUDA_13_AMI}`, or leave it out: it is then chosen by the image's CUDA.",
             "endpoint", "inference_ami_version",
         )  # fmt: skip
@@ -154,8 +118,6 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
 RULES = (
     tensorrt_needs_nvidia_gpu,
     image_runs_on_processor,
-    engine_fits_gpu,
-    weights_fit_accelerator,
     volume_needs_ebs,
     ami_fits_accelerator,
     ami_fits_cuda,

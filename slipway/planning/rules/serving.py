@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from slipway.config.sections.serving import NeuronServing, TensorRTServing
 from slipway.errors import Problem
+from slipway.planning.artifacts import any_source
 from slipway.planning.rules.situation import Situation, problem
 
 # SageMaker's own limit of a realtime request.
@@ -13,21 +14,12 @@ _REALTIME_SECONDS = 60
 
 
 def artifact_exists(situation: Situation) -> Iterator[Problem]:
-    """An environment deploys samples or releases, and needs a source of that kind."""
-    artifacts, environment = situation.config.artifacts, situation.environment
-    if environment.artifacts == "sample" and artifacts.sample is None:
+    """Each environment deploys the sample or the release; without either there is no model."""
+    if not any_source(situation.config):
         yield problem(
-            f"environment `{environment.name}` deploys the sample, and there is none",
-            "Add `artifacts.sample` with the path of a small model, or choose an environment that "
-            "deploys releases.",
-            "artifacts",
-        )
-    released = artifacts.release is not None or artifacts.weights is not None
-    if environment.artifacts == "release" and not released:
-        yield problem(
-            f"environment `{environment.name}` deploys the release, and there is none",
-            "Add `artifacts.release` with the path of the compiled model and its target, or set "
-            "`artifacts: sample` for that environment.",
+            "there is no model: neither a sample, nor a release, nor weights",
+            "Add `artifacts.sample` with the path of a small model for the embedded AWS, and "
+            "`artifacts.weights` or `artifacts.release` for the real one.",
             "artifacts",
         )
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import Variant
+from slipway.config.sections.serving import LmiServing
 from slipway.errors import FieldPath, Kind, Problem
+from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.lmi import LmiSetup, lmi_setup
 
 # SageMaker's console gives a single variant this name.
 DEFAULT_VARIANT_NAME = "AllTraffic"
@@ -37,6 +41,17 @@ class Situation:
     config: ModelConfig
     placements: tuple[Placement, ...]
     environment: Environment
+
+    @cached_property
+    def lmi(self) -> LmiSetup | None:
+        """What answers in an LMI container; None where it is not LMI, or an unknown version."""
+        serving = self.config.serving
+        if not isinstance(serving, LmiServing):
+            return None
+        try:
+            return lmi_setup(serving)
+        except UnknownVersionError:
+            return None  # a rule of its own says so
 
     @property
     def instance(self) -> InstanceFacts:

@@ -41,7 +41,7 @@ def test_all_is_well(deployed: SlipwayStack) -> None:
     assert status.endpoint.served == status.declared
     served = status.endpoint.served
     assert served.image is not None
-    assert served.image.endswith("/slipway/tensorrt:0123456789abcdef")
+    assert served.image.endswith("/slipway/tensorrt:trt10.13-0123456789abcdef")
     assert served.artifact == deployed.publish("ok")
     (variant,) = status.endpoint.variants
     assert (variant.name, variant.instance_types) == ("AllTraffic", ("ml.g4dn.xlarge",))

@@ -55,7 +55,32 @@ def test_valid_configs_are_counted_whether_published_or_not(run, root):
         0, "1 model config valid for `production`.\n", "",
     )  # fmt: skip
     code, output, _ = run("validate", "--json")
-    assert (code, json.loads(output)) == (0, {"valid": ["fresh", "tiny"], "problems": []})
+    assert code == 0
+    assert json.loads(output) == {
+        "valid": ["fresh", "tiny"], "problems": [], "warnings": {"fresh": [], "tiny": []},
+    }  # fmt: skip
+
+
+def test_what_an_environment_has_nothing_of_is_said(run, root):
+    text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
+    (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")
+    assert run("validate") == (
+        0,
+        "3 model configs valid for `local`. There is no sample to deploy there of released.\n",
+        "",
+    )
+    code, output, _ = run("validate", "released", "--json")
+    assert code == 0
+    assert json.loads(output)["warnings"] == {
+        "released": [
+            {
+                "code": "no-source",
+                "message": "There is no sample to publish, which `local` deploys: SageMaker would "
+                "refuse this.",
+            }
+        ]
+    }
+    assert run("validate", "released", "--env", "production")[1].endswith("`production`.\n")
 
 
 def test_a_new_project_has_nothing_to_validate(run, tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ import yaml
 
 from slipway.cli import main as cli
 from slipway.config.editor_schema import FIRST_LINE
+from slipway.config.starter import CONTAINERS, LMI_FRAMEWORKS, newest_lmi_version
+from slipway.facts.lmi import lmi_version
 from slipway.project import Project
 from tests.unit.projects import LOCAL, write_project
 
@@ -17,14 +19,48 @@ FLAGS = (
     "--family", "gpt2", "--parameters", "124439808", "--instance", "ml.g4dn.xlarge",
     "--sample", "samples/tiny", "--latency-milliseconds", "600",
 )  # fmt: skip
+ENVIRONMENTS = """\
+local:
+  account: "123456789012"
+  region: us-east-1
+  artifacts: sample
+ci:
+  account: "111122223333"
+  region: us-east-1
+"""
+REVISION = "a09a35458c702b33eeacc393d103063234e8bc28"
+IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
+WEIGHTS = {
+    f"hub:openai-community/gpt2@{REVISION}": {
+        "source": "hub", "repository": "openai-community/gpt2", "revision": REVISION,
+    },
+    "s3://my-models/search/": {"source": "s3", "uri": "s3://my-models/search/"},
+    "build/search": {"source": "path", "path": "build/search"},
+}  # fmt: skip
+# Container, family, weights, instance, options of its own.
+STARTERS = [
+    ("tensorrt", "gpt2", 124_439_808, "ml.g4dn.xlarge", ()),
+    ("lmi", "qwen2", 7_615_616_512, "ml.g5.2xlarge", ()),
+    ("lmi", "t5", 11_135_332_352, "ml.g5.12xlarge", ("--framework", "djl-fastertransformer")),
+    ("lmi", "gptj", 6_050_882_784, "ml.g4dn.2xlarge", ("--framework", "djl-deepspeed")),
+    ("lmi", "llama", 6_738_415_616, "ml.inf2.8xlarge", ("--framework", "djl-neuronx")),
+    ("lmi", "qwen2", 7_615_616_512, "ml.g6.2xlarge", ("--framework", "djl-tensorrtllm")),
+    ("triton", "t5", 222_903_552, "ml.g4dn.xlarge", ()),
+    ("triton", "gpt2", 124_439_808, "ml.p3.2xlarge", ("--repository", "triton/search")),
+    ("neuron", "bert", 108_893_186, "ml.inf1.xlarge", ("--task", "question-answering")),
+    ("neuron", "bert", 108_893_186, "ml.inf2.xlarge", ("--task", "embeddings")),
+    ("neuron", "roberta", 124_645_632, "ml.trn1.2xlarge", ("--task", "embeddings")),
+    ("custom", "bert", 108_893_186, "ml.g5.xlarge", ("--image-uri", IMAGE)),
+]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(write_project(tmp_path, {}))
+def slipway(tmp_path, monkeypatch, capsys):
+    """Runs a command in a new project."""
+    monkeypatch.chdir(write_project(tmp_path, {}, environments=ENVIRONMENTS))
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slipway", "init", *arguments])
+        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
         with pytest.raises(SystemExit) as exit_request:
             cli.main()
         captured = capsys.readouterr()
@@ -33,47 +69,218 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_flags_make_a_valid_explained_config(run, tmp_path):
+@pytest.fixture
+def run(slipway):
+    return lambda *arguments: slipway("init", *arguments)
+
+
+def written(tmp_path, name="search"):
+    return yaml.safe_load((tmp_path / "model_configs" / f"{name}.yaml").read_text("utf-8"))
+
+
+def starter_flags(starter, weights):
+    container, family, parameters, instance, own = starter
+    return [
+        "--container", container, "--family", family, "--parameters", str(parameters),
+        "--instance", instance, "--weights", weights, "--latency-milliseconds", "900", *own,
+    ]  # fmt: skip
+
+
+def test_flags_make_a_valid_config(run, tmp_path):
     code, output, _ = run("search", *FLAGS)
     assert (code, output) == (
         0,
         "model_configs/search.yaml written. Next: `slipway publish search`, then "
         "`cdk deploy search`.\n",
     )
-    text = (tmp_path / "model_configs" / "search.yaml").read_text("utf-8")
-    assert text.splitlines()[0] == FIRST_LINE
-    assert max(map(len, text.splitlines())) <= 100
-    # Every field has a comment above it.
-    lines = text.splitlines()
-    for number, line in enumerate(lines):
-        if line and not line.lstrip().startswith("#"):
-            assert lines[number - 1].lstrip().startswith("#"), line
     plan = Project(tmp_path).plan("search", LOCAL, allow_unpublished=True)
     assert plan.variants[0].instance_type == "ml.g4dn.xlarge"
 
 
-def test_a_custom_image(run, tmp_path):
-    uri = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
-    assert run("own", "--container", "custom", "--image-uri", uri, *FLAGS)[0] == 0
-    plan = Project(tmp_path).plan("own", LOCAL, allow_unpublished=True)
-    assert plan.image.uri == uri
-
-
-def test_without_a_terminal_the_missing_flags_are_named(run, tmp_path):
-    code, _, errors = run("search", *FLAGS[:4])
+def test_what_it_says_next_for_a_sample_can_be_done(slipway, tmp_path):
+    assert slipway("init", "search", *FLAGS)[0] == 0
+    # Nothing but the publication is between the file and a deployable plan.
+    code, _, errors = slipway("plan", "search")
     assert code == 1
-    assert "this is no terminal to ask on\n    Give --instance, --sample, --latency-" in errors
+    assert "Run `slipway publish search --env local`" in errors
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: "-".join(map(str, starter[:2])))
+def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, starter, weights):
+    code, output, errors = slipway("init", "search", *starter_flags(starter, weights))
+    assert (code, errors) == (0, "")
+    content = written(tmp_path)
+    assert content["artifacts"]["weights"] == WEIGHTS[weights]
+    assert content["endpoint"]["instances"] == [starter[3]]
+    lines = (tmp_path / "model_configs" / "search.yaml").read_text("utf-8").splitlines()
+    assert lines[0] == FIRST_LINE
+    assert max(map(len, lines)) <= 100
+    # Every field has a comment above it.
+    for number, line in enumerate(lines):
+        if line and not line.lstrip().startswith("#"):
+            assert lines[number - 1].lstrip().startswith("#"), line
+    for environment in ("local", "ci"):
+        code, report, _ = slipway("validate", "--env", environment)
+        assert code == 0
+        assert report.startswith(f"1 model config valid for `{environment}`.")
+    # What it says next is true: publishing is refused, and the plan is there to read.
+    next_step = "slipway plan search --allow-unpublished --env ci"
+    source = WEIGHTS[weights]["source"]
+    reason = (
+        f"publishing weights from `{source}`"
+        if starter[0] in ("tensorrt", "custom")
+        else f"publishing for the container `{starter[0]}`"
+    )
+    assert output == (
+        f"model_configs/search.yaml written. Next: `{next_step}` shows it; {reason} is not "
+        "supported yet.\n"
+    )
+    code, _, errors = slipway("plan", "search", "--env", "ci")
+    assert code == 1
+    assert f"{reason} is not supported yet" in errors
+    assert slipway(*next_step.split()[1:])[0] == 0
+
+
+def test_every_family_is_among_the_starters():
+    assert {container for container, *_ in STARTERS} == set(CONTAINERS)
+    frameworks = {own[1] for *_, own in STARTERS if "--framework" in own}
+    assert frameworks == set(LMI_FRAMEWORKS) - {"djl-lmi"}
+
+
+def test_the_defaults_of_lmi(run, tmp_path):
+    starter = ("lmi", "llama", 13_015_864_320, "ml.g5.12xlarge", ())
+    assert run("search", *starter_flags(starter, "s3://my-models/llama/"))[0] == 0
+    content = written(tmp_path)
+    assert content["serving"] == {
+        "container": "lmi",
+        "framework": "djl-lmi",
+        "version": newest_lmi_version("djl-lmi"),
+        "tensor_parallel_degree": 4,
+        "dtype": "bf16",
+        "rolling_batch": "vllm",
+        "max_rolling_batch_size": 16,
+        "max_input_tokens": 1024,
+        "max_new_tokens": 256,
+    }
+    assert content["endpoint"]["network_isolation"] is False
+    assert content["endpoint"]["container_startup_health_check_timeout_seconds"] == 1800
+    assert "compile" not in content["artifacts"]
+
+
+@pytest.mark.parametrize("framework", LMI_FRAMEWORKS)
+def test_a_version_whose_facts_are_anothers_is_not_taken(framework):
+    assert lmi_version(framework, newest_lmi_version(framework)).facts_of is None
+
+
+@pytest.mark.parametrize(
+    ("family", "instance", "dtype"),
+    [
+        ("gptj", "ml.g4dn.2xlarge", "fp16"),
+        ("gptj", "ml.g5.2xlarge", "bf16"),
+        ("t5", "ml.g4dn.2xlarge", "fp32"),
+        ("t5", "ml.g5.2xlarge", "bf16"),
+    ],
+)
+def test_the_precision_follows_the_gpu(run, tmp_path, family, instance, dtype):
+    starter = ("lmi", family, 222_903_552, instance, ("--framework", "djl-deepspeed"))
+    run("search", *starter_flags(starter, "build/search"))
+    assert written(tmp_path)["serving"]["dtype"] == dtype
+
+
+@pytest.mark.parametrize(
+    ("starter", "compile_instance", "serving"),
+    [
+        (STARTERS[0], "ml.g4dn.xlarge", {}),
+        (STARTERS[6], "ml.g4dn.xlarge", {"version": "26.05"}),
+        # Volta's last release.
+        (STARTERS[7], "ml.p3.2xlarge", {"version": "24.09", "repository": "triton/search"}),
+        (STARTERS[8], "ml.c5.4xlarge", {"framework": "neuron", "batch_size": 6}),
+        (STARTERS[9], "ml.c5.4xlarge", {"framework": "neuronx", "batch_size": 8}),
+        (STARTERS[10], "ml.c5.4xlarge", {"framework": "neuronx", "batch_size": 8}),
+    ],
+)
+def test_what_is_compiled_is_compiled_where_it_can_be(
+    run, tmp_path, starter, compile_instance, serving
+):
+    assert run("search", *starter_flags(starter, "build/search"))[0] == 0
+    content = written(tmp_path)
+    assert content["artifacts"]["compile"] == {"instance": compile_instance}
+    assert content["serving"].items() >= serving.items()
+
+
+def test_a_custom_image(run, tmp_path):
+    code, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
+    assert (code, output) == (
+        0,
+        "model_configs/own.yaml written. Next: `slipway plan own --allow-unpublished` shows it; "
+        "the embedded AWS runs no image of your own.\n",
+    )
+    plan = Project(tmp_path).plan("own", LOCAL, allow_unpublished=True)
+    assert plan.image.uri == IMAGE
+
+
+def test_a_custom_image_and_a_real_environment_that_deploys_samples(run, tmp_path):
+    (tmp_path / "environments.yaml").write_text(
+        ENVIRONMENTS + "  artifacts: sample\n", encoding="utf-8"
+    )
+    _, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
+    assert output == (
+        "model_configs/own.yaml written. Next: `slipway publish own --env ci`, then "
+        "`cdk deploy own -c env=ci`.\n"
+    )
+
+
+def test_a_sample_and_weights_together(run, tmp_path):
+    code, output, _ = run("search", *FLAGS, "--weights", "build/search")
+    assert code == 0
+    assert "Next: `slipway publish search`, then `cdk deploy search`." in output
+    assert set(written(tmp_path)["artifacts"]) == {"sample", "weights", "compile"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (FLAGS[:4], "--instance, --sample or --weights, --latency-milliseconds"),
+        (
+            (),
+            "--family, --parameters, --instance, --sample or --weights, --latency-milliseconds",
+        ),
+        (("--container", "custom", *FLAGS[:8]), "--latency-milliseconds, --image-uri"),
+        (("--container", "neuron", *FLAGS[:8]), "--latency-milliseconds, --task"),
+        (("--container", "triton", *FLAGS), "--repository"),
+        (("--container", "lmi", *FLAGS[:6], *FLAGS[8:]), "--sample or --weights"),
+    ],
+)  # fmt: skip
+def test_without_a_terminal_all_missing_options_are_named(run, tmp_path, arguments, named):
+    code, _, errors = run("search", *arguments)
+    assert code == 1
+    assert errors == f"1 problem\n- this is no terminal to ask on\n    Give {named}.\n"
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
 
 
-def test_on_a_terminal_it_asks(run, tmp_path, monkeypatch):
+def test_on_a_terminal_it_asks_for_what_no_option_says(run, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    answers = {"Hosting instance type": "ml.g5.xlarge"}
-    monkeypatch.setattr(typer, "prompt", lambda question, type: type(answers[question]))
-    flags = [flag for flag in FLAGS if flag not in ("--instance", "ml.g4dn.xlarge")]
-    assert run("search", *flags)[0] == 0
-    content = yaml.safe_load((tmp_path / "model_configs" / "search.yaml").read_text("utf-8"))
+    answers = {
+        "Architecture of the network": "gpt2",
+        "Hosting instance type": "ml.g5.xlarge",
+        "Weights (hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory)": "build/search",
+        "Directory of your model repository": "triton/search",
+    }
+    asked = []
+
+    def prompt(question, type):
+        asked.append(question)
+        return type(answers[question])
+
+    monkeypatch.setattr(typer, "prompt", prompt)
+    options = ("--parameters", "124439808", "--latency-milliseconds", "600")
+    assert run("search", "--container", "triton", *options)[0] == 0
+    # The repository is asked for because of the family.
+    assert asked == list(answers)
+    content = written(tmp_path)
     assert content["endpoint"]["instances"] == ["ml.g5.xlarge"]
+    assert content["artifacts"]["weights"] == {"source": "path", "path": "build/search"}
 
 
 def test_what_is_wrong_is_written_and_reported_with_its_line(run, tmp_path):
@@ -84,11 +291,58 @@ def test_what_is_wrong_is_written_and_reported_with_its_line(run, tmp_path):
     assert "model_configs/search.yaml:" in errors
 
 
-def test_nothing_is_overwritten_and_no_starter_is_guessed(run):
+def test_what_is_wrong_in_one_environment_alone_is_reported_once(run, tmp_path):
+    # In `local`, which deploys samples, nothing is copied by the container and nothing compiled.
+    weights = f"hub:openai-community/gpt2@{REVISION[:-1]}"
+    code, _, errors = run("search", *FLAGS, "--weights", weights)
+    assert code == 1
+    assert errors.count("does not have the form ^[0-9a-f]{40}$") == 1
+
+
+def test_weights_of_the_hub_need_their_commit(run, tmp_path):
+    code, _, errors = run("search", *FLAGS, "--weights", "hub:openai-community/gpt2")
+    assert code == 1
+    assert errors == (
+        "1 problem\n"
+        "- `--weights hub:openai-community/gpt2` names no commit\n"
+        "    Write `hub:OWNER/NAME@REVISION` with all 40 digits of the commit: a branch could "
+        "change under you.\n"
+    )
+    assert not (tmp_path / "model_configs" / "search.yaml").exists()
+
+
+def test_options_of_another_family_are_not_passed_over(run, tmp_path):
+    code, _, errors = run("search", *FLAGS, "--framework", "djl-lmi", "--task", "embeddings")
+    assert code == 1
+    assert errors == (
+        "2 problems\n"
+        "- `--framework` says nothing for the container `tensorrt`\n"
+        "    Leave it out, or use `--container lmi`.\n"
+        "- `--task` says nothing for the container `tensorrt`\n"
+        "    Leave it out, or use `--container neuron`.\n"
+    )
+    code, _, errors = run("search", "--container", "lmi", *FLAGS, "--framework", "djl-deepspped")
+    assert code == 1
+    assert "there is no LMI framework 'djl-deepspped'\n    Did you mean `djl-deepspeed`?" in errors
+    assert not (tmp_path / "model_configs" / "search.yaml").exists()
+
+
+def test_nothing_is_overwritten_and_no_family_is_guessed(run):
     assert run("search", *FLAGS)[0] == 0
     code, _, errors = run("search", *FLAGS)
     assert code == 1
     assert "model_configs/search.yaml is there already" in errors
-    code, _, errors = run("other", "--container", "lmi", *FLAGS)
+    code, _, errors = run("other", "--container", "tgi", *FLAGS)
     assert code == 1
-    assert "there is no starter for the container 'lmi'" in errors
+    assert (
+        "there is no container family 'tgi'\n"
+        "    Use tensorrt, lmi, triton, neuron, custom; `custom` is for an image of your own."
+    ) in errors
+
+
+@pytest.mark.parametrize("name", ["../outside", "Search", "foundation", "a" * 41])
+def test_a_name_that_no_model_can_have_is_refused(run, tmp_path, name):
+    code, _, errors = run(name, *FLAGS)
+    assert code == 1
+    assert f"no model may be called {name!r}\n    Use at most 40 characters of the form" in errors
+    assert [path.name for path in tmp_path.rglob("*.yaml")] == ["environments.yaml"]

@@ -18,6 +18,12 @@ RETENTION = (
 NAME_FORM = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 NAME_EXAMPLE = 'Example: `name: "gpt2-autocomplete"`.'
 
+
+def custom_serving(environment: dict[str, str]) -> dict[str, object]:
+    uri = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
+    return {"container": "custom", "image_uri": uri, "environment": environment}
+
+
 # field to change, value to give it (or `...` to leave it out), kind, message, remedy
 CASES = [
     ("model.colour", "red", Kind.SHAPE, "unknown field",
@@ -49,6 +55,21 @@ CASES = [
      'Write a list. Example: `instances: ["ml.g4dn.xlarge"]`.'),
     ("tags", {"aws:x": "1"}, Kind.VALUE, '"aws:x" is not free',
      "Use a key without `slipway:` or `aws:` in front."),
+    ("tags", {"R&D": "1"}, Kind.VALUE, '"R&D" has the character "&", which tags cannot have',
+     "Use letters, digits, spaces and _ . : / = + - @"),
+    ("tags", {"Team": "1", "team": "2"}, Kind.VALUE,
+     "\"Team\" and \"team\" are one tag: IAM's keys are not case sensitive",
+     'Keep one of them. Example: `tags: {"team": "search"}`.'),
+    ("description", "a\x93", Kind.VALUE,
+     '"a\x93" has the control character U+0093, which no template can hold',
+     'Remove it. Example: `description: "Search autocomplete with GPT-2"`.'),
+    ("serving", custom_serving({"A": "é" * 600}), Kind.VALUE,
+     "the variable A has 1200 bytes: at most 1024",
+     'Shorten it. Example: `environment: {"LOG_LEVEL": "info"}`.'),
+    ("serving", custom_serving({f"K{number}": "x" * 1000 for number in range(32)}), Kind.VALUE,
+     "the variables have 32086 bytes together, names included: at most 31744",
+     "Put what is long into a file of the artifact. "
+     'Example: `environment: {"LOG_LEVEL": "info"}`.'),
     ("tags", [1], Kind.SHAPE, "[1] is not a mapping",
      'Write a mapping. Example: `tags: {"team": "search"}`.'),
     ("endpoint.instance_count", 0, Kind.VALUE, "0 is out of range: at least 1",

@@ -1,85 +1,409 @@
-"""What a model takes of a GPU's memory: the parts, what cannot fit, and what nearly does not."""
+"""What a model takes of an accelerator's memory: the parts, by container, and what is nearly full.
+
+Expected numbers are computed by hand from the networks' published shapes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any
 
 import pytest
 
-from slipway.facts.instances import instance_types
-from slipway.planning.advice import Subject, memory_nearly_full
-from slipway.planning.memory import estimate
+from slipway.cli.plan_text import describe_memory
+from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
+from slipway.planning.memory import MemoryEstimate, estimate
 from slipway.planning.plan import ArtifactPlan
-from slipway.planning.rules.hardware import weights_fit_accelerator
 from slipway.planning.rules.situation import situation_of
-from tests.unit.planning.test_rules import findings, on
 from tests.unit.projects import DIGEST, LOCAL, model_config
+
+GIB = 2**30
 
 # GPT-2 XL: 48 layers, 25 heads of 64.
 XL = {
     "parameters": 1_557_611_200, "layers": 48, "hidden_size": 1600, "attention_heads": 25,
 }  # fmt: skip
+FLAN_T5_XXL = {
+    "family": "t5", "parameters": 11_300_000_000, "layers": 24, "hidden_size": 4096,
+    "attention_heads": 64, "head_size": 64,
+}  # fmt: skip
+FLAN_UL2 = {
+    "family": "t5", "parameters": 19_459_584_000, "layers": 32, "hidden_size": 4096,
+    "attention_heads": 16, "head_size": 256,
+}  # fmt: skip
+GPT_J = {
+    "family": "gptj", "parameters": 6_050_882_784, "layers": 28, "hidden_size": 4096,
+    "attention_heads": 16,
+}  # fmt: skip
+LLAMA_8B = {
+    "family": "llama", "parameters": 8_030_261_248, "layers": 32, "hidden_size": 4096,
+    "attention_heads": 32, "key_value_heads": 8,
+}  # fmt: skip
+BERT = {"family": "bert", "parameters": 109_482_240}
+TOKENS = {"max_input_tokens": 512, "max_new_tokens": 128}
 
 
-def memory(instance: str = "ml.g4dn.xlarge", **sections: Any):
+def lmi(framework: str = "djl-fastertransformer", **more: Any) -> dict[str, Any]:
+    version = {"djl-fastertransformer": "0.21.0", "djl-deepspeed": "0.23.0"}.get(
+        framework, "0.29.0"
+    )
+    return {"container": "lmi", "framework": framework, "version": version} | more
+
+
+def vllm(**more: Any) -> dict[str, Any]:
+    return lmi("djl-lmi", dtype="bf16", max_rolling_batch_size=32, **TOKENS) | more
+
+
+def triton(**more: Any) -> dict[str, Any]:
+    return {"container": "triton", "version": "25.09"} | TOKENS | more
+
+
+def neuron(**more: Any) -> dict[str, Any]:
+    return {
+        "container": "neuron", "framework": "neuron", "task": "question-answering",
+        "objective": "throughput", "sequence_length": 128,
+    } | more  # fmt: skip
+
+
+def custom(**more: Any) -> dict[str, Any]:
+    image = f"{LOCAL.account}.dkr.ecr.us-east-1.amazonaws.com/x:1"
+    return {"container": "custom", "image_uri": image} | more
+
+
+def memory(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate | None:
     return estimate(model_config(**sections), instance_types()[instance])
 
 
-def test_the_parts_of_gpt2_xl():
-    found = memory(model=XL, serving={"max_batch_size": 10})
+def known(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate:
+    found = memory(instance, **sections)
     assert found is not None
-    assert found.accelerator == "NVIDIA T4"
-    # Two bytes for each weight.
-    assert found.weights_gib == pytest.approx(2.901, abs=0.001)
-    # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens.
-    assert found.cache_gib == pytest.approx(2 * 48 * 1600 * 1060 * 2 / 2**30, abs=0.001)
-    assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
+    return found
 
 
-def test_precision_and_fewer_heads_count():
-    single = memory(model=XL, serving={"dtype": "fp32"})
-    half = memory(model=XL)
-    assert single.weights_gib == pytest.approx(2 * half.weights_gib, abs=0.002)
-    grouped = memory(model=XL | {"key_value_heads": 5})
-    assert grouped.cache_gib == pytest.approx(half.cache_gib / 5, abs=0.001)
-    wide = memory(model=XL | {"head_size": 128})
-    assert wide.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
+def gib(numbers: float) -> Any:
+    return pytest.approx(numbers / GIB, abs=0.001)
 
 
-def test_what_is_not_known_is_not_guessed():
-    assert memory().cache_gib is None
-    assert memory("ml.c5.xlarge") is None
-    assert memory("ml.p6e-gb200.36xlarge") is None
-    custom = {
-        "container": "custom",
-        "image_uri": f"{LOCAL.account}.dkr.ecr.us-east-1.amazonaws.com/x:1",
-    }
-    assert memory(serving=custom) is None
+class TestTensorRT:
+    def test_the_parts_of_gpt2_xl(self):
+        found = known(model=XL, serving={"max_batch_size": 10})
+        assert found.accelerator == "NVIDIA T4"
+        assert (found.memory_gib, found.available_gib) == (16, 16)
+        assert (found.accelerators_per_copy, found.copies, found.copies_per_accelerator) == (
+            1, 1, 1,
+        )  # fmt: skip
+        # Two bytes for each weight.
+        assert found.weights_gib == found.copy_weights_gib == pytest.approx(2.901, abs=0.001)
+        # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens.
+        assert found.cache_gib == gib(2 * 48 * 1600 * 1060 * 2)
+        assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
+        assert found.overhead_gib == 1.0
+
+    def test_precision_and_fewer_heads_count(self):
+        single, half = known(model=XL, serving={"dtype": "fp32"}), known(model=XL)
+        assert single.weights_gib == pytest.approx(2 * half.weights_gib, abs=0.002)
+        assert single.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
+        grouped = known(model=XL | {"key_value_heads": 5})
+        assert grouped.cache_gib == pytest.approx(half.cache_gib / 5, abs=0.001)
+        wide = known(model=XL | {"head_size": 128})
+        assert wide.cache_gib == pytest.approx(2 * half.cache_gib, abs=0.002)
+
+    def test_its_one_copy_takes_one_gpu_of_several(self):
+        found = known("ml.g5.12xlarge", model=XL)
+        assert (found.accelerators_per_copy, found.copies) == (1, 1)
+        assert found.weights_gib == pytest.approx(2.901, abs=0.001)
 
 
-def test_weights_that_cannot_fit_are_refused():
-    assert findings(weights_fit_accelerator, model={"parameters": 20_000_000_000}) == [
-        (
-            "endpoint.instances[0]",
-            "20,000,000,000 weights take 37.3 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
-            "Choose an instance type whose GPU has more memory, or a smaller precision.",
-        )
-    ]
-    large = {"parameters": 20_000_000_000}
-    assert findings(weights_fit_accelerator, model=large, endpoint=on("ml.p4d.24xlarge")) == []
-    assert findings(weights_fit_accelerator) == []
+class TestLmi:
+    def test_flan_t5_xxl_in_fp32_over_four_gpus(self):
+        serving = lmi(dtype="fp32", tensor_parallel_degree=4, max_batch_size=4, **TOKENS)
+        found = known("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=serving)
+        assert (found.accelerators_per_copy, found.copies) == (4, 1)
+        assert found.available_gib == 22.35
+        assert found.copy_weights_gib == gib(11.3e9 * 4)
+        assert found.weights_gib == pytest.approx(10.524, abs=0.001)
+        # Each GPU has 16 heads of 64. In 24 layers the decoder keeps key and value of 128 tokens of
+        # the answer, and of 512 of the encoder's output, for 4 requests, in 4 bytes.
+        assert found.cache_gib == gib(24 * 2 * 16 * 64 * (128 + 512) * 4 * 4)
+        assert found.total_gib < found.available_gib
 
+    def test_flan_ul2_in_bf16(self):
+        alone = known("ml.g5.12xlarge", model=FLAN_UL2, serving=lmi(dtype="bf16"))
+        assert alone.weights_gib == pytest.approx(36.246, abs=0.001)
+        assert alone.weights_gib > alone.available_gib
+        # Four copies, none of which shares a GPU with another.
+        assert (alone.copies, alone.copies_per_accelerator) == (4, 1)
+        spread = lmi(dtype="bf16", tensor_parallel_degree=4)
+        found = known("ml.g5.12xlarge", model=FLAN_UL2, serving=spread)
+        assert found.weights_gib == pytest.approx(9.061, abs=0.001)
 
-def test_a_gpu_that_is_nearly_full_is_worth_a_warning():
-    def messages(parameters: int) -> list[str]:
-        config = model_config(model={"parameters": parameters})
-        artifact = ArtifactPlan("b", DIGEST, 1, 1, "cpu", published=True)
-        situation = situation_of(config, instance_types(), LOCAL)
-        return [item.message for item in memory_nearly_full(Subject(situation, artifact))]
+    def test_gpt_j_on_a_t4(self):
+        serving = lmi("djl-deepspeed", dtype="fp16", max_batch_size=2, **TOKENS)
+        found = known("ml.g4dn.2xlarge", model=GPT_J, serving=serving)
+        assert found.weights_gib == pytest.approx(11.271, abs=0.001)
+        assert found.cache_gib == gib(28 * 2 * 4096 * 640 * 2 * 2)
+        assert found.total_gib < found.available_gib == 16
+        single = known("ml.g4dn.2xlarge", model=GPT_J, serving=serving | {"dtype": "fp32"})
+        assert single.weights_gib == pytest.approx(22.541, abs=0.001)
 
-    assert messages(7_000_000_000) == []
-    (message,) = messages(7_500_000_000)
-    assert message == (
-        "ml.g4dn.xlarge has 16.0 GiB for an estimated 15.0: weights 14.0, cache unknown, assumed "
-        "for the rest 1.0."
+    def test_both_degrees_divide_layers_and_heads(self):
+        whole = known("ml.g5.48xlarge", model=GPT_J, serving=lmi(dtype="fp16", **TOKENS))
+        both = {"tensor_parallel_degree": 2, "pipeline_parallel_degree": 2}
+        part = known("ml.g5.48xlarge", model=GPT_J, serving=lmi(dtype="fp16", **TOKENS, **both))
+        assert (part.accelerators_per_copy, part.copies) == (4, 2)
+        assert part.weights_gib == pytest.approx(whole.weights_gib / 4, abs=0.001)
+        assert part.cache_gib == pytest.approx(whole.cache_gib / 4, abs=0.001)
+
+    def test_heads_that_are_fewer_than_gpus_are_held_more_than_once(self):
+        one = {"key_value_heads": 1}
+        serving = vllm(tensor_parallel_degree=4)
+        found = known("ml.g5.12xlarge", model=LLAMA_8B | one, serving=serving)
+        assert found.cache_gib == gib(32 * 2 * 128 * 32 * 640 * 2)
+
+    @pytest.mark.parametrize(
+        ("dtype", "size"), [("fp32", 4), ("fp16", 2), ("bf16", 2), ("int8", 1), ("fp8", 1)]
     )
+    def test_every_precision_has_its_size(self, dtype, size):
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=lmi(dtype=dtype, **TOKENS))
+        assert found.weights_gib == gib(LLAMA_8B["parameters"] * size)
+        # Weights of one byte are computed with, and cached, in two.
+        assert found.cache_gib == gib(32 * 2 * 8 * 128 * 640 * max(size, 2))
+
+    def test_an_encoder_keeps_no_cache(self):
+        assert known("ml.g5.2xlarge", model=BERT, serving=lmi(dtype="fp16")).cache_gib == 0
+
+
+class TestVllm:
+    def test_an_8b_llama_fits_the_share_that_vllm_allocates(self):
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=vllm())
+        assert found.memory_gib == 22.35
+        assert found.available_gib == pytest.approx(0.9 * 22.35)
+        assert found.weights_gib == pytest.approx(14.958, abs=0.001)
+        # 128 KiB for each of 32 x 640 tokens.
+        assert found.cache_gib == 2.5
+        assert found.total_gib < found.available_gib
+
+    @pytest.mark.parametrize("value", [0.5, "0.5"])
+    def test_the_share_is_an_option(self, value):
+        serving = vllm(options={"gpu_memory_utilization": value})
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
+        assert found.available_gib == 11.175
+
+    @pytest.mark.parametrize("value", ["most", 0, 90])
+    def test_what_is_no_share_leaves_the_default(self, value):
+        serving = vllm(options={"gpu_memory_utilization": value})
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
+        assert found.available_gib == pytest.approx(0.9 * 22.35)
+
+    @pytest.mark.parametrize(
+        ("serving", "share"),
+        [
+            (vllm(rolling_batch="auto"), 0.9),
+            (vllm(rolling_batch="vllm"), 0.9),
+            (vllm(framework="djl-deepspeed", rolling_batch="vllm"), 0.9),
+            (vllm(framework="djl-deepspeed", rolling_batch="lmi-dist"), 0.9),
+            (vllm(rolling_batch="disable"), 1),
+            (vllm(script="handlers/own"), 1),
+            (vllm(framework="djl-deepspeed"), 1),
+            (vllm(framework="djl-tensorrtllm", rolling_batch="trtllm"), 1),
+        ],
+    )
+    def test_only_vllm_keeps_to_a_share(self, serving, share):
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
+        assert found.available_gib == pytest.approx(share * 22.35)
+
+    def test_its_batch_is_the_rolling_one(self):
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=vllm(max_rolling_batch_size=None))
+        assert found.cache_gib is None
+        assert found.cache_unknown == "`max_rolling_batch_size` is not given"
+        # TensorRT-LLM has one too, without a word in the config.
+        own = vllm(framework="djl-tensorrtllm", version="0.33.0")
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=own)
+        assert found.cache_gib == gib(32 * 2 * 1024 * 32 * 640 * 2)
+
+    def test_batches_of_the_servers_own_turn_it_off(self):
+        serving = vllm(max_rolling_batch_size=None, max_batch_size=4)
+        found = known("ml.g5.2xlarge", model=LLAMA_8B, serving=serving)
+        assert found.available_gib == 22.35
+        assert found.cache_gib == gib(32 * 2 * 1024 * 4 * 640 * 2)
+
+    def test_an_encoder_does_not_run_in_it(self):
+        found = known("ml.g5.2xlarge", model=BERT, serving=vllm())
+        assert found.available_gib == 22.35
+
+
+class TestTriton:
+    def test_each_instance_of_the_group_is_a_copy_with_a_cache(self):
+        model = GPT_J | {"parameters": 1_000_000_000}
+        one = known("ml.g5.xlarge", model=model, serving=triton())
+        three = known("ml.g5.xlarge", model=model, serving=triton(instance_group_count=3))
+        assert one.weights_gib == gib(2e9)
+        assert one.cache_gib == gib(28 * 2 * 4096 * 8 * 640 * 2)
+        assert (three.copies, three.copies_per_accelerator) == (3, 3)
+        assert three.weights_gib == gib(6e9)
+        assert three.cache_gib == pytest.approx(3 * one.cache_gib, abs=0.002)
+        assert three.copy_weights_gib == one.weights_gib
+        # The group is one GPU's; Triton makes one on each.
+        four = known("ml.g5.12xlarge", model=model, serving=triton(instance_group_count=3))
+        assert (four.copies, four.copies_per_accelerator) == (12, 3)
+        assert four.weights_gib == three.weights_gib
+
+    def test_precision_counts(self):
+        assert known(serving=triton(dtype="fp32")).weights_gib == gib(124_439_808 * 4)
+
+
+class TestNeuron:
+    def test_bert_base_on_each_core_of_an_inferentia(self):
+        found = known("ml.inf1.xlarge", model=BERT, serving=neuron())
+        assert (found.accelerator, found.available_gib) == ("AWS Inferentia", 8)
+        # Four cores share the device's memory, and each worker has its own copy in bf16.
+        assert (found.copies, found.copies_per_accelerator) == (4, 4)
+        assert found.weights_gib == pytest.approx(0.816, abs=0.001)
+        assert found.cache_gib == 0
+
+    def test_bert_base_on_each_core_of_an_inferentia2(self):
+        serving = neuron(framework="neuronx", dtype="fp32")
+        found = known("ml.inf2.xlarge", model=BERT, serving=serving)
+        assert (found.accelerator, found.available_gib) == ("AWS Inferentia2", 32)
+        assert (found.copies, found.copies_per_accelerator) == (2, 2)
+        assert found.weights_gib == pytest.approx(0.816, abs=0.001)
+
+    def test_fewer_workers_are_fewer_copies(self):
+        found = known("ml.inf1.6xlarge", model=BERT, serving=neuron(workers=3))
+        # Cores are taken in order: all three are on the first of four devices.
+        assert (found.copies, found.copies_per_accelerator) == (3, 3)
+        assert found.weights_gib == gib(3 * 109_482_240 * 2)
+
+    def test_a_pipeline_spreads_one_copy(self):
+        pipeline = neuron(objective="latency", pipeline_cores=16)
+        found = known("ml.inf1.6xlarge", model=BERT, serving=pipeline)
+        assert (found.accelerators_per_copy, found.copies) == (4, 1)
+        # A sixteenth on each of a device's four cores.
+        assert found.weights_gib == gib(109_482_240 * 2 / 4)
+        uneven = neuron(objective="latency", pipeline_cores=6, workers=1)
+        found = known("ml.inf1.6xlarge", model=BERT, serving=uneven)
+        assert found.accelerators_per_copy == 2
+        assert found.weights_gib == gib(109_482_240 * 2 * 4 / 6)
+
+    def test_lmis_degree_counts_cores(self):
+        serving = lmi("djl-neuronx", dtype="fp16", tensor_parallel_degree=4, **TOKENS)
+        found = known("ml.inf2.24xlarge", model=LLAMA_8B, serving=serving)
+        assert (found.accelerators_per_copy, found.copies) == (2, 3)
+        # Two of the four cores are on one device.
+        assert found.weights_gib == gib(8_030_261_248 * 2 / 2)
+        assert found.cache_gib == gib(32 * 2 * 8 * 128 * 640 * 2 / 2)
+        assert found.available_gib == 32
+
+
+class TestCustom:
+    def test_weights_are_compared_with_all_accelerators_together(self):
+        serving = custom(dtype="fp16")
+        found = known("ml.g5.12xlarge", model={"parameters": 40_000_000_000}, serving=serving)
+        assert found.accelerators_per_copy == 4
+        assert found.weights_gib == gib(40e9 * 2 / 4)
+        assert found.copy_weights_gib == gib(40e9 * 2)
+        assert (found.cache_gib, found.cache_unknown) == (None, "the container is your own")
+
+    def test_without_a_precision_nothing_is_known(self):
+        assert memory(serving=custom()) is None
+
+
+class TestUnknown:
+    def test_what_is_not_known_is_not_guessed(self):
+        assert memory("ml.c5.xlarge") is None
+        assert memory("ml.p6e-gb200.36xlarge") is None
+        assert known().cache_gib is None
+        assert known().cache_unknown == "the network's shape is not given"
+        found = known("ml.g5.2xlarge", model=GPT_J, serving=lmi(dtype="fp16"))
+        assert found.cache_unknown == "`max_input_tokens` and `max_new_tokens` are not both given"
+
+    @pytest.mark.parametrize(
+        "serving", [{}, triton(), neuron(framework="neuronx"), lmi(dtype="fp16")]
+    )
+    def test_what_cannot_run_is_not_estimated(self, serving):
+        name = "ml.dl1.24xlarge"
+        assert memory(name, serving=serving) is None
+
+    def test_cores_that_no_source_gives(self):
+        inf2 = instance_types()["ml.inf2.xlarge"]
+        assert inf2.accelerator is not None
+        bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
+        config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
+        assert estimate(config, dataclasses.replace(inf2, accelerator=bare)) is None
+
+    def test_the_estimate_is_plain_data(self):
+        found = dataclasses.asdict(known(model=XL))
+        assert json.loads(json.dumps(found)) == found
+
+
+class TestText:
+    def test_one_gpu(self):
+        assert describe_memory(known(model=XL)) == (
+            "about 4.1 of 16.0 GiB (NVIDIA T4): weights 2.9 (fp16), cache 0.2, assumed for the "
+            "rest 1.0"
+        )
+
+    def test_an_unknown_cache_says_why(self):
+        assert describe_memory(known()) == (
+            "about 1.2 of 16.0 GiB (NVIDIA T4): weights 0.2 (fp16), cache unknown (the network's "
+            "shape is not given), assumed for the rest 1.0"
+        )
+
+    def test_a_copy_over_several(self):
+        serving = lmi(dtype="fp32", tensor_parallel_degree=4, max_batch_size=4, **TOKENS)
+        assert describe_memory(known("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=serving)) == (
+            "about 12.0 of 22.4 GiB (NVIDIA A10G): weights 10.5 (fp32, a copy over 4 "
+            "accelerators), cache 0.5, assumed for the rest 1.0"
+        )
+
+    def test_several_copies_on_one(self):
+        assert describe_memory(known("ml.inf1.xlarge", model=BERT, serving=neuron())) == (
+            "about 1.8 of 8.0 GiB (AWS Inferentia): weights 0.8 (bf16, 4 copies), cache 0.0, "
+            "assumed for the rest 1.0"
+        )
+
+    def test_vllms_share(self):
+        assert describe_memory(known("ml.g5.2xlarge", model=LLAMA_8B, serving=vllm())) == (
+            "about 18.5 of 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 %: weights 15.0 (bf16), "
+            "cache 2.5, assumed for the rest 1.0"
+        )
+
+
+class TestNearlyFull:
+    def warnings(self, instance: str = "ml.g4dn.xlarge", **sections: Any) -> list[str]:
+        config = model_config(endpoint={"instances": [instance]}, **sections)
+        artifact = ArtifactPlan("b", DIGEST, 1, 1, "cpu", published=True)
+        types: dict[str, InstanceFacts] = dict(instance_types())
+        subject = Subject(situation_of(config, types, LOCAL), artifact)
+        found = list(memory_nearly_full(subject))
+        assert all(item.code == "memory-nearly-full" for item in found)
+        return [item.message for item in found]
+
+    def test_above_nine_tenths_it_is_worth_a_warning(self):
+        # 13.4 GiB of 14.4 and the assumed one: at the limit, and over it.
+        at, over = int(13.399 * GIB / 2), int(13.403 * GIB / 2)
+        assert self.warnings(model={"parameters": at}) == []
+        assert self.warnings(model={"parameters": over}) == [
+            "ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4) for an estimated 14.4: weights 13.4 (fp16), "
+            "cache unknown (the network's shape is not given), assumed for the rest 1.0."
+        ]
+
+    def test_the_cache_counts(self):
+        single = {"dtype": "fp32"}
+        assert self.warnings(model=XL, serving=single) == []
+        (message,) = self.warnings(model=XL, serving=single | {"max_batch_size": 256})
+        assert "weights 5.8 (fp32), cache 15.5, assumed for the rest 1.0." in message
+
+    def test_vllms_share_leaves_a_tenth_already(self):
+        fits = {"model": LLAMA_8B, "serving": vllm()}
+        assert self.warnings("ml.g5.2xlarge", **fits) == []
+        more = {"model": LLAMA_8B, "serving": vllm(max_rolling_batch_size=64)}
+        assert self.warnings("ml.g5.2xlarge", **more) == [
+            "ml.g5.2xlarge has 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 % for an estimated "
+            "21.0: weights 15.0 (bf16), cache 5.0, assumed for the rest 1.0."
+        ]
+
+    def test_it_is_given(self):
+        assert memory_nearly_full in ADVICE

@@ -54,7 +54,7 @@ def test_the_longest_names_still_fit_an_endpoint():
 
 def test_the_image_is_ours_at_the_fingerprint_of_its_sources():
     assert plan(model_config(), PRODUCTION).image.uri == (
-        "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/tensorrt:0123456789abcdef"
+        "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/tensorrt:trt10.13-0123456789abcdef"
     )
     assert ImagePlan("1", "cn-north-1", "r", "t").uri == "1.dkr.ecr.cn-north-1.amazonaws.com.cn/r:t"
 
@@ -168,7 +168,7 @@ def test_the_plan_as_data_has_the_derived_addresses():
     content = found.as_json()
     assert content["image"]["uri"] == found.image.uri
     assert content["artifact"]["s3_uri"] == found.artifact.s3_uri
-    assert set(content) == {field.name for field in dataclasses.fields(found)}
+    assert set(content) == {field.name for field in dataclasses.fields(found)} | {"resources"}
 
 
 def test_the_same_inputs_give_the_same_plan():
@@ -191,3 +191,139 @@ def test_a_type_that_is_not_listed_in_the_region_is_worth_a_warning():
     # Neither the region nor the type is in the source: nothing is known, so nothing is said.
     assert warnings_of("eusc-de-east-1", "ml.g5.xlarge") == []
     assert warnings_of("eu-west-1", "ml.p3.2xlarge") == []
+
+
+def lmi(**more: Any) -> dict[str, Any]:
+    serving = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "fp16"}
+    weights = {"source": "hub", "repository": "gpt2", "revision": "a" * 40}
+    return {
+        "serving": serving | more,
+        "artifacts": {"release": None, "weights": weights},
+        "endpoint": {"instances": ["ml.g5.xlarge"], "network_isolation": False},
+    }
+
+
+def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
+    found = plan(model_config(**lmi()), PRODUCTION)
+    assert found.image.uri == (
+        "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.36.0-lmi27.0.0-cu130"
+    )
+    assert found.weights is not None
+    assert found.artifact.size_bytes == 482
+    assert found.weights.size_bytes == 15_231_233_024
+    assert found.serving_properties["option.model_id"] == found.weights.s3_uri
+    assert found.weights.s3_uri == f"s3://{PRODUCTION.artifact_bucket}/artifacts/{'cd' * 32}/files/"
+    assert found.as_json()["weights"]["s3_uri"] == found.weights.s3_uri
+    # By the image's CUDA, 13.0.
+    assert found.variants[0].inference_ami_version == "al2023-ami-sagemaker-inference-gpu-4-1"
+
+
+def test_lmi_serves_a_sample_as_it_is():
+    found = plan(model_config(**lmi()))
+    assert found.artifact.published
+    assert found.weights is None
+    assert found.serving_properties == {}
+
+
+def test_a_lock_without_a_part_that_is_needed_is_none():
+    config = model_config(**lmi())
+    lock = lock_for(config)
+    assert lock.release is not None
+    for part in ("weights", "code"):
+        partial = lock.model_copy(update={"release": lock.release.model_copy(update={part: None})})
+        with pytest.raises(UserError) as caught:
+            plan(config, PRODUCTION, partial)
+        assert messages(caught.value) == [
+            "the release was never published: publishing for the container `lmi` is not supported "
+            "yet"
+        ]
+
+
+def test_serving_otherwise_is_another_artifact_only_where_it_is_made_of_a_checkpoint():
+    config = model_config(**lmi())
+    for changed, published in (
+        (model_config(**lmi(dtype="bf16")), False),
+        (model_config(**lmi() | {"alarms": {"model_latency_p99_milliseconds": 700}}), True),
+    ):
+        found = plan(changed, PRODUCTION, lock_for(config), allow_unpublished=True)
+        assert found.artifact.published is published
+    compiled = model_config()
+    assert plan(model_config(serving={"max_queue_length": 9}), PRODUCTION, lock_for(compiled))
+
+
+def test_what_has_no_image_yet_can_only_be_read():
+    serving = {
+        "container": "neuron",
+        "framework": "neuron",
+        "task": "embeddings",
+        "objective": "latency",
+        "sequence_length": 128,
+    }
+    config = model_config(
+        serving=serving,
+        model={"family": "bert", "parameters": 109_482_240},
+        endpoint={"instances": ["ml.inf1.6xlarge"]},
+        artifacts={"release": {"path": "build/bert", "target": "inf1"}},
+    )
+    with pytest.raises(UserError) as caught:
+        plan(config, PRODUCTION)
+    assert messages(caught.value) == ["Slipway has no image for the container `neuron` yet"]
+    found = plan(config, PRODUCTION, Lock(), allow_unpublished=True)
+    assert found.image.repository == "slipway/neuron"
+    assert found.image.tag == "neuron1.13.1-sdk2.20.2-unpublished"
+    assert found.neuron is not None
+    assert found.neuron.pipeline_cores == 16
+    # inf1 takes no host image.
+    assert found.variants[0].inference_ami_version is None
+
+
+def test_triton_is_told_which_model_answers():
+    serving = {"container": "triton", "version": "25.04", "max_input_tokens": 32}
+    config = model_config(serving=serving | {"max_new_tokens": 32}, model={"family": "t5"})
+    found = plan(config)
+    assert found.image.uri == (
+        "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3"
+    )
+    assert found.container_environment == {
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "tiny",
+        "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": "67108864",
+    }
+    own = serving | {"max_new_tokens": 32, "repository": "triton/tiny", "log_verbose": True}
+    found = plan(model_config(serving=own))
+    assert "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME" not in found.container_environment
+    assert found.container_environment["SAGEMAKER_TRITON_LOG_VERBOSE"] == "true"
+
+
+def test_v100_gets_the_older_tensorrt_and_its_host():
+    endpoint = {"instances": ["ml.p3.2xlarge"]}
+    found = plan(model_config(endpoint=endpoint))
+    assert found.image.tag == "trt10.4-0123456789abcdef"
+    assert found.variants[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
+    assert plan(model_config()).variants[0].inference_ami_version == (
+        "al2023-ami-sagemaker-inference-gpu-4-1"
+    )
+
+
+def test_what_it_costs_is_in_the_plan():
+    scaling = {
+        "min_instance_count": 1,
+        "max_instance_count": 4,
+        "target_invocations_per_instance_per_minute": 60,
+    }
+    found = plan(model_config(autoscaling=scaling)).cost.instances
+    # ml.g4dn.xlarge in us-east-1: 0.7364 USD an hour, 730 hours, 1 to 4 instances and 2 at first.
+    assert (found.minimum, found.expected, found.maximum) == (537.57, 1075.14, 2150.29)
+    fixed = plan(model_config()).cost.instances
+    assert fixed.minimum == fixed.expected == fixed.maximum == 1075.14
+
+
+def test_a_source_that_an_environment_lacks_is_a_warning_in_an_unpublished_plan():
+    config = model_config(artifacts={"sample": None})
+    found = plan(config, LOCAL, Lock(), allow_unpublished=True)
+    assert [item.message for item in found.warnings] == [
+        "There is no sample to publish, which `local` deploys: SageMaker would refuse this."
+    ]
+    with pytest.raises(UserError) as caught:
+        plan(config, LOCAL, Lock())
+    assert messages(caught.value) == ["environment `local` deploys the sample, and there is none"]

@@ -12,7 +12,7 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.errors import Kind, dotted
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
-from slipway.planning.rules import RULES, capacity, hardware, serving
+from slipway.planning.rules import RULES, capacity, compiling, hardware, serving
 from slipway.planning.rules.situation import Rule, situation_of
 from tests.unit.projects import LOCAL, PRODUCTION, model_config
 
@@ -64,7 +64,7 @@ def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
         )
     ]
     # One thing is wrong, not two.
-    assert findings(hardware.engine_fits_gpu, environment, endpoint=on(name)) == []
+    assert findings(compiling.engine_fits_gpu, environment, endpoint=on(name)) == []
 
 
 def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
@@ -74,7 +74,7 @@ def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
     plain = instance_types()["ml.c5.xlarge"]
     unknown = dataclasses.replace(plain, accelerator_known=False)
     assert findings(rule, PRODUCTION, unknown) == []
-    assert findings(hardware.engine_fits_gpu, PRODUCTION, unknown) == []
+    assert findings(compiling.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
 def test_the_remedys_examples_are_as_it_says():
@@ -107,36 +107,38 @@ def test_a_volume_size_needs_an_instance_on_ebs():
 
 def test_an_engine_needs_the_gpu_it_was_built_for():
     g5 = {"instances": ["ml.g5.xlarge"]}
-    assert findings(hardware.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
+    assert findings(compiling.engine_fits_gpu, PRODUCTION, endpoint=g5) == [
         (
             "artifacts.release.target",
             "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
             "Build the engine for sm86, or choose an instance type with sm75.",
         )
     ]
-    assert findings(hardware.engine_fits_gpu, PRODUCTION) == []
+    assert findings(compiling.engine_fits_gpu, PRODUCTION) == []
     # A sample runs on the CPU, wherever.
-    assert findings(hardware.engine_fits_gpu, LOCAL, endpoint=g5) == []
+    assert findings(compiling.engine_fits_gpu, LOCAL, endpoint=g5) == []
     # That there is none is the next rule's to say.
-    assert findings(hardware.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
+    assert findings(compiling.engine_fits_gpu, PRODUCTION, artifacts={"release": None}) == []
     # Of a GPU whose capability no source gives nothing is said.
     unknown = dataclasses.replace(
         instance_types()["ml.g5.xlarge"], accelerator=Accelerator("gpu", "NVIDIA Z1", 1)
     )
-    assert findings(hardware.engine_fits_gpu, PRODUCTION, unknown) == []
+    assert findings(compiling.engine_fits_gpu, PRODUCTION, unknown) == []
 
 
-def test_an_environment_of_releases_needs_one():
-    assert findings(serving.artifact_exists, PRODUCTION, artifacts={"release": None}) == [
+def test_a_model_comes_from_somewhere():
+    nothing = {"sample": None, "release": None}
+    assert findings(serving.artifact_exists, PRODUCTION, artifacts=nothing) == [
         (
             "artifacts",
-            "environment `production` deploys the release, and there is none",
-            "Add `artifacts.release` with the path of the compiled model and its target, or set "
-            "`artifacts: sample` for that environment.",
+            "there is no model: neither a sample, nor a release, nor weights",
+            "Add `artifacts.sample` with the path of a small model for the embedded AWS, and "
+            "`artifacts.weights` or `artifacts.release` for the real one.",
         )
     ]
-    assert findings(serving.artifact_exists, PRODUCTION) == []
-    assert findings(serving.artifact_exists, LOCAL, artifacts={"release": None}) == []
+    # Whether this environment deploys what there is, is a question for the deploy.
+    for one in ({"sample": None}, {"release": None}):
+        assert findings(serving.artifact_exists, PRODUCTION, artifacts=one) == []
 
 
 def test_the_scaling_range_is_one():

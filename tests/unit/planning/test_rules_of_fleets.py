@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.rules import capacity, hardware, serving
+from slipway.planning.rules import capacity, compiling, components, hardware, rollouts, serving
 from tests.unit.planning.test_rules import findings, on, scaling
 from tests.unit.projects import PRODUCTION
 
@@ -108,13 +108,13 @@ class TestPools:
 
     def test_one_engine_fits_one_gpu(self):
         mixed = {"instances": ["ml.g4dn.xlarge", "ml.g5.xlarge"]}
-        assert messages(hardware.engine_fits_gpu, PRODUCTION, endpoint=mixed) == [
+        assert messages(compiling.engine_fits_gpu, PRODUCTION, endpoint=mixed) == [
             (
                 "artifacts.release.target",
                 "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)",
             )
         ]
-        assert findings(hardware.engine_fits_gpu, PRODUCTION, endpoint=POOL) == []
+        assert findings(compiling.engine_fits_gpu, PRODUCTION, endpoint=POOL) == []
 
 
 class TestHosts:
@@ -257,7 +257,7 @@ class TestModes:
         assert findings(rule, endpoint=answers | {"mode": "async"}) == []
 
     def test_a_guarded_rollout_needs_a_fleet(self):
-        rule = capacity.rollout_has_capacity
+        rule = rollouts.rollout_has_capacity
         canary = {"strategy": "canary", "step_percent": 25}
         assert messages(rule, endpoint={"instance_count": 1}, rollout=canary) == [
             ("rollout.strategy", "`canary` needs 2 instances at least; there is 1")
@@ -278,7 +278,7 @@ class TestModes:
         ]
 
     def test_the_size_of_a_step_is_said_and_large_enough(self):
-        rule = capacity.rollout_has_capacity
+        rule = rollouts.rollout_has_capacity
         assert messages(rule, rollout={"strategy": "rolling"}) == [
             ("rollout.strategy", "`rolling` needs the size of a step")
         ]
@@ -290,15 +290,119 @@ class TestModes:
         ]
         assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
 
+    @pytest.mark.parametrize("strategy", ["canary", "linear"])
+    def test_a_component_has_no_second_fleet(self, strategy):
+        rule = rollouts.rollout_fits_mode
+        rollout = {"strategy": strategy, "step_percent": 25}
+        component = {"copy_memory_mib": 8192, "max_copies": 2}
+        endpoint = {"mode": "scale_to_zero", "scale_to_zero": component}
+        assert findings(rule, rollout=rollout, endpoint=endpoint) == [
+            (
+                "rollout.strategy",
+                f"an inference component is updated copy by copy; there is no `{strategy}` with "
+                "`mode: scale_to_zero`",
+                "Set `strategy: rolling`, or `strategy: all_at_once`.",
+            )
+        ]
+        assert findings(rule, rollout=rollout) == []
+        assert findings(rule, rollout=rollout | {"strategy": "rolling"}, endpoint=endpoint) == []
+
+    def test_it_ends_before_it_is_stopped(self):
+        rule = rollouts.rollout_ends_in_time
+        linear = {
+            "strategy": "linear",
+            "step_percent": 25,
+            "wait_seconds": 300,
+            "termination_wait_seconds": 120,
+        }
+        assert findings(rule, rollout=linear | {"max_execution_seconds": 1020}) == [
+            (
+                "rollout.max_execution_seconds",
+                "1020 s are over before the update is: it waits 3 x 300 s, and 120 s at the end",
+                "Use more than 1020 s, or wait less.",
+            )
+        ]
+        assert findings(rule, rollout=linear | {"max_execution_seconds": 1021}) == []
+        assert findings(rule, rollout=linear) == []
+        canary = linear | {"strategy": "canary", "max_execution_seconds": 600}
+        assert findings(rule, rollout=canary) == []
+        # Nothing is waited for.
+        at_once = {"wait_seconds": 3600, "max_execution_seconds": 600}
+        assert findings(rule, rollout=at_once) == []
+
+    def test_what_undoes_it_is_there(self):
+        rule = rollouts.rollback_alarms_exist
+        canary = {"strategy": "canary", "step_percent": 25}
+        assert findings(rule, rollout=canary) == []
+        assert findings(rule, rollout=canary | {"rollback_alarms": []}) == [
+            (
+                "rollout.rollback_alarms",
+                "nothing would undo a `canary` update",
+                "Name an alarm at least, for example `server_error_rate`.",
+            )
+        ]
+        watched = canary | {"rollback_alarms": ["model_latency_p99", "client_error_rate"]}
+        assert findings(rule, rollout=watched) == [
+            (
+                "rollout.rollback_alarms[1]",
+                "there is no alarm `client_error_rate` to undo an update",
+                "Add `alarms.client_error_rate_percent`, or remove it here.",
+            )
+        ]
+        assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
+        # All at once nothing is watched: the names stand for later.
+        assert findings(rule, rollout={"rollback_alarms": ["client_error_rate"]}) == []
+
+
+class TestScaleToZero:
+    def endpoint(self, **more: Any) -> dict[str, Any]:
+        component = {"copy_memory_mib": 8192, "max_copies": 2} | more.pop("component", {})
+        return {"mode": "scale_to_zero", "scale_to_zero": component, **more}
+
+    def test_a_component_takes_all_requests(self):
+        rule = components.component_is_alone
+        assert findings(rule, endpoint=self.endpoint()) == []
+        both = self.endpoint(**variants(("a", 1), ("b", 1)), shadow={"sampling_percent": 50})
+        assert messages(rule, endpoint=both) == [
+            (
+                f"endpoint.{name}",
+                f"`{name}` and `mode: scale_to_zero` exclude each other: copies of an inference "
+                "component take the requests",
+            )
+            for name in ("variants", "shadow")
+        ]
+        assert findings(rule, endpoint=variants(("a", 1), ("b", 1))) == []
+
+    def test_a_copy_fits_the_instance(self):
+        rule = components.component_fits_instance
+        assert findings(rule, endpoint=self.endpoint()) == []
+        # ml.g4dn.xlarge: 4 virtual processors, 16 GiB, one T4.
+        large = {"copy_memory_mib": 16_385, "vcpus_per_copy": 4.5, "accelerators_per_copy": 2}
+        assert findings(rule, endpoint=self.endpoint(component=large)) == [
+            (f"endpoint.scale_to_zero.{field}", message, remedy)
+            for field, message, remedy in [
+                (
+                    "copy_memory_mib",
+                    "a copy needs 16385 MiB of memory; ml.g4dn.xlarge has 16384",
+                    "Lower it, or choose a larger instance type.",
+                ),
+                (
+                    "vcpus_per_copy",
+                    "a copy needs 4.5 virtual processors; ml.g4dn.xlarge has 4",
+                    "Lower it, or choose a larger instance type.",
+                ),
+                (
+                    "accelerators_per_copy",
+                    "a copy needs 2 accelerators; ml.g4dn.xlarge has 1",
+                    "Lower it, or choose a larger instance type.",
+                ),
+            ]
+        ]
+        exact = {"copy_memory_mib": 16_384, "vcpus_per_copy": 4, "accelerators_per_copy": 1}
+        assert findings(rule, endpoint=self.endpoint(component=exact)) == []
+
 
 class TestArtifacts:
-    def test_a_sample_is_needed_where_samples_are_deployed(self):
-        rule = serving.artifact_exists
-        assert messages(rule, artifacts={"sample": None}) == [
-            ("artifacts", "environment `local` deploys the sample, and there is none")
-        ]
-        assert findings(rule, PRODUCTION, artifacts={"sample": None}) == []
-
     def test_a_release_has_one_source(self):
         rule = serving.release_has_one_source
         assert findings(rule, artifacts={"weights": HUB}) == [

@@ -1,0 +1,99 @@
+"""A plan as a person reads it: a label and a value on each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.cli import costs
+from slipway.cli.output import human_size
+from slipway.planning.memory import MemoryEstimate
+from slipway.planning.plan import ArtifactPlan, AutoscalingPlan, DeploymentPlan, VariantPlan
+
+
+def describe_plan(plan: DeploymentPlan) -> str:
+    """Returns the text of `slipway plan`."""
+    rows = [*_what(plan), *_where(plan), *_watched(plan), *_told(plan)]
+    rows += [("warning", warning.message) for warning in plan.warnings]
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {value}" for label, value in rows)
+
+
+def _what(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    yield "endpoint", f"{plan.endpoint_name} in {plan.account}/{plan.region}"
+    yield "image", plan.image.uri
+    yield "artifact", _files(plan.artifact)
+    if plan.weights is not None:
+        yield "weights", f"{_files(plan.weights)}, copied by the container"
+
+
+def _files(artifact: ArtifactPlan) -> str:
+    if not artifact.published:
+        return f"{artifact.s3_uri} (not published)"
+    size = human_size(artifact.size_bytes)
+    return f"{artifact.s3_uri} ({size}, {artifact.file_count} files, for {artifact.target})"
+
+
+def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    first = plan.variants[0]
+    for variant in plan.variants:
+        yield "instances", _instances(variant, plan)
+    if first.inference_ami_version is not None:
+        yield "host image", first.inference_ami_version
+    if plan.neuron is not None:
+        yield "neuron", plan.neuron.formula
+    if plan.memory is not None:
+        yield "memory", describe_memory(plan.memory)
+    yield "autoscaling", _scaling(plan.autoscaling) if plan.autoscaling else "none: a fixed count"
+    yield "cost", costs.describe(plan.cost)
+    yield (
+        "timeouts",
+        f"download {first.model_data_download_timeout_seconds} s, start-up health check "
+        f"{first.container_startup_health_check_timeout_seconds} s",
+    )
+    yield "volume", f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
+    yield "isolation", "no outbound network" if plan.network_isolation else "network open"
+
+
+def describe_memory(memory: MemoryEstimate) -> str:
+    """Returns the estimate with its parts."""
+    return f"about {memory.total_gib:.1f} of {memory.room}: {memory.parts}"
+
+
+def _instances(variant: VariantPlan, plan: DeploymentPlan) -> str:
+    text = f"{variant.instance_count} x {', or '.join(variant.instance_types)}"
+    if len(plan.variants) > 1:
+        share = variant.weight / sum(each.weight for each in plan.variants)
+        text += f" ({variant.name}, {share:.0%} of the requests)"
+    return text
+
+
+def _scaling(scaling: AutoscalingPlan) -> str:
+    target = (
+        f"{scaling.target_invocations_per_instance_per_minute:g} invocations per minute each"
+        if scaling.target_invocations_per_instance_per_minute is not None
+        else f"{scaling.target_concurrent_requests_per_instance:g} concurrent requests each"
+    )
+    return f"{scaling.min_instance_count} to {scaling.max_instance_count} instances at {target}"
+
+
+def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    yield (
+        "alarms",
+        f"server error rate over {plan.alarms.server_error_rate_percent:g} %, p99 latency over "
+        f"{plan.alarms.model_latency_p99_microseconds / 1000:g} ms, for "
+        f"{plan.alarms.evaluation_periods_minutes} minutes",
+    )
+    yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days"
+    counted = (
+        f"{count} x {name}" if count > 1 else name for name, count in sorted(plan.resources.items())
+    )
+    yield "resources", ", ".join(counted).replace("AWS::", "")
+
+
+def _told(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    for key, value in plan.serving_properties.items():
+        yield "property", f"{key}={value}"
+    for key, value in sorted(plan.container_environment.items()):
+        yield f"env {key}", value
+    for key, value in sorted(plan.tags.items()):
+        yield f"tag {key}", value

@@ -1,0 +1,109 @@
+"""Which files a deployment uses: the parts that its lock names, or the reason that there are none.
+
+LMI's model data is its `code` (serving.properties and a model.py), and the container copies the
+`weights` itself; the model data of every other container is `compiled`, or its sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.errors import Kind, Problem
+from slipway.planning.lock import Lock, LockedPart, inputs_digest
+from slipway.planning.plan import ArtifactPlan
+from slipway.planning.support import unpublishable
+
+# A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
+UNPUBLISHED = "unpublished"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What SageMaker brings to the container, and what an LMI container copies itself."""
+
+    model_data: ArtifactPlan
+    weights: ArtifactPlan | None
+
+
+def any_source(config: ModelConfig) -> bool:
+    """Whether the config names any files at all."""
+    artifacts = config.artifacts
+    return any((artifacts.sample, artifacts.release, artifacts.weights))
+
+
+def has_source(config: ModelConfig, environment: Environment) -> bool:
+    """Whether there is something to publish for the environment."""
+    artifacts = config.artifacts
+    if environment.artifacts == "sample":
+        return artifacts.sample is not None
+    return artifacts.release is not None or artifacts.weights is not None
+
+
+def parts(
+    config: ModelConfig, environment: Environment, lock: Lock, *, allow_unpublished: bool
+) -> Parts | Problem:
+    """Returns the published parts, those of an unpublished plan, or what has to be done first."""
+    # A sample, and a partitioned or compiled checkpoint of LMI's, has no weights beside it.
+    separate = config.serving.container == "lmi" and environment.artifacts == "release"
+    locked = lock.artifact(environment.artifacts) if has_source(config, environment) else None
+    if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
+        model_data = locked.code if separate else locked.compiled
+        if model_data is not None and (locked.weights is not None or not separate):
+            return Parts(
+                _published(model_data, environment),
+                _published(locked.weights, environment)
+                if separate and locked.weights is not None
+                else None,
+            )
+        locked = None
+    if allow_unpublished:
+        nothing = ArtifactPlan(
+            environment.artifact_bucket, UNPUBLISHED, 0, 0, "none", published=False
+        )
+        return Parts(nothing, nothing if separate else None)
+    return _unpublished(config, environment, was_published=locked is not None)
+
+
+def _published(part: LockedPart, environment: Environment) -> ArtifactPlan:
+    return ArtifactPlan(
+        environment.artifact_bucket,
+        part.digest,
+        part.size_bytes,
+        part.file_count,
+        part.target,
+        published=True,
+    )
+
+
+def _unpublished(config: ModelConfig, environment: Environment, *, was_published: bool) -> Problem:
+    wanted = environment.artifacts
+    if not has_source(config, environment):
+        remedy = {
+            "sample": "Add `artifacts.sample` with the path of a small model, or choose an "
+            "environment that deploys releases.",
+            "release": "Add `artifacts.release` with the path of the compiled model and its "
+            "target, or set `artifacts: sample` for that environment.",
+        }[wanted]
+        message = f"environment `{environment.name}` deploys the {wanted}, and there is none"
+        return Problem(Kind.STATE, message, remedy, ("artifacts",))
+    for field, what in unpublishable(config, environment):
+        return Problem(
+            Kind.STATE,
+            f"the {wanted} was never published: {what} is not supported yet",
+            "`-c allow-unpublished=true` synthesises the deployment for reading.",
+            field,
+        )
+    state = (
+        f"the config changed after the {wanted} was published"
+        if was_published
+        else f"the {wanted} was never published"
+    )
+    return Problem(
+        Kind.STATE,
+        state,
+        f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "
+        f"model_configs/{config.name}.lock.json.",
+        ("artifacts", wanted),
+    )

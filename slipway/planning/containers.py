@@ -1,0 +1,170 @@
+"""What the container is and what it is told: image, host image, variables, serving.properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import (
+    CustomServing,
+    LmiServing,
+    NeuronServing,
+    TensorRTServing,
+    TritonServing,
+)
+from slipway.errors import Kind, Problem
+from slipway.facts.images import default_inference_ami
+from slipway.facts.instances import InstanceFacts
+from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
+from slipway.planning import lmi, neuron
+from slipway.planning.artifacts import UNPUBLISHED, Parts
+from slipway.planning.images import aws_image, image_name
+from slipway.planning.plan import ImagePlan
+
+
+def image_plan(
+    config: ModelConfig,
+    instances: tuple[InstanceFacts, ...],
+    environment: Environment,
+    image_digests: Mapping[str, str],
+    *,
+    allow_unpublished: bool,
+) -> ImagePlan | Problem:
+    """Returns the image, or why there is none to deploy yet.
+
+    Args:
+        config: a config that breaks no rule.
+        instances: every type it may run on.
+        environment: whose registry has the images that we build.
+        image_digests: fingerprint of the sources of each image we build, by container family.
+        allow_unpublished: plan with an image that does not exist.
+    """
+    serving = config.serving
+    if isinstance(serving, CustomServing):
+        return _custom_image(serving)
+    if isinstance(serving, (LmiServing, TritonServing)):
+        aws = aws_image(config, environment.region)
+        if aws is None or aws.account is None:
+            raise ValueError(f"{config.name}: no rule refused an image that is not published")
+        return ImagePlan(aws.account, aws.region, aws.repository, aws.tag)
+    digest = image_digests.get(serving.container)
+    if digest is None and not allow_unpublished:
+        return Problem(
+            Kind.STATE,
+            f"Slipway has no image for the container `{serving.container}` yet",
+            "`-c allow-unpublished=true` synthesises the deployment for reading.",
+            ("serving", "container"),
+        )
+    # The same sources on another base are another image.
+    tag = f"{_base(config, instances)}-{digest or UNPUBLISHED}"
+    return ImagePlan(environment.account, environment.region, f"slipway/{serving.container}", tag)
+
+
+def _custom_image(serving: CustomServing) -> ImagePlan:
+    registry, _, path = serving.image_uri.partition("/")
+    account, _, _, region, *_ = registry.split(".")
+    repository, separator, tag = path.partition("@")
+    if not separator:
+        repository, _, tag = path.partition(":")
+    return ImagePlan(account, region, repository, tag)
+
+
+def _base(config: ModelConfig, instances: tuple[InstanceFacts, ...]) -> str:
+    """What an image of ours is built on, as it stands in the tag."""
+    release = tensorrt_release(config, instances)
+    if release is not None:
+        return f"trt{release.version}"
+    name = image_name(config)
+    if name is None:
+        raise ValueError(f"{config.serving.container} is built on no image that is known")
+    framework, version = name
+    return f"{framework.removeprefix('pytorch-inference-')}{version}"
+
+
+def tensorrt_release(
+    config: ModelConfig, instances: tuple[InstanceFacts, ...]
+) -> TensorRTRelease | None:
+    """Returns the TensorRT in our own container: as configured, or the newest for the GPUs."""
+    serving = config.serving
+    if not isinstance(serving, TensorRTServing):
+        return None
+    if serving.tensorrt_version is not None:
+        return tensorrt_releases()[serving.tensorrt_version]
+    return newest_release_for(
+        frozenset(
+            instance.accelerator.compute_capability
+            for instance in instances
+            if instance.accelerator and instance.accelerator.compute_capability
+        )
+    )
+
+
+def cuda_version(
+    config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str
+) -> str | None:
+    """Returns the CUDA in the image, for example `12.4`; None where it has none or nobody says."""
+    if isinstance(config.serving, CustomServing):
+        return config.serving.cuda_version
+    release = tensorrt_release(config, instances)
+    if release is not None:
+        return release.cuda_version
+    aws = aws_image(config, region)
+    return aws.cuda_version if aws else None
+
+
+def inference_ami(
+    config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str
+) -> str | None:
+    """Returns the host image: as configured, or what the container's CUDA or Neuron needs."""
+    chosen = config.endpoint.inference_ami_version
+    if chosen is not None or not any(instance.accelerator for instance in instances):
+        return chosen
+    if isinstance(config.serving, (CustomServing, TensorRTServing)):
+        cuda = cuda_version(config, instances, region)
+        return default_inference_ami(cuda) if cuda else None
+    aws = aws_image(config, region)
+    return aws.inference_ami if aws else None
+
+
+def serving_properties(config: ModelConfig, parts: Parts) -> dict[str, str]:
+    """Returns an LMI package's serving.properties; empty for the other containers."""
+    if not isinstance(config.serving, LmiServing) or parts.weights is None:
+        return {}
+    return lmi.lmi_properties(config, parts.weights.s3_uri)
+
+
+def container_environment(config: ModelConfig, instance: InstanceFacts) -> dict[str, str]:
+    """Returns the variables that the container is started with."""
+    serving = config.serving
+    if isinstance(serving, CustomServing):
+        return dict(serving.environment)
+    if isinstance(serving, LmiServing):
+        return lmi.container_environment(config)
+    if isinstance(serving, NeuronServing):
+        return neuron.container_environment(config, instance)
+    if isinstance(serving, TritonServing):
+        return _triton_environment(config, serving)
+    return {
+        "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
+        "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
+        "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
+        "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
+        "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
+        "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(serving.request_timeout_seconds),
+    }
+
+
+def _triton_environment(config: ModelConfig, serving: TritonServing) -> dict[str, str]:
+    """Triton's front end for SageMaker reads these, and no others (facts: tensorrt-triton)."""
+    own = {
+        # The repository that Slipway makes calls its model as the deployment is called.
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": serving.default_model or config.name,
+        "SAGEMAKER_TRITON_LOG_VERBOSE": str(serving.log_verbose).lower(),
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": str(serving.shared_memory_bytes),
+    }
+    if serving.repository is not None and serving.default_model is None:
+        # Triton takes the one model of the repository.
+        del own["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]
+    return {**own, **serving.environment}

@@ -1,0 +1,48 @@
+"""Which of AWS's images a config runs in, where it is not one of ours or of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import LmiServing, NeuronServing, TritonServing
+from slipway.facts.images import ImageFacts, UnknownImageError, image, versions
+
+TRITON = "sagemaker-tritonserver"
+# The images that Slipway's own Neuron containers are built on.
+NEURON_BASES: Mapping[str, str] = {
+    "neuron": "pytorch-inference-neuron",
+    "neuronx": "pytorch-inference-neuronx",
+}
+
+
+def image_name(config: ModelConfig) -> tuple[str, str] | None:
+    """Returns framework and version, as facts/images.json has them, of AWS's image.
+
+    It is the container itself, or what our own Neuron container is built on. None for a custom
+    image, and for our TensorRT container, whose base is NVIDIA's.
+    """
+    serving = config.serving
+    if isinstance(serving, LmiServing):
+        return serving.framework, serving.version
+    if isinstance(serving, TritonServing):
+        return TRITON, serving.version
+    if isinstance(serving, NeuronServing):
+        framework = NEURON_BASES[serving.framework]
+        return framework, versions(framework)[-1]
+    return None
+
+
+def aws_image(config: ModelConfig, region: str) -> ImageFacts | None:
+    """Returns what is known of AWS's image, or of the one that ours is built on.
+
+    None where there is none, and where no image of that version or region is known: a rule of its
+    own says so.
+    """
+    name = image_name(config)
+    if name is None:
+        return None
+    try:
+        return image(*name, region)
+    except UnknownImageError:
+        return None

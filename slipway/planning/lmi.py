@@ -1,0 +1,279 @@
+"""What an LMI container is told: serving.properties, and the variables of the container.
+
+Pure: config and facts in, keys and values out. Whether they go together is for the rules to say
+(`slipway.planning.rules.lmi`, `slipway.planning.rules.lmi_options`); a key that the version does
+not read is left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import LmiServing, OptionValue
+from slipway.facts.lmi import CUSTOM, LmiVersion, OptionFacts, lmi_version
+
+OFF = "disable"
+AUTO = "auto"
+# What starts where `serving.engine` is not given. TensorRT-LLM left MPI in 0.32.
+_ENGINES: Mapping[str, str] = {
+    "djl-deepspeed": "DeepSpeed",
+    "djl-fastertransformer": "FasterTransformer",
+    "djl-lmi": "Python",
+    "djl-neuronx": "Python",
+    "djl-tensorrtllm": "MPI",
+}
+_TENSORRT_LLM_WITHOUT_MPI = (0, 32, 0)
+# To 0.21 the server has no entry point of its own: these are what later ones take.
+_FIRST_ENTRY_POINTS: Mapping[str, str] = {
+    "DeepSpeed": "djl_python.deepspeed",
+    "FasterTransformer": "djl_python.fastertransformer",
+    "Python": "djl_python.huggingface",
+}
+# Rolling batches of the image's other handler, which DeepSpeed's does not know.
+_DEEPSPEED_IMAGE_ENGINES: Mapping[str, str] = {
+    "lmi-dist": "MPI",
+    "scheduler": "Python",
+    "vllm": "Python",
+}
+# Handlers that hand requests to an engine with a rolling batch of its own.
+_ASYNCHRONOUS = ("vllm_async", "trtllm_async")
+# The image keeps both in the home directory, which cannot be written to.
+_CACHE_VARIABLES = ("HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
+_CACHE_DIRECTORY = "/tmp"  # noqa: S108 - a path in the container, the only one that it may write to
+
+
+@dataclass(frozen=True)
+class LmiSetup:
+    """A config's LMI section with what follows from it.
+
+    Args:
+        serving: the section.
+        version: facts of the image's server.
+        engine: the value of `engine`, as given or by the framework.
+        entry_point: the handler's module; None for a model.py of one's own, for an engine without
+            Python, and where there is none.
+        handler: as in `LmiVersion.handlers`; None where the image has none for this config.
+        entry_point_is_default: whether the server takes that entry point by itself.
+    """
+
+    serving: LmiServing
+    version: LmiVersion
+    engine: str
+    entry_point: str | None
+    handler: str | None
+    entry_point_is_default: bool
+
+    @property
+    def image(self) -> str:
+        """Framework and version, as messages name them."""
+        return f"{self.version.framework} {self.version.version}"
+
+    @property
+    def reader(self) -> str:
+        """What reads the options, as messages name it."""
+        return self.image if self.entry_point is None else f"{self.entry_point} of {self.image}"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a handler of the image's answers, of which more is known than of one's own."""
+        return self.handler is not None and self.handler != CUSTOM
+
+    @property
+    def runs_python(self) -> bool:
+        """Whether the engine starts Python: some only embed texts, without a handler."""
+        return self.engine not in self.version.embedding_engines
+
+    @property
+    def devices_per_copy(self) -> int:
+        """Accelerators, or NeuronCores, that one copy of the model takes."""
+        return self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more is read than the facts can list, so that no key can be misspelt."""
+        return self.handler is None or self.version.is_open(self.handler)
+
+    @cached_property
+    def every_option(self) -> Mapping[str, OptionFacts]:
+        """What the handler reads with one rolling batch or another; empty without a handler."""
+        return {} if self.handler is None else self.version.options_for(self.handler)
+
+    @cached_property
+    def rolling_batch(self) -> str | None:
+        """The value that applies, `disable` and None alike being none.
+
+        DJL Serving turns the rolling batch off where it forms batches itself.
+        """
+        if self.serving.rolling_batch is not None:
+            return self.serving.rolling_batch
+        if self.serving.max_batch_size > 1:
+            return OFF
+        facts = self.every_option.get("rolling_batch")
+        return None if facts is None or facts.default is None else str(facts.default)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether requests join and leave a running batch."""
+        return self.rolling_batch not in (None, OFF) or self.handler in _ASYNCHRONOUS
+
+    @cached_property
+    def options(self) -> Mapping[str, OptionFacts]:
+        """What the handler reads with the rolling batch that applies; `auto` may be any."""
+        if self.handler is None or self.rolling_batch == AUTO:
+            return self.every_option
+        return self.version.options_for(self.handler, self.rolling_batch or OFF)
+
+    @property
+    def dtype_key(self) -> str:
+        """What the handler calls the precision: the first of them had another name for it."""
+        return (
+            "data_type" if "dtype" not in self.options and "data_type" in self.options else "dtype"
+        )
+
+    def reads(self, key: str) -> bool:
+        """Whether an option has an effect, or is passed on to what may read it."""
+        return key in self.options or (self.handler is not None and self.is_open)
+
+
+def lmi_setup(serving: LmiServing) -> LmiSetup:
+    """Finds out what answers requests.
+
+    Raises:
+        UnknownVersionError: there is no such image.
+    """
+    version = lmi_version(serving.framework, serving.version)
+    # What LmiConfigRecommender of the server makes of a file without the key.
+    batch = serving.rolling_batch or (OFF if serving.max_batch_size > 1 else AUTO)
+    engine = _engine(serving, version, batch)
+    if engine in version.embedding_engines:
+        return LmiSetup(serving, version, engine, None, None, entry_point_is_default=False)
+    if serving.script is not None:
+        return LmiSetup(serving, version, engine, None, CUSTOM, entry_point_is_default=False)
+    default = version.default_entry_point(engine, rolling_batch=batch)
+    entry_point = serving.entry_point or default or _FIRST_ENTRY_POINTS.get(engine)
+    handler = version.entry_points.get(entry_point) if entry_point else None
+    return LmiSetup(serving, version, engine, entry_point, handler, entry_point == default)
+
+
+def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:
+    if serving.engine is not None:
+        return serving.engine
+    own = _ENGINES[serving.framework]
+    if serving.framework == "djl-tensorrtllm" and ordered(serving.version) >= (
+        _TENSORRT_LLM_WITHOUT_MPI
+    ):
+        own = "Python"
+    if serving.script is not None:
+        return own
+    if serving.framework == "djl-deepspeed" and batch in _DEEPSPEED_IMAGE_ENGINES:
+        return _DEEPSPEED_IMAGE_ENGINES[batch]
+    own_entry_point = version.default_entry_point(own, rolling_batch=batch)
+    if serving.entry_point not in (None, own_entry_point or _FIRST_ENTRY_POINTS.get(own)):
+        return "Python"
+    return own
+
+
+def ordered(version: str) -> tuple[int, ...]:
+    """Returns what versions are compared by."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def lmi_properties(config: ModelConfig, weights_uri: str) -> dict[str, str]:
+    """Returns the keys and values of serving.properties, in the order to write them in.
+
+    Values are as the server parses them; whoever writes the file escapes what Java's properties
+    format needs escaped.
+
+    Args:
+        config: a config that breaks no rule.
+        weights_uri: S3 prefix of the weights' files.
+
+    Raises:
+        UnknownVersionError: there is no such image.
+    """
+    serving = _serving(config)
+    setup = lmi_setup(serving)
+    version = setup.version
+    properties = {"engine": setup.engine}
+    if setup.entry_point is not None and not setup.entry_point_is_default:
+        properties["option.entryPoint"] = setup.entry_point
+    if version.weights.s3:
+        properties[f"option.{version.weights.s3[0]}"] = weights_uri
+    properties |= _handler_properties(setup)
+    properties |= _batch_properties(setup)
+    if "job_queue_size" in version.server_keys:
+        properties["job_queue_size"] = str(serving.max_queue_length)
+    if setup.handler is not None:
+        properties["option.predict_timeout"] = str(serving.predict_timeout_seconds)
+        properties["option.model_loading_timeout"] = str(loading_timeout_seconds(config))
+    for key, value in sorted(serving.options.items()):
+        properties[f"option.{key}"] = rendered(value)
+    return properties
+
+
+def _handler_properties(setup: LmiSetup) -> dict[str, str]:
+    serving = setup.serving
+    properties: dict[str, str] = {}
+    if setup.reads("tensor_parallel_degree"):
+        # Without it some versions take every accelerator for one copy, and some refuse to start.
+        properties["option.tensor_parallel_degree"] = str(serving.tensor_parallel_degree)
+    if serving.pipeline_parallel_degree > 1 and setup.reads("pipeline_parallel_degree"):
+        properties["option.pipeline_parallel_degree"] = str(serving.pipeline_parallel_degree)
+    if setup.reads(setup.dtype_key):
+        properties[f"option.{setup.dtype_key}"] = serving.dtype
+    # `false` is written too: a variable of the container would count otherwise.
+    if "trust_remote_code" in setup.options or (
+        serving.trust_remote_code and setup.reads("trust_remote_code")
+    ):
+        properties["option.trust_remote_code"] = rendered(serving.trust_remote_code)
+    return properties
+
+
+def _batch_properties(setup: LmiSetup) -> dict[str, str]:
+    serving = setup.serving
+    properties: dict[str, str] = {}
+    if serving.max_batch_size > 1:
+        if "batch_size" in setup.version.server_keys:
+            properties["batch_size"] = str(serving.max_batch_size)
+            properties["max_batch_delay"] = str(serving.max_batch_delay_milliseconds)
+        return properties
+    if serving.rolling_batch is not None and setup.reads("rolling_batch"):
+        properties["option.rolling_batch"] = serving.rolling_batch
+    size = serving.max_rolling_batch_size
+    if size is not None and setup.rolls and setup.reads("max_rolling_batch_size"):
+        properties["option.max_rolling_batch_size"] = str(size)
+    return properties
+
+
+def rendered(value: OptionValue) -> str:
+    """Writes a value as the server parses it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def loading_timeout_seconds(config: ModelConfig) -> int:
+    """Returns how long the server lets the model load: as configured, or as long as SageMaker."""
+    return (
+        _serving(config).model_loading_timeout_seconds
+        or config.endpoint.container_startup_health_check_timeout_seconds
+    )
+
+
+def container_environment(config: ModelConfig) -> dict[str, str]:
+    """Returns the variables of an LMI container.
+
+    Raises:
+        UnknownVersionError: there is no such image.
+    """
+    serving = _serving(config)
+    weights = lmi_version(serving.framework, serving.version).weights
+    caches = {} if weights.cache_directory else dict.fromkeys(_CACHE_VARIABLES, _CACHE_DIRECTORY)
+    return {**caches, **serving.environment}
+
+
+def _serving(config: ModelConfig) -> LmiServing:
+    if not isinstance(config.serving, LmiServing):
+        raise TypeError(f"{config.name} is not served by LMI but by {config.serving.container}")
+    return config.serving

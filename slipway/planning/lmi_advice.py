@@ -1,0 +1,95 @@
+"""What a reviewer should know about LMI containers (facts: lmi). It stops nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from slipway.planning.lmi import LmiSetup, ordered, rendered
+from slipway.planning.plan import PlanWarning
+from slipway.planning.rules.lmi import device_name, devices, model_type
+
+# Whoever lists all advice imports this module.
+if TYPE_CHECKING:
+    from slipway.planning.advice import Advice, Subject
+
+# Options with which the server starts one worker, from the version on that has them.
+_ONE_WORKER_OPTIONS = ("enable_lora", "enable_stateful_sessions")
+_ONE_WORKER_VERSION = (0, 31, 0)
+
+
+def idle_accelerators(subject: Subject) -> Iterator[PlanWarning]:
+    """The server starts as many copies as fit, and leaves the rest unused."""
+    setup = subject.situation.lmi
+    if setup is None or not setup.runs_python:
+        return
+    for instance in subject.situation.instances:
+        count, each = devices(setup, instance.accelerator), setup.devices_per_copy
+        if count is None or each > count:
+            continue
+        option = _one_worker_option(setup)
+        copies = 1 if option else count // each
+        idle = count - copies * each
+        if idle:
+            number = "1 copy" if copies == 1 else f"{copies} copies"
+            because = f", all that `{option}` allows," if option else ""
+            yield PlanWarning(
+                "lmi-accelerators-idle",
+                f"{instance.name} has {count} {device_name(setup)}: {number} of the model"
+                f"{because} with {each} each {'leaves' if copies == 1 else 'leave'} {idle} idle.",
+            )
+
+
+def _one_worker_option(setup: LmiSetup) -> str | None:
+    if ordered(setup.version.version) < _ONE_WORKER_VERSION:
+        return None
+    given = setup.serving.options
+    return next(
+        (
+            name
+            for name in _ONE_WORKER_OPTIONS
+            if name in setup.options and rendered(given.get(name, False)).lower() == "true"
+        ),
+        None,
+    )
+
+
+def family_is_not_at_home(subject: Subject) -> Iterator[PlanWarning]:
+    """DJL Serving would take another engine, or has no fast kernels for such a model."""
+    setup, family = subject.situation.lmi, model_type(subject.situation)
+    if setup is None or family is None:
+        return
+    named = subject.situation.config.model.family
+    rows = [row for row in setup.version.model_families if row.handler == setup.handler]
+    detected = [name for row in rows if row.purpose == "detected" for name in row.model_types]
+    if detected and family not in detected:
+        yield PlanWarning(
+            "lmi-family-not-detected",
+            f"{setup.reader} is not what DJL Serving would choose for the family {named}: it takes "
+            f"it for {', '.join(detected)}. Try the model before you rely on it.",
+        )
+    for row in rows:
+        slow = row.purpose == "kernels" and row.otherwise == "loaded without fast kernels"
+        if slow and family not in row.model_types:
+            yield PlanWarning(
+                "lmi-family-without-kernels",
+                f"{setup.reader} has no fast kernels for the family {named}; it has for "
+                f"{', '.join(row.model_types)}.",
+            )
+
+
+def outdated_options(subject: Subject) -> Iterator[PlanWarning]:
+    """Read today, gone with a later version."""
+    setup = subject.situation.lmi
+    if setup is None:
+        return
+    for key in setup.serving.options:
+        facts = setup.options.get(key)
+        if facts is not None and facts.status == "deprecated":
+            hint = f": {facts.note}" if facts.note else ""
+            yield PlanWarning(
+                "lmi-option-deprecated", f"`{key}` is deprecated in {setup.image}{hint}."
+            )
+
+
+ADVICE: tuple[Advice, ...] = (idle_accelerators, family_is_not_at_home, outdated_options)

@@ -1,0 +1,119 @@
+"""Rules about how an update moves the traffic, and what undoes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from slipway.config.sections.alarms import Rollout
+from slipway.errors import Problem
+from slipway.planning.rules.situation import Situation, problem
+
+_SMALLEST_GUARDED_FLEET = 2
+# The field of `alarms` that makes each alarm; the two others are always there.
+_OPTIONAL_ALARMS = {
+    "overhead_latency_p99": "overhead_latency_p99_milliseconds",
+    "client_error_rate": "client_error_rate_percent",
+    "memory_utilization": "memory_utilization_percent",
+    "disk_utilization": "disk_utilization_percent",
+    "gpu_memory_utilization": "gpu_memory_utilization_percent",
+}
+
+
+def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
+    """A share of a fleet needs a fleet: two instances at least (facts: hosting, rule 14)."""
+    config = situation.config
+    rollout = config.rollout
+    if rollout.strategy == "all_at_once":
+        return
+    if config.endpoint.variants:
+        yield problem(
+            f"SageMaker moves several variants all at once; there is no `{rollout.strategy}` there",
+            "Remove `variants`, or set `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    elif any(item.name.startswith("ml.inf1.") for item in situation.instances):
+        yield problem(
+            f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
+            "Set `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    elif config.endpoint.instance_count < _SMALLEST_GUARDED_FLEET:
+        yield problem(
+            f"`{rollout.strategy}` needs 2 instances at least; there is "
+            f"{config.endpoint.instance_count}",
+            "Use 2 instances or more, or set `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    if rollout.step_percent is None:
+        yield problem(
+            f"`{rollout.strategy}` needs the size of a step",
+            "Add `step_percent`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+    elif rollout.strategy == "linear" and rollout.step_percent < 10:
+        yield problem(
+            f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
+            "Use 10 or more.",
+            "rollout", "step_percent",
+        )  # fmt: skip
+
+
+def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
+    """Guardrails shift traffic between fleets; a component is updated copy by copy."""
+    config = situation.config
+    if config.endpoint.mode == "scale_to_zero" and config.rollout.strategy in ("canary", "linear"):
+        yield problem(
+            f"an inference component is updated copy by copy; there is no "
+            f"`{config.rollout.strategy}` with `mode: scale_to_zero`",
+            "Set `strategy: rolling`, or `strategy: all_at_once`.",
+            "rollout", "strategy",
+        )  # fmt: skip
+
+
+def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
+    """An update that is given less time than it waits would always be undone."""
+    rollout = situation.config.rollout
+    if rollout.max_execution_seconds is None or rollout.strategy == "all_at_once":
+        return
+    waits = _waits(rollout)
+    least = waits * rollout.wait_seconds + rollout.termination_wait_seconds
+    if rollout.max_execution_seconds <= least:
+        yield problem(
+            f"{rollout.max_execution_seconds} s are over before the update is: it waits "
+            f"{waits} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
+            "end",
+            f"Use more than {least} s, or wait less.",
+            "rollout", "max_execution_seconds",
+        )  # fmt: skip
+
+
+def _waits(rollout: Rollout) -> int:
+    """How often it waits between two steps."""
+    if rollout.strategy == "canary" or rollout.step_percent is None:
+        return 1
+    return math.ceil(100 / rollout.step_percent) - 1
+
+
+def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
+    """An update watches alarms of its own endpoint, and those that there are."""
+    config = situation.config
+    if config.rollout.strategy == "all_at_once":
+        return
+    if not config.rollout.rollback_alarms:
+        yield problem(
+            f"nothing would undo a `{config.rollout.strategy}` update",
+            "Name an alarm at least, for example `server_error_rate`.",
+            "rollout", "rollback_alarms",
+        )  # fmt: skip
+    for index, name in enumerate(config.rollout.rollback_alarms):
+        field = _OPTIONAL_ALARMS.get(name)
+        if field is not None and getattr(config.alarms, field) is None:
+            yield problem(
+                f"there is no alarm `{name}` to undo an update",
+                f"Add `alarms.{field}`, or remove it here.",
+                "rollout", "rollback_alarms", index,
+            )  # fmt: skip
+
+
+RULES = (rollout_has_capacity, rollout_fits_mode, rollout_ends_in_time, rollback_alarms_exist)

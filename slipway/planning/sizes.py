@@ -1,0 +1,98 @@
+"""How large an artifact is, how much disk there is for it, and how long its download takes.
+
+Sizes are decimal GB. EBS counts in GiB, so a volume holds 7 % more than is said here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.endpoint import Endpoint
+from slipway.config.sections.serving import LmiServing
+from slipway.facts.instances import InstanceFacts
+from slipway.planning.lmi import loading_timeout_seconds
+
+DEFAULT_VOLUME_GB = 30
+"""Volume of a type without a local disk where the endpoint config gives no size.
+
+AWS, SageMaker AI Developer Guide, "endpoint parameters for large model inference": above a model of
+30 GB on an instance without a local disk, VolumeSizeInGB is to be a little above the model's size.
+"""
+LARGEST_VOLUME_GB = 512
+"""VolumeSizeInGB's maximum (botocore)."""
+
+ASSUMED_DOWNLOAD_GB_PER_SECOND = 0.085
+"""What one connection to S3 gives; an assumption about SageMaker, and a cautious one.
+
+AWS, S3 User Guide, "performance design patterns": one concurrent request for each 85-90 MB/s of
+throughput. How many connections SageMaker opens no source says. A model of 40 GB, above which AWS
+tells to raise the download timeout (guide as above), takes 471 s at this rate.
+"""
+LONGEST_TIMEOUT_SECONDS = 3600
+"""Maximum of both of SageMaker's start-up timeouts (botocore), and of DJL Serving's here."""
+
+_HEADROOM = 1.25
+_STEP_SECONDS = 60
+
+
+def artifact_size_gb(config: ModelConfig, environment: Environment) -> float | None:
+    """Returns the size of what an instance stores, in GB, as far as the config gives it.
+
+    The precision that weights are stored in is not in the config, so that nothing follows from
+    their number. `artifacts.size_gb` is the size of the released weights: not of a sample, and not
+    of what is compiled from them.
+    """
+    if environment.artifacts != "release" or config.artifacts.compile is not None:
+        return None
+    return config.artifacts.size_gb
+
+
+def disk_gb(endpoint: Endpoint, instance: InstanceFacts) -> int | None:
+    """Returns the disk under /opt/ml and /tmp in GB; None where no source says.
+
+    It is the type's local NVMe disk, or its EBS volume. Endpoints mount no more than those two
+    folders on it (AWS, SageMaker AI Developer Guide, "encryption at rest"), and AWS's advice on its
+    size counts the model alone: no source says that the container image lies there too. An LMI
+    container copies its weights to /tmp.
+    """
+    if instance.local_nvme_gb is None:
+        return None
+    return instance.local_nvme_gb or endpoint.volume_size_gb or DEFAULT_VOLUME_GB
+
+
+def advised_volume_gb(size_gb: float) -> int:
+    """Returns a VolumeSizeInGB with a quarter to spare, as far as SageMaker's limit allows."""
+    return min(LARGEST_VOLUME_GB, math.ceil(size_gb * _HEADROOM))
+
+
+def download_seconds(size_gb: float) -> int:
+    """Returns how long a download takes at the assumed rate."""
+    return math.ceil(size_gb / ASSUMED_DOWNLOAD_GB_PER_SECOND)
+
+
+def short_timeouts(config: ModelConfig, size_gb: float) -> Iterator[tuple[str, int, int]]:
+    """Yields timeouts that a download of that size may pass: field, value, seconds to set.
+
+    SageMaker downloads the model data before it starts the container. An LMI container copies the
+    weights while it starts, so that its timeouts count and SageMaker's for the download does not.
+    A timeout that is at its maximum is not among them: it cannot be raised.
+    """
+    endpoint, serving = config.endpoint, config.serving
+    fields = (
+        {
+            "container_startup_health_check_timeout_seconds": (
+                endpoint.container_startup_health_check_timeout_seconds
+            ),
+            "model_loading_timeout_seconds": loading_timeout_seconds(config),
+        }
+        if isinstance(serving, LmiServing)
+        else {"model_data_download_timeout_seconds": endpoint.model_data_download_timeout_seconds}
+    )
+    needed = download_seconds(size_gb)
+    advised = min(LONGEST_TIMEOUT_SECONDS, math.ceil(needed / _STEP_SECONDS) * _STEP_SECONDS)
+    for field, seconds in fields.items():
+        if seconds < min(needed, LONGEST_TIMEOUT_SECONDS):
+            yield field, seconds, advised

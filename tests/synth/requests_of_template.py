@@ -1,0 +1,269 @@
+"""The requests that CloudFormation makes of a template's resources, and what is wrong with them.
+
+For the types that Slipway uses the template's names are the API's, so that botocore's models of the
+APIs say what a service would refuse: by its own validator (names, types, what is required) and by
+the half that it leaves to the service (patterns, enumerations, lengths, ranges).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import botocore.session
+from botocore.model import OperationModel, Shape
+from botocore.validate import ParamValidator
+
+Properties = dict[str, Any]
+Call = tuple[str, str, Properties]
+
+# What stands for a reference, by what is referred to.
+_REFERENCES = {
+    "AWS::Partition": "aws",
+    "AWS::ApplicationAutoScaling::ScalableTarget": (
+        "endpoint/NAME/variant/AllTraffic|sagemaker:variant:DesiredInstanceCount|sagemaker"
+    ),
+    "ArtifactKeyArn": "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d",
+    "NotificationTopicArn": "arn:aws:sns:us-east-1:123456789012:foundation-topic",
+}
+_ATTRIBUTES = {
+    ("AWS::IAM::Role", "Arn"): "arn:aws:iam::123456789012:role/name-env-ExecutionRole-0A1B2C3D4E5F",
+    ("AWS::SageMaker::Model", "ModelName"): "HostingModel-0A1B2C3D4E5F",
+    ("AWS::SageMaker::EndpointConfig", "EndpointConfigName"): "HostingEndpointConfig-0A1B2C3D4E5F",
+}
+# Of an update alone; CloudFormation keeps them to itself when it creates the endpoint.
+_OF_UPDATE = ("ExcludeRetainedVariantProperties", "RetainAllVariantProperties")
+# Limits that stand in the API's documentation and in no shape.
+_LARGEST_ENVIRONMENT_BYTES = 32 * 1024
+_LONGEST_VARIABLE_BYTES = 1024
+_LARGEST_TARGET = 2.0**360
+_LONGEST_STACK_DESCRIPTION_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of an API.
+
+    Args:
+        resource: logical id of what makes it.
+        service: botocore's name of the service.
+        operation: for example `CreateModel`.
+        parameters: of the call.
+    """
+
+    resource: str
+    service: str
+    operation: str
+    parameters: Properties
+
+
+def requests_of(template: Mapping[str, Any]) -> list[Request]:
+    """Lists the requests; a type or a reference that is not known here raises `KeyError`."""
+    resources = template["Resources"]
+    return [
+        Request(name, *call)
+        for name, resource in resources.items()
+        for call in _CALLS[resource["Type"]](name, _resolved(resource["Properties"], template))
+    ]
+
+
+def complaints_about(template: Mapping[str, Any]) -> list[str]:
+    """Lists what a service would refuse, each with its resource and operation."""
+    found = [
+        f"{request.resource}, {request.operation}: {complaint}"
+        for request in requests_of(template)
+        for complaint in _complaints(request)
+    ]
+    size = len(template.get("Description", "").encode())
+    if size > _LONGEST_STACK_DESCRIPTION_BYTES:
+        found.append(f"the stack's description has {size} bytes")
+    return found
+
+
+@functools.cache
+def _operation(service: str, name: str) -> OperationModel:
+    return botocore.session.get_session().get_service_model(service).operation_model(name)
+
+
+def _complaints(request: Request) -> Iterator[str]:
+    shape = _operation(request.service, request.operation).input_shape
+    report = ParamValidator().validate(request.parameters, shape)
+    if report.has_errors():
+        yield report.generate_report()
+        return  # the other half takes the right types for granted
+    yield from _outside_limits(shape, request.parameters, "")
+    documented = _DOCUMENTED.get(request.operation)
+    if documented is not None:
+        yield from documented(request.parameters)
+
+
+def _outside_limits(shape: Shape, value: Any, path: str) -> Iterator[str]:
+    """Yields what botocore leaves to the service: patterns, enumerations, lengths and ranges."""
+    kind, limits = shape.type_name, shape.metadata
+    if kind == "structure":
+        for name, member in value.items():
+            yield from _outside_limits(shape.members[name], member, f"{path}.{name}")
+    elif kind == "list":
+        for index, member in enumerate(value):
+            yield from _outside_limits(shape.member, member, f"{path}[{index}]")
+    elif kind == "map":
+        for key, member in value.items():
+            yield from _outside_limits(shape.key, key, f"{path}[{key!r}] (key)")
+            yield from _outside_limits(shape.value, member, f"{path}[{key!r}]")
+    elif kind == "string":
+        if "enum" in limits and value not in limits["enum"]:
+            yield f"{path}: {value!r} is not in the enumeration"
+        if "pattern" in limits and not _pattern(limits["pattern"]).fullmatch(value):
+            yield f"{path}: {value!r} does not match {limits['pattern']}"
+    size = len(value) if kind in ("list", "map", "string") else value
+    if isinstance(size, (int, float)):
+        if size < limits.get("min", size):
+            yield f"{path}: {size} is less than {limits['min']}"
+        if size > limits.get("max", size):
+            yield f"{path}: {size} is more than {limits['max']}"
+
+
+@functools.cache
+def _pattern(java: str) -> re.Pattern[str]:
+    """Compiles a pattern of a model, which is in Java's language, for Python."""
+    classes = {
+        # In Java these two are one character: the pair of surrogates.
+        r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
+        r"\p{Print}": r"[ -~]",
+    }
+    for category in re.findall(r"\\p\{([LMNPSZ])\}", java):
+        classes[rf"\p{{{category}}}"] = _characters(category)
+    for text, python in classes.items():
+        java = java.replace(text, python)
+    return re.compile(java)
+
+
+@functools.cache
+def _characters(category: str) -> str:
+    """Lists the characters of a Unicode category as ranges, for within brackets."""
+    ranges: list[list[int]] = []
+    for code in range(sys.maxunicode + 1):
+        if unicodedata.category(chr(code)).startswith(category):
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
+
+
+def _environment(parameters: Properties) -> Iterator[str]:
+    variables = parameters["PrimaryContainer"].get("Environment", {})
+    sizes = [len(text.encode()) for pair in variables.items() for text in pair]
+    if sum(sizes) > _LARGEST_ENVIRONMENT_BYTES:
+        yield f"the variables have {sum(sizes)} bytes together"
+    if max(sizes, default=0) > _LONGEST_VARIABLE_BYTES:
+        yield f"a variable has {max(sizes)} bytes"
+
+
+def _role_tags(parameters: Properties) -> Iterator[str]:
+    keys = [tag["Key"].lower() for tag in parameters.get("Tags", ())]
+    if len(set(keys)) < len(keys):
+        yield "Duplicate tag keys found: IAM's are not case sensitive"
+    if any(key.startswith("aws:") for key in keys):
+        yield "a tag key begins with aws:"
+
+
+def _target_value(parameters: Properties) -> Iterator[str]:
+    value = parameters["TargetTrackingScalingPolicyConfiguration"]["TargetValue"]
+    if not 1 / _LARGEST_TARGET <= abs(value) <= _LARGEST_TARGET:
+        yield f"the target value {value} is too small or too large"
+
+
+_DOCUMENTED: Mapping[str, Callable[[Properties], Iterator[str]]] = {
+    "CreateModel": _environment,
+    "CreateRole": _role_tags,
+    "PutScalingPolicy": _target_value,
+}
+
+
+def _resolved(value: Any, template: Mapping[str, Any]) -> Any:
+    """Puts plausible texts in the place of references."""
+    if isinstance(value, list):
+        return [_resolved(item, template) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"Ref"}:
+        target = template["Resources"].get(value["Ref"], {})
+        return _REFERENCES[target.get("Type", value["Ref"])]
+    if set(value) == {"Fn::GetAtt"}:
+        name, attribute = value["Fn::GetAtt"]
+        return _ATTRIBUTES[template["Resources"][name]["Type"], attribute]
+    if set(value) == {"Fn::Join"}:
+        separator, parts = value["Fn::Join"]
+        return separator.join(_resolved(parts, template))
+    return {key: _resolved(item, template) for key, item in value.items()}
+
+
+def _model(name: str, properties: Properties) -> Iterator[Call]:
+    yield "sagemaker", "CreateModel", {"ModelName": name, **properties}
+
+
+def _endpoint_config(name: str, properties: Properties) -> Iterator[Call]:
+    yield "sagemaker", "CreateEndpointConfig", {"EndpointConfigName": name, **properties}
+
+
+def _endpoint(_: str, properties: Properties) -> Iterator[Call]:
+    created = {key: value for key, value in properties.items() if key not in _OF_UPDATE}
+    yield "sagemaker", "CreateEndpoint", created
+    updated = {key: value for key, value in properties.items() if key != "Tags"}
+    yield "sagemaker", "UpdateEndpoint", updated
+
+
+def _scalable_target(_: str, properties: Properties) -> Iterator[Call]:
+    tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
+    yield "application-autoscaling", "RegisterScalableTarget", {**properties, "Tags": tags}
+
+
+def _scaling_policy(_: str, properties: Properties) -> Iterator[Call]:
+    resource_id, dimension, namespace = properties.pop("ScalingTargetId").split("|")
+    target = {
+        "ServiceNamespace": namespace, "ScalableDimension": dimension, "ResourceId": resource_id,
+    }  # fmt: skip
+    yield "application-autoscaling", "PutScalingPolicy", {**properties, **target}
+
+
+def _alarm(name: str, properties: Properties) -> Iterator[Call]:
+    yield "cloudwatch", "PutMetricAlarm", {"AlarmName": name, **properties}
+
+
+def _role(name: str, properties: Properties) -> Iterator[Call]:
+    policies = properties.pop("Policies")
+    trust = json.dumps(properties.pop("AssumeRolePolicyDocument"))
+    role = {"RoleName": name[:64], "AssumeRolePolicyDocument": trust}
+    yield "iam", "CreateRole", {**role, **properties}
+    for policy in policies:
+        document = json.dumps(policy.pop("PolicyDocument"), separators=(",", ":"))
+        yield "iam", "PutRolePolicy", {
+            "RoleName": name[:64], "PolicyDocument": document, **policy,
+        }  # fmt: skip
+
+
+def _log_group(_: str, properties: Properties) -> Iterator[Call]:
+    name = properties.pop("LogGroupName")
+    days = properties.pop("RetentionInDays")
+    tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
+    yield "logs", "CreateLogGroup", {"logGroupName": name, "tags": tags, **properties}
+    yield "logs", "PutRetentionPolicy", {"logGroupName": name, "retentionInDays": days}
+
+
+_CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
+    "AWS::ApplicationAutoScaling::ScalableTarget": _scalable_target,
+    "AWS::ApplicationAutoScaling::ScalingPolicy": _scaling_policy,
+    "AWS::CloudWatch::Alarm": _alarm,
+    "AWS::IAM::Role": _role,
+    "AWS::Logs::LogGroup": _log_group,
+    "AWS::SageMaker::Endpoint": _endpoint,
+    "AWS::SageMaker::EndpointConfig": _endpoint_config,
+    "AWS::SageMaker::Model": _model,
+}

@@ -1,0 +1,257 @@
+"""What planning accepts, CloudFormation and the services accept: templates of mutants.
+
+`tests/unit/config/test_mutants.py` sees to it that every mutant is planned or refused. Here those
+that are planned become templates, which cfn-lint and the models of the APIs then look at.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from cfnlint.config import ConfigMixIn
+from cfnlint.runner import Runner
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from slipway.errors import UserError
+from slipway.planning.plan import DeploymentPlan
+from stacks.endpoint_stack import EndpointStack
+from tests.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
+from tests.synth.conftest import CONTEXT
+from tests.synth.requests_of_template import complaints_about, requests_of
+
+FAMILIES = ("custom", "lmi", "neuron", "tensorrt", "triton")
+MUTANTS_PER_FAMILY = 8
+# About one draw in nine gives a plan that none before it gave.
+ROUNDS, DRAWS_PER_ROUND = 20, 100
+# Blind changes are refused nearly always.
+CHANGES = ("delete", "replace", "to_a_limit", "to_a_limit", "to_a_limit")
+CONTROL = "gpt2-autocomplete"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A template, and what it was made of: enough to repeat a failure by hand."""
+
+    path: Path
+    config: str
+
+    @property
+    def template(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.path.read_text("utf-8"))
+        return content
+
+
+def bases_by_family() -> dict[str, list[Base]]:
+    """The bases of each container family, as many of one as of another."""
+    groups: dict[str, list[Base]] = {family: [] for family in FAMILIES}
+    for base in (*shipped_configs(), *golden_cases()):
+        groups[base.content["serving"]["container"]].append(base)
+    size = max(map(len, groups.values()))
+    return {
+        family: list(itertools.islice(itertools.cycle(group), size))
+        for family, group in groups.items()
+    }
+
+
+def accepted_mutants(root: Path) -> Iterator[tuple[Mutant, DeploymentPlan]]:
+    """Yields mutants that are planned, each with a plan that no other has; always the same."""
+    groups = bases_by_family()
+    found: dict[str, dict[str, tuple[Mutant, DeploymentPlan]]] = {name: {} for name in FAMILIES}
+
+    @settings(
+        max_examples=DRAWS_PER_ROUND,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(mutant=mutants([base for group in groups.values() for base in group], CHANGES))
+    def draw(mutant: Mutant) -> None:
+        of_family = found[mutant.base.content["serving"]["container"]]
+        if len(of_family) == MUTANTS_PER_FAMILY:
+            return
+        try:
+            plan = plan_of(mutant.raw, mutant.stem, root, mutant.base.environment)
+        except UserError:
+            return
+        of_family.setdefault(json.dumps(plan.as_json(), sort_keys=True), (mutant, plan))
+
+    for number in range(ROUNDS):
+        seed(number)(draw)()
+        if all(len(of_family) == MUTANTS_PER_FAMILY for of_family in found.values()):
+            break
+    for family in FAMILIES:
+        assert len(found[family]) == MUTANTS_PER_FAMILY, family
+        yield from found[family].values()
+
+
+@pytest.fixture(scope="module")
+def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
+    """The templates of the shipped configs and of mutants, from one synthesis."""
+    root, output = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("cdk.out")
+    app = cdk.App(
+        outdir=str(output),
+        context=dict(CONTEXT),
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=False,
+    )
+    made: dict[str, Subject] = {}
+
+    def add(name: str, plan: DeploymentPlan, config: bytes) -> None:
+        target = cdk.Environment(account=plan.account, region=plan.region)
+        EndpointStack(app, name, plan=plan, env=target)
+        made[name] = Subject(output / f"{name}.template.json", config.decode())
+
+    for base in shipped_configs():
+        add(base.name, plan_of(base.raw, base.name, root, base.environment), base.raw)
+    for number, (mutant, plan) in enumerate(accepted_mutants(root)):
+        origin = f"# {mutant.base.name} in {mutant.base.environment.name}\n"
+        add(f"mutant-{number}-{mutant.base.name}", plan, origin.encode() + mutant.raw)
+    app.synth()
+    return made
+
+
+def linted(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """Lists cfn-lint's findings by file stem; one run reads its rules once."""
+    found: dict[str, list[str]] = {}
+    for match in Runner(ConfigMixIn(templates=[str(path) for path in paths])).run():
+        stem = Path(str(match.filename)).name.partition(".")[0]
+        found.setdefault(stem, []).append(f"{match.rule.id} {match.message}")
+    return found
+
+
+def test_cfn_lint_finds_nothing(subjects: dict[str, Subject]):
+    found = linted([subject.path for subject in subjects.values()])
+    assert {name: (found[name], subjects[name].config) for name in found} == {}
+
+
+def test_no_service_would_refuse_a_request(subjects: dict[str, Subject]):
+    found = {
+        name: (complaints, subject.config)
+        for name, subject in subjects.items()
+        if (complaints := complaints_about(subject.template))
+    }
+    assert found == {}
+
+
+def test_the_draw_holds_every_request(subjects: dict[str, Subject]):
+    mutated = [subject for name, subject in subjects.items() if name.startswith("mutant-")]
+    assert len(mutated) == len(FAMILIES) * MUTANTS_PER_FAMILY
+    made = {request.operation for each in mutated for request in requests_of(each.template)}
+    assert made == {operation for operation, *_ in WRONG}
+
+
+# Operation, resource type, path to a property, a value that is wrong, and what is said of it.
+WRONG = (
+    (
+        "CreateModel", "AWS::SageMaker::Model", ("PrimaryContainer", "Environment"), {"1ST": "a"},
+        "does not match [a-zA-Z_][a-zA-Z0-9_]*",
+    ),
+    (
+        "CreateModel", "AWS::SageMaker::Model", ("PrimaryContainer", "Environment"),
+        {f"K{number}": "x" * 1000 for number in range(40)},
+        "the variables have 40110 bytes together",
+    ),
+    (
+        "CreateModel", "AWS::SageMaker::Model", ("PrimaryContainer", "Environment"),
+        {"A": "é" * 600}, "a variable has 1200 bytes",
+    ),
+    (
+        "CreateEndpointConfig", "AWS::SageMaker::EndpointConfig",
+        ("ProductionVariants", 0, "VolumeSizeInGB"), 513, "513 is more than 512",
+    ),
+    (
+        "CreateEndpointConfig", "AWS::SageMaker::EndpointConfig",
+        ("ProductionVariants", 0, "InstanceTyp"), "ml.m5.large", 'Unknown parameter',
+    ),
+    (
+        "CreateEndpoint", "AWS::SageMaker::Endpoint", ("EndpointName",), "a_b",
+        "'a_b' does not match",
+    ),
+    (
+        "UpdateEndpoint", "AWS::SageMaker::Endpoint",
+        ("ExcludeRetainedVariantProperties", 0, "VariantPropertyType"), "Weight",
+        "'Weight' is not in the enumeration",
+    ),
+    (
+        "RegisterScalableTarget", "AWS::ApplicationAutoScaling::ScalableTarget",
+        ("ScalableDimension",), "sagemaker:variant:Instances", "is not in the enumeration",
+    ),
+    (
+        "PutScalingPolicy", "AWS::ApplicationAutoScaling::ScalingPolicy",
+        ("TargetTrackingScalingPolicyConfiguration", "TargetValue"), 1e200,
+        "the target value 1e+200 is too small or too large",
+    ),
+    (
+        "PutMetricAlarm", "AWS::CloudWatch::Alarm", ("EvaluationPeriods",), 0,
+        "Invalid value for parameter EvaluationPeriods, value: 0, valid min value: 1",
+    ),
+    (
+        "PutMetricAlarm", "AWS::CloudWatch::Alarm", ("ComparisonOperator",), "IsAbove",
+        "'IsAbove' is not in the enumeration",
+    ),
+    (
+        "CreateRole", "AWS::IAM::Role", ("Tags",),
+        [{"Key": "Team", "Value": "a"}, {"Key": "team", "Value": "b"}], "Duplicate tag keys found",
+    ),
+    (
+        "CreateRole", "AWS::IAM::Role", ("Tags", 0, "Value"), "search & rescue",
+        "'search & rescue' does not match",
+    ),
+    (
+        "PutRolePolicy", "AWS::IAM::Role", ("Policies", 0, "PolicyName"), "may serve",
+        "'may serve' does not match",
+    ),
+    (
+        "CreateLogGroup", "AWS::Logs::LogGroup", ("LogGroupName",), "/aws/a log",
+        "'/aws/a log' does not match",
+    ),
+    (
+        "PutRetentionPolicy", "AWS::Logs::LogGroup", ("RetentionInDays",), "30",
+        "Invalid type for parameter retentionInDays",
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "path", "value", "said"), WRONG, ids=[f"{w[0]}-{w[2][-1]}" for w in WRONG]
+)
+def test_the_services_would_refuse_a_wrong_value(
+    subjects: dict[str, Subject], operation, kind, path, value, said
+):
+    template = changed(subjects[CONTROL].template, kind, path, value)
+    found = [one for one in complaints_about(template) if f", {operation}: " in one]
+    assert found
+    assert any(said in one for one in found), found
+
+
+def test_cfn_lint_would_find_a_wrong_value(subjects: dict[str, Subject], tmp_path: Path):
+    # What it has a rule for: it knows other limits than the models of the APIs.
+    known = {"CreateEndpoint", "CreateEndpointConfig", "RegisterScalableTarget", "PutMetricAlarm"}
+    paths = []
+    for number, (operation, kind, path, value, _) in enumerate(WRONG):
+        if operation in known:
+            paths.append(tmp_path / f"{operation}-{number}.json")
+            template = changed(subjects[CONTROL].template, kind, path, value)
+            paths[-1].write_text(json.dumps(template), encoding="utf-8")
+    assert sorted(linted(paths)) == sorted(path.stem for path in paths)
+
+
+def changed(
+    template: dict[str, Any], kind: str, path: Sequence[str | int], value: Any
+) -> dict[str, Any]:
+    """Returns the template with one property of the first resource of a type set anew."""
+    result = copy.deepcopy(template)
+    section = next(r for r in result["Resources"].values() if r["Type"] == kind)["Properties"]
+    for part in path[:-1]:
+        section = section[part]
+    section[path[-1]] = value
+    return result

@@ -1,0 +1,162 @@
+"""The configs that ship: each valid, each synthesised for `ci`, as the CDK CLI would."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cfnlint.api import lint_file
+
+from slipway.config.editor_schema import FIRST_LINE
+from slipway.planning.plan import DeploymentPlan
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from tests.synth.conftest import CONTEXT, ROOT, Assembly, new_app
+
+PROJECT = Project(ROOT)
+SHIPPED = tuple(PROJECT.files)
+LIVING = {
+    "bert-qa-latency": "pytorch-inference-neuronx",
+    "bert-qa-throughput": "pytorch-inference-neuronx",
+    "flan-t5-xxl": "djl-lmi",
+    "flan-ul2": "djl-lmi",
+    "gpt-j-6b": "djl-lmi",
+}
+# What an app needs of a checkout.
+CHECKOUT = ("app.py", "environments.yaml", "model_configs", "containers")
+
+
+def plan(name: str, environment: str = "ci") -> DeploymentPlan:
+    return PROJECT.plan(name, PROJECT.environment(environment), allow_unpublished=True)
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Assembly:
+    directory = tmp_path_factory.mktemp("cdk.out")
+    app = new_app(directory)
+    add_stacks(app, PROJECT, Selection(environment="ci", allow_unpublished=True))
+    app.synth()
+    return Assembly(directory)
+
+
+def test_every_family_ships():
+    containers = {PROJECT.config(name, "ci").config.serving.container for name in SHIPPED}
+    assert containers == {"tensorrt", "lmi", "triton", "neuron"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_an_editor_knows_its_schema(name: str):
+    assert PROJECT.files[name].read_text("utf-8").startswith(f"{FIRST_LINE}\nname: {name}\n")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_it_is_valid_everywhere(name: str):
+    for environment in PROJECT.environment_names:
+        assert plan(name, environment).environment == environment
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_cfn_lint_finds_nothing(shipped: Assembly, name: str):
+    path = shipped.directory / f"{name}.template.json"
+    assert [str(match) for match in lint_file(path)] == []
+    assert "Metadata" not in shipped.template(name), "a suppression would stand there"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_plan_names_the_resources_of_the_template(shipped: Assembly, name: str):
+    assert shipped.annotations(name, "error") == []
+    found = collections.Counter(
+        resource["Type"] for resource in shipped.template(name)["Resources"].values()
+    )
+    assert plan(name).resources == found
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_legacy_image_says_what_to_use_instead(shipped: Assembly, name: str):
+    legacy = [text for text in shipped.annotations(name, "warning") if "legacy image" in text]
+    if name not in LIVING:
+        assert legacy == []
+    else:
+        assert f"The living alternative is {LIVING[name]} " in legacy[0]
+
+
+def test_the_published_cases_are_as_published():
+    gpt2 = plan("gpt2-autocomplete")
+    assert gpt2.container_environment["SLIPWAY_MAX_BATCH_SIZE"] == "10"
+    assert gpt2.container_environment["SLIPWAY_MAX_NEW_TOKENS"] == "42"
+    flan = plan("flan-t5-xxl")
+    assert flan.variants[0].instance_types == ("ml.g5.12xlarge",)
+    assert flan.serving_properties["engine"] == "FasterTransformer"
+    assert flan.serving_properties["option.entryPoint"] == "djl_python.fastertransformer"
+    assert flan.serving_properties["option.tensor_parallel_degree"] == "4"
+    assert flan.serving_properties["option.dtype"] == "fp32"
+    gptj = plan("gpt-j-6b")
+    assert gptj.serving_properties["engine"] == "DeepSpeed"
+    assert gptj.serving_properties["option.dtype"] == "fp16"
+    throughput, latency = plan("bert-qa-throughput").neuron, plan("bert-qa-latency").neuron
+    assert throughput is not None
+    assert latency is not None
+    assert (throughput.pipeline_cores, throughput.workers, throughput.batch_size) == (1, 4, 6)
+    assert (latency.pipeline_cores, latency.workers, latency.batch_size) == (16, 1, 1)
+
+
+def test_no_code_and_a_script_of_ones_own():
+    assert "option.entryPoint" not in plan("flan-ul2").serving_properties
+    script = PROJECT.config("flan-ul2", "ci").config.serving.model_dump()["script"]
+    assert (ROOT / script / "model.py").is_file()
+
+
+def test_two_weighted_variants_share_the_requests():
+    assert [variant.weight for variant in plan("qwen2-7b-two-gpus").variants] == [9, 1]
+
+
+def synthesise(checkout: Path, seed: str, language: str) -> subprocess.Popen[str]:
+    for name in CHECKOUT:
+        source = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__")
+        if source.is_dir():
+            shutil.copytree(source, checkout / name, ignore=ignored)
+        else:
+            checkout.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, checkout)
+    context = {**CONTEXT, "@aws-cdk/core:validateAgainstDefaultRules": False}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONHASHSEED": seed,
+        "LC_ALL": language,
+        "TZ": f"UTC{seed}",
+        "CDK_OUTDIR": str(checkout / "cdk.out"),
+        "CDK_CONTEXT_JSON": json.dumps(context | {"env": "ci", "allow-unpublished": "true"}),
+    }
+    return subprocess.Popen(
+        [sys.executable, "app.py"],
+        cwd=checkout,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_checkouts_give_the_same_bytes(tmp_path: Path, shipped: Assembly):
+    checkouts = [tmp_path / "one", tmp_path / "an other" / "place"]
+    processes = [
+        synthesise(checkout, seed, language)
+        for checkout, seed, language in zip(checkouts, "19", ("C", "C.UTF-8"), strict=True)
+    ]
+    for process in processes:
+        with process:
+            _, errors = process.communicate()
+        assert process.returncode == 0, errors
+    for name in ("foundation", *SHIPPED):
+        file = f"{name}.template.json"
+        one, other = ((checkout / "cdk.out" / file).read_bytes() for checkout in checkouts)
+        assert one == other, file
+        assert one == (shipped.directory / file).read_bytes(), file

@@ -1,0 +1,301 @@
+"""What LMI containers are told: serving.properties word for word, for every image there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slipway.config.schema import ModelConfig
+from slipway.facts.images import UnknownVersionError, frameworks, versions
+from slipway.facts.lmi import CUSTOM, lmi_version
+from slipway.planning.lmi import container_environment, lmi_properties, lmi_setup
+from tests.unit.projects import model_config
+
+WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
+IMAGES = [
+    (framework, version)
+    for framework in frameworks()
+    if framework.startswith("djl-")
+    for version in versions(framework)
+]
+
+
+def lmi(framework: str, version: str, **serving: Any) -> ModelConfig:
+    section = {"container": "lmi", "framework": framework, "version": version, "dtype": "fp16"}
+    return model_config(serving=section | serving)
+
+
+def lines(config: ModelConfig) -> list[str]:
+    return [f"{key}={value}" for key, value in lmi_properties(config, WEIGHTS).items()]
+
+
+def setup(framework: str, version: str, **serving: Any) -> Any:
+    return lmi_setup(lmi(framework, version, **serving).serving)
+
+
+FLAN_T5_XXL = {"dtype": "fp32", "tensor_parallel_degree": 4, "model_loading_timeout_seconds": 600}
+
+
+class TestProperties:
+    def test_flan_t5_xxl_as_published(self):
+        assert lines(lmi("djl-fastertransformer", "0.21.0", **FLAN_T5_XXL)) == [
+            "engine=FasterTransformer",
+            "option.entryPoint=djl_python.fastertransformer",
+            f"option.s3url={WEIGHTS}",
+            "option.tensor_parallel_degree=4",
+            "option.dtype=fp32",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+        ]
+
+    def test_flan_t5_xxl_two_versions_later(self):
+        assert lines(lmi("djl-fastertransformer", "0.23.0", **FLAN_T5_XXL)) == [
+            "engine=FasterTransformer",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=4",
+            "option.dtype=fp32",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+        ]
+
+    def test_gpt_j_on_deepspeed(self):
+        options = {"task": "text-generation", "max_tokens": 2048, "enable_cuda_graph": False}
+        assert lines(lmi("djl-deepspeed", "0.23.0", options=options)) == [
+            "engine=DeepSpeed",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=1",
+            "option.dtype=fp16",
+            "option.trust_remote_code=false",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+            "option.enable_cuda_graph=false",
+            "option.max_tokens=2048",
+            "option.task=text-generation",
+        ]
+
+    def test_vllm_by_the_server_and_its_rolling_batch(self):
+        config = lmi(
+            "djl-lmi",
+            "0.36.0",
+            dtype="bf16",
+            tensor_parallel_degree=2,
+            rolling_batch="vllm",
+            max_rolling_batch_size=64,
+            trust_remote_code=True,
+            max_queue_length=200,
+            options={"max_model_len": 8192, "gpu_memory_utilization": 0.85},
+        )
+        assert lines(config) == [
+            "engine=Python",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=2",
+            "option.dtype=bf16",
+            "option.trust_remote_code=true",
+            "option.rolling_batch=vllm",
+            "option.max_rolling_batch_size=64",
+            "job_queue_size=200",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+            "option.gpu_memory_utilization=0.85",
+            "option.max_model_len=8192",
+        ]
+
+    def test_vllm_as_the_image_starts_it(self):
+        config = lmi(
+            "djl-lmi", "0.36.0", pipeline_parallel_degree=2, max_rolling_batch_size=16,
+            options={"enable_prefix_caching": True},
+        )  # fmt: skip
+        assert lines(config) == [
+            "engine=Python",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=1",
+            "option.pipeline_parallel_degree=2",
+            "option.dtype=fp16",
+            "option.trust_remote_code=false",
+            "option.max_rolling_batch_size=16",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+            "option.enable_prefix_caching=true",
+        ]
+
+    def test_tensorrt_llm(self):
+        config = lmi(
+            "djl-tensorrtllm", "0.33.0", tensor_parallel_degree=4, options={"max_num_tokens": 8192}
+        )
+        assert lines(config) == [
+            "engine=Python",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=4",
+            "option.dtype=fp16",
+            "option.trust_remote_code=false",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+            "option.max_num_tokens=8192",
+        ]
+
+    def test_batches_of_the_server(self):
+        config = lmi(
+            "djl-fastertransformer", "0.24.0", max_batch_size=4, max_batch_delay_milliseconds=20
+        )
+        assert [line for line in lines(config) if "batch" in line] == [
+            "batch_size=4",
+            "max_batch_delay=20",
+        ]
+
+    def test_batches_are_of_one_kind(self):
+        both = lmi(
+            "djl-lmi", "0.32.0", max_batch_size=4, rolling_batch="vllm", max_rolling_batch_size=9
+        )
+        assert [line for line in lines(both) if "batch" in line] == [
+            "batch_size=4",
+            "max_batch_delay=100",
+        ]
+
+    def test_a_handler_of_ones_own_gets_everything_and_no_entry_point(self):
+        config = lmi(
+            "djl-deepspeed", "0.27.0", script="handlers/gpt-j", trust_remote_code=True,
+            options={"flavour": "plain"},
+        )  # fmt: skip
+        assert lines(config) == [
+            "engine=DeepSpeed",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=1",
+            "option.dtype=fp16",
+            "option.trust_remote_code=true",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+            "option.flavour=plain",
+        ]
+
+    def test_an_engine_without_python_is_told_what_the_server_reads(self):
+        config = lmi("djl-lmi", "0.36.0", engine="OnnxRuntime", max_batch_size=8)
+        assert lines(config) == [
+            "engine=OnnxRuntime",
+            f"option.model_id={WEIGHTS}",
+            "batch_size=8",
+            "max_batch_delay=100",
+            "job_queue_size=1000",
+        ]
+
+    def test_the_first_version_calls_the_precision_otherwise(self):
+        assert lines(lmi("djl-deepspeed", "0.19.0")) == [
+            "engine=DeepSpeed",
+            "option.entryPoint=djl_python.deepspeed",
+            "option.tensor_parallel_degree=1",
+            "option.data_type=fp16",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+        ]
+
+    def test_an_unknown_version_has_none(self):
+        with pytest.raises(UnknownVersionError):
+            lmi_properties(lmi("djl-lmi", "0.37.0"), WEIGHTS)
+
+    def test_another_container_has_none(self):
+        with pytest.raises(TypeError, match="tiny is not served by LMI but by tensorrt"):
+            lmi_properties(model_config(), WEIGHTS)
+
+
+EVERYTHING = {
+    "dtype": "fp16",
+    "tensor_parallel_degree": 2,
+    "pipeline_parallel_degree": 2,
+    "trust_remote_code": True,
+    "max_rolling_batch_size": 8,
+}
+
+
+@pytest.mark.parametrize("image", IMAGES, ids="-".join)
+@pytest.mark.parametrize("batches", [{}, {"max_batch_size": 4}, {"rolling_batch": "auto"}], ids=str)
+def test_every_key_is_one_that_the_version_reads(image, batches):
+    version = lmi_version(*image)
+    engines: list[str | None] = [None, *version.engines, *version.embedding_engines]
+    for engine in engines:
+        for entry_point in (None, *version.entry_points):
+            config = lmi(*image, engine=engine, entry_point=entry_point, **EVERYTHING, **batches)
+            found = lmi_setup(config.serving)
+            written = lmi_properties(config, WEIGHTS)
+            for key, value in written.items():
+                name = key.removeprefix("option.")
+                if name == key:
+                    assert name in version.server_keys
+                elif found.handler is None:
+                    assert name in (*version.weights.s3, "entryPoint")
+                else:
+                    assert found.is_open or name in version.options_for(found.handler), key
+                assert value == value.strip() != ""
+            required = [
+                name
+                for name, facts in found.every_option.items()
+                if found.engine in facts.required_by_engines
+            ]
+            assert {f"option.{name}" for name in required} <= set(written)
+
+
+@pytest.mark.parametrize("image", IMAGES, ids="-".join)
+def test_every_image_has_a_handler_by_default(image):
+    found = setup(*image)
+    assert found.engine in found.version.engines
+    assert found.handler not in (None, CUSTOM)
+    written = lmi_properties(lmi(*image), WEIGHTS)
+    # The server's own choice is left to it, and where it has none the file says it.
+    default = found.version.default_entry_point(found.engine)
+    assert written.get("option.entryPoint", default) == found.entry_point
+    assert ("option.entryPoint" in written) == (default is None)
+
+
+@pytest.mark.parametrize(
+    ("image", "serving", "engine", "handler", "rolling_batch"),
+    [
+        (("djl-fastertransformer", "0.21.0"), {}, "FasterTransformer", "fastertransformer", None),
+        (
+            ("djl-fastertransformer", "0.23.0"),
+            {"entry_point": "djl_python.huggingface"},
+            "Python",
+            "huggingface",
+            None,
+        ),
+        (("djl-deepspeed", "0.27.0"), {}, "DeepSpeed", "deepspeed", "disable"),
+        (("djl-deepspeed", "0.27.0"), {"rolling_batch": "vllm"}, "Python", "huggingface", "vllm"),
+        (
+            ("djl-deepspeed", "0.27.0"),
+            {"rolling_batch": "lmi-dist"},
+            "MPI",
+            "huggingface",
+            "lmi-dist",
+        ),
+        (("djl-neuronx", "0.24.0"), {}, "Python", "transformers_neuronx", None),
+        (("djl-tensorrtllm", "0.30.0"), {}, "MPI", "tensorrt_llm", "auto"),
+        (("djl-tensorrtllm", "0.32.0"), {}, "Python", "tensorrt_llm", "auto"),
+        (("djl-tensorrtllm", "0.33.0"), {}, "Python", "trtllm_async", "auto"),
+        (("djl-lmi", "0.28.0"), {}, "Python", "huggingface", "auto"),
+        (("djl-lmi", "0.28.0"), {"max_batch_size": 2}, "Python", "huggingface", "disable"),
+        (("djl-lmi", "0.36.0"), {}, "Python", "vllm_async", "auto"),
+        (("djl-lmi", "0.36.0"), {"max_batch_size": 2}, "Python", "huggingface", "disable"),
+        (("djl-lmi", "0.36.0"), {"script": "handlers/mine"}, "Python", "custom", None),
+        (("djl-lmi", "0.36.0"), {"engine": "PyTorch"}, "PyTorch", None, None),
+        (("djl-lmi", "0.36.0"), {"entry_point": "no.such"}, "Python", None, None),
+    ],
+)
+def test_what_answers(image, serving, engine, handler, rolling_batch):
+    found = setup(*image, **serving)
+    assert (found.engine, found.handler, found.rolling_batch) == (engine, handler, rolling_batch)
+
+
+class TestEnvironment:
+    def test_the_caches_of_the_first_versions_are_led_to_where_one_can_write(self):
+        caches = {"HUGGINGFACE_HUB_CACHE": "/tmp", "TRANSFORMERS_CACHE": "/tmp"}  # noqa: S108
+        assert container_environment(lmi("djl-fastertransformer", "0.21.0")) == caches
+        assert container_environment(lmi("djl-fastertransformer", "0.22.1")) == {}
+
+    def test_what_the_config_says_wins(self):
+        given = {"TRANSFORMERS_CACHE": "/tmp/hub", "OMP_NUM_THREADS": "1"}  # noqa: S108
+        config = lmi("djl-fastertransformer", "0.21.0", environment=given)
+        assert container_environment(config) == {"HUGGINGFACE_HUB_CACHE": "/tmp", **given}  # noqa: S108

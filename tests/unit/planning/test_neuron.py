@@ -1,0 +1,306 @@
+"""Models on NeuronCores: the published layouts, the formula, what the container is told."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from containers.serving.settings import EnvironmentReader, ServingSettings
+from slipway.facts.instances import instance_types
+from slipway.planning.neuron import (
+    aws_neuron_image,
+    container_environment,
+    pipeline_depth,
+    place,
+)
+from tests.unit.projects import model_config
+
+BERT_BASE = 109_500_000
+NEURON = {
+    "container": "neuron",
+    "framework": "neuron",
+    "task": "question-answering",
+    "objective": "throughput",
+    "sequence_length": 128,
+}
+NEURONX = NEURON | {"framework": "neuronx"}
+LATENCY = {"objective": "latency"}
+INF1 = ("ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge", "ml.inf1.24xlarge")
+
+
+def config(weights: int = BERT_BASE, **serving: Any):
+    return model_config(model={"family": "bert", "parameters": weights}, serving=NEURON | serving)
+
+
+def placed(instance: str, weights: int = BERT_BASE, **serving: Any):
+    placement = place(config(weights, **serving), instance_types()[instance])
+    assert placement is not None
+    return placement
+
+
+def numbers(instance: str, weights: int = BERT_BASE, **serving: Any) -> tuple[int, int, int]:
+    """Returns cores of a pipeline, workers, cores of a worker."""
+    placement = placed(instance, weights, **serving)
+    return placement.pipeline_cores, placement.workers, placement.cores_per_worker
+
+
+class TestPublished:
+    """The table of pipeline cores and the set-ups of the published figures (facts: neuron)."""
+
+    @pytest.mark.parametrize(
+        ("weights", "cores"),
+        [
+            (9_999_999, 0),
+            (66_000_000, 12),
+            (BERT_BASE, 20),
+            (110_000_000, 24),
+            (335_000_000, 68),
+        ],
+    )
+    def test_the_formula(self, weights, cores):
+        assert pipeline_depth(weights) == cores
+
+    def test_bert_base_in_a_pipeline_takes_all_of_an_inf1_6xlarge(self):
+        found = placed("ml.inf1.6xlarge", **LATENCY)
+        assert (found.pipeline_cores, found.workers, found.cores_per_worker) == (16, 1, 16)
+        assert (found.batch_size, found.in_flight_requests, found.idle_cores) == (1, 12, 0)
+        assert found.formula == (
+            "4 x round(109,500,000 weights / 20,000,000) = 20 NeuronCores, cut to the 16 that "
+            "ml.inf1.6xlarge has; 1 worker with a pipeline of 16 NeuronCores each on the 16 of "
+            "ml.inf1.6xlarge."
+        )
+
+    @pytest.mark.parametrize(
+        ("instance", "workers"), [("ml.inf1.6xlarge", 16), ("ml.inf1.xlarge", 4)]
+    )
+    def test_bert_base_data_parallel_has_a_copy_on_every_core(self, instance, workers):
+        found = placed(instance, batch_size=6)
+        assert (found.pipeline_cores, found.workers, found.cores_per_worker) == (1, workers, 1)
+        assert (found.batch_size, found.in_flight_requests) == (6, 6 * workers)
+        assert found.formula == (
+            f"`objective: throughput` is data parallel with batches of 6: {workers} workers with 1 "
+            f"NeuronCore each on the {workers} of {instance}."
+        )
+
+    @pytest.mark.parametrize(
+        ("batch_size", "objective"), [(8, "throughput"), (1, "throughput"), (1, "latency")]
+    )
+    def test_bert_base_on_inf2_xlarge(self, batch_size, objective):
+        serving = NEURONX | {"batch_size": batch_size, "objective": objective}
+        found = placed("ml.inf2.xlarge", **serving)
+        assert (found.pipeline_cores, found.workers, found.cores_per_worker) == (1, 2, 1)
+        assert (found.batch_size, found.in_flight_requests) == (batch_size, 2 * batch_size)
+
+
+class TestPipelines:
+    @pytest.mark.parametrize(
+        ("weights", "steps"),
+        [
+            (10_000_000, 0),
+            (10_000_001, 1),
+            (30_000_000, 2),
+            (50_000_000, 2),
+            (70_000_000, 4),
+            (90_000_000, 4),
+        ],
+    )
+    def test_halves_are_rounded_to_the_even_number(self, weights, steps):
+        assert pipeline_depth(weights) == 4 * steps
+
+    @pytest.mark.parametrize(
+        ("weights", "instance", "depth", "workers", "idle"),
+        [
+            (BERT_BASE, "ml.inf1.xlarge", 4, 1, 0),
+            (BERT_BASE, "ml.inf1.24xlarge", 20, 3, 4),
+            (110_000_000, "ml.inf1.24xlarge", 24, 2, 16),
+            (66_000_000, "ml.inf1.6xlarge", 12, 1, 4),
+            (66_000_000, "ml.inf1.24xlarge", 12, 5, 4),
+            (335_000_000, "ml.inf1.24xlarge", 64, 1, 0),
+            (9_000_000, "ml.inf1.xlarge", 4, 1, 0),
+            (9_000_000, "ml.inf1.6xlarge", 4, 4, 0),
+        ],
+    )
+    def test_as_many_as_the_cores_carry(self, weights, instance, depth, workers, idle):
+        assert numbers(instance, weights, **LATENCY) == (depth, workers, depth)
+        assert placed(instance, weights, **LATENCY).idle_cores == idle
+
+    def test_the_formula_says_what_limited_it(self):
+        small = placed("ml.inf1.6xlarge", 9_000_000, **LATENCY).formula
+        assert small == (
+            "4 x round(9,000,000 weights / 20,000,000) = 0 NeuronCores, raised to the least, 4; 4 "
+            "workers with a pipeline of 4 NeuronCores each on the 16 of ml.inf1.6xlarge."
+        )
+        whole = placed("ml.inf1.24xlarge", 66_000_000, **LATENCY).formula
+        assert whole == (
+            "4 x round(66,000,000 weights / 20,000,000) = 12 NeuronCores; 5 workers with a "
+            "pipeline of 12 NeuronCores each on the 64 of ml.inf1.24xlarge."
+        )
+
+    def test_every_pipeline_wants_its_twelve_batches(self):
+        assert placed("ml.inf1.24xlarge", 66_000_000, **LATENCY).in_flight_requests == 5 * 12
+        batches = placed("ml.inf1.6xlarge", batch_size=2, **LATENCY)
+        assert (batches.batch_size, batches.in_flight_requests) == (2, 24)
+
+    def test_later_chips_have_none(self):
+        found = placed("ml.inf2.xlarge", **NEURONX | LATENCY | {"batch_size": 6})
+        assert (found.pipeline_cores, found.workers, found.batch_size) == (1, 2, 1)
+        assert found.formula == (
+            "`objective: latency` on NeuronCore-v2, which has no NeuronCore Pipeline, is data "
+            "parallel with batches of 1: 2 workers with 1 NeuronCore each on the 2 of "
+            "ml.inf2.xlarge."
+        )
+        assert numbers("ml.trn1.32xlarge", **NEURONX | LATENCY) == (1, 32, 1)
+
+
+class TestOverrides:
+    def test_the_depth_of_the_config_is_taken_as_it_is(self):
+        assert numbers("ml.inf1.6xlarge", pipeline_cores=6, **LATENCY) == (6, 2, 6)
+        assert numbers("ml.inf1.6xlarge", pipeline_cores=32, **LATENCY) == (32, 1, 32)
+        formula = placed("ml.inf1.6xlarge", pipeline_cores=6, **LATENCY).formula
+        assert formula == (
+            "`pipeline_cores: 6`; 2 workers with a pipeline of 6 NeuronCores each on the 16 of "
+            "ml.inf1.6xlarge."
+        )
+
+    def test_a_pipeline_of_one_core_is_none(self):
+        found = placed("ml.inf1.xlarge", pipeline_cores=1, batch_size=3, **LATENCY)
+        assert (found.pipeline_cores, found.workers, found.cores_per_worker) == (1, 4, 1)
+        assert found.formula == (
+            "`pipeline_cores: 1` is data parallel with batches of 3: 4 workers with 1 NeuronCore "
+            "each on the 4 of ml.inf1.xlarge."
+        )
+
+    def test_the_workers_of_the_config_are_taken_as_they_are(self):
+        assert numbers("ml.inf1.xlarge", workers=3) == (1, 3, 1)
+        assert placed("ml.inf1.xlarge", workers=3).idle_cores == 1
+        assert numbers("ml.inf1.6xlarge", workers=2, **LATENCY) == (16, 2, 16)
+        assert placed("ml.inf1.6xlarge", workers=2, **LATENCY).idle_cores == -16
+
+    def test_a_pipeline_has_one_core_at_least(self):
+        with pytest.raises(ValidationError, match="greater than or equal to 1"):
+            config(pipeline_cores=0)
+
+
+@given(
+    weights=st.integers(1, 10**12),
+    instance=st.sampled_from(
+        [
+            name
+            for name, facts in instance_types().items()
+            if facts.accelerator and facts.accelerator.neuron_cores
+        ]
+    ),
+    objective=st.sampled_from(["throughput", "latency"]),
+)
+def test_what_is_worked_out_fits_whatever_the_model(weights, instance, objective):
+    found = placed(instance, weights, objective=objective)
+    assert found.workers >= 1
+    assert 0 <= found.idle_cores < found.cores_per_worker
+    assert found.cores_per_worker == found.pipeline_cores
+    if found.pipeline_cores > 1:
+        assert instance in INF1
+        assert 4 <= found.pipeline_cores <= found.cores
+
+
+class TestNoPlacement:
+    def test_other_containers_and_types_have_none(self):
+        types = instance_types()
+        assert place(model_config(), types["ml.inf1.xlarge"]) is None
+        assert place(config(), types["ml.g4dn.xlarge"]) is None
+        assert place(config(), types["ml.c5.xlarge"]) is None
+
+    def test_cores_that_no_source_gives_are_not_guessed(self):
+        inf1 = instance_types()["ml.inf1.xlarge"]
+        assert inf1.accelerator is not None
+        vague = dataclasses.replace(inf1.accelerator, neuron_cores_per_device=None)
+        assert place(config(), dataclasses.replace(inf1, accelerator=vague)) is None
+
+    def test_nothing_is_told_to_a_container_that_has_none(self):
+        with pytest.raises(
+            ValueError, match=r"tiny has no placement on the NeuronCores of ml\.c5\.xlarge"
+        ):
+            container_environment(config(), instance_types()["ml.c5.xlarge"])
+
+
+class TestEnvironment:
+    def test_of_data_parallel_workers(self):
+        serving = NEURONX | {"batch_size": 8, "task": "embeddings", "dtype": "fp32"}
+        assert container_environment(config(**serving), instance_types()["ml.inf2.xlarge"]) == {
+            "NEURON_RT_NUM_CORES": "1",
+            "SAGEMAKER_MODEL_SERVER_WORKERS": "2",
+            "SLIPWAY_DTYPE": "fp32",
+            "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "5",
+            "SLIPWAY_MAX_BATCH_SIZE": "8",
+            "SLIPWAY_MAX_QUEUE_LENGTH": "256",
+            "SLIPWAY_PIPELINE_CORES": "1",
+            "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "55",
+            "SLIPWAY_SEQUENCE_LENGTH": "128",
+            "SLIPWAY_TASK": "embeddings",
+            "SLIPWAY_WORKERS": "2",
+        }
+
+    def test_of_pipelines(self):
+        serving = LATENCY | {
+            "max_batch_delay_milliseconds": 2, "max_queue_length": 64,
+            "request_timeout_seconds": 9, "sequence_length": 384,
+        }  # fmt: skip
+        told = container_environment(
+            config(66_000_000, **serving), instance_types()["ml.inf1.24xlarge"]
+        )
+        assert told == {
+            "NEURON_RT_NUM_CORES": "12",
+            "SAGEMAKER_MODEL_SERVER_WORKERS": "5",
+            "SLIPWAY_DTYPE": "bf16",
+            "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "2",
+            "SLIPWAY_MAX_BATCH_SIZE": "1",
+            "SLIPWAY_MAX_QUEUE_LENGTH": "64",
+            "SLIPWAY_PIPELINE_CORES": "12",
+            "SLIPWAY_REQUEST_TIMEOUT_SECONDS": "9",
+            "SLIPWAY_SEQUENCE_LENGTH": "384",
+            "SLIPWAY_TASK": "question-answering",
+            "SLIPWAY_WORKERS": "5",
+        }
+
+    def test_latency_on_later_chips_is_a_batch_of_one(self):
+        serving = NEURONX | LATENCY | {"batch_size": 6}
+        told = container_environment(config(**serving), instance_types()["ml.inf2.xlarge"])
+        assert told["SLIPWAY_MAX_BATCH_SIZE"] == "1"
+
+    def test_the_serving_core_reads_its_part(self):
+        serving = {"batch_size": 6, "max_queue_length": 24, "request_timeout_seconds": 9}
+        told = container_environment(config(**serving), instance_types()["ml.inf1.xlarge"])
+        reader = EnvironmentReader(told)
+        settings = ServingSettings.read(reader)
+        assert settings.max_batch_size == 6
+        assert settings.max_batch_delay_milliseconds == 5
+        assert settings.max_queue_length == 24
+        assert settings.request_timeout_seconds == 9
+
+
+class TestAwsImages:
+    @pytest.mark.parametrize(
+        ("path", "accelerator"),
+        [
+            ("pytorch-inference-neuron:1.13.1-neuron-py310-sdk2.20.2-ubuntu20.04", "neuron"),
+            ("pytorch-inference-neuronx@sha256:" + "a" * 64, "neuronx"),
+            ("pytorch-inference-neuron-mine:1", None),
+            ("sagemaker-tritonserver:25.09-py3", None),
+            # DJL's repository has images for GPUs too.
+            ("djl-inference:0.29.0-neuronx-sdk2.19.1", None),
+        ],
+    )
+    def test_are_known_by_their_repository(self, path, accelerator):
+        found = aws_neuron_image(f"763104351884.dkr.ecr.us-east-1.amazonaws.com/{path}")
+        assert (found.accelerator if found else None) == accelerator
+
+    def test_are_in_awss_registry_of_the_region(self):
+        path = "pytorch-inference-neuronx:1"
+        registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
+        assert aws_neuron_image(f"{registry}/{path}") is None
+        nowhere = "763104351884.dkr.ecr.eu-nowhere-1.amazonaws.com"
+        assert aws_neuron_image(f"{nowhere}/{path}") is None

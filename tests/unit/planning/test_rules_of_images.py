@@ -1,0 +1,287 @@
+"""The container image and what is compiled for it: what is refused, word for word, and what not."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from slipway.config.environments import Environment
+from slipway.config.sections.serving import TensorRTServing
+from slipway.facts.tensorrt import newest_release_for, tensorrt_releases
+from slipway.planning.rules import compiling, hardware, images
+from tests.unit.planning.test_rules import findings, on
+from tests.unit.projects import LOCAL, PRODUCTION
+
+V100, T4, A10G = "ml.p3.2xlarge", "ml.g4dn.xlarge", "ml.g5.xlarge"
+HUB = {"source": "hub", "repository": "t5-small", "revision": "a" * 40}
+GOVERNMENT = Environment(name="gov", account="123456789012", region="us-gov-west-1")
+
+
+def triton(version: str = "25.09", **more: Any) -> dict[str, Any]:
+    serving = {"container": "triton", "version": version, "max_input_tokens": 64}
+    return {"serving": serving | {"max_new_tokens": 64} | more}
+
+
+def lmi(framework: str, version: str) -> dict[str, Any]:
+    serving = {"container": "lmi", "framework": framework, "version": version, "dtype": "fp16"}
+    return {"serving": serving}
+
+
+def neuron(framework: str) -> dict[str, Any]:
+    return {
+        "serving": {
+            "container": "neuron",
+            "framework": framework,
+            "task": "question-answering",
+            "objective": "throughput",
+            "sequence_length": 128,
+        }
+    }
+
+
+def weights(instance: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {"release": None, "weights": HUB}
+    if instance is not None:
+        found["compile"] = {"instance": instance}
+    return {"artifacts": found}
+
+
+class TestTensorRT:
+    def test_the_field_takes_the_releases_there_are(self):
+        annotation = TensorRTServing.model_fields["tensorrt_version"].annotation
+        literals = [get_args(part) for part in get_args(annotation)]
+        assert tuple(tensorrt_releases()) in literals
+
+    def test_volta_needs_the_older_release(self):
+        rule = images.tensorrt_runs_on_gpu
+        assert findings(rule, endpoint=on(V100), serving={"tensorrt_version": "10.13"}) == [
+            (
+                "serving.tensorrt_version",
+                "TensorRT 10.13 needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 (sm70)",
+                "Use 10.4, or leave it out. Or choose an instance type with a newer GPU.",
+            )
+        ]
+        assert findings(rule, endpoint=on(V100), serving={"tensorrt_version": "10.4"}) == []
+        assert findings(rule, endpoint=on(T4), serving={"tensorrt_version": "10.13"}) == []
+        assert findings(rule, endpoint=on(V100)) == []
+
+    def test_some_gpus_are_too_old_for_any(self):
+        rule = images.gpu_is_not_too_old
+        assert findings(rule, endpoint=on("ml.p2.xlarge")) == [
+            (
+                "endpoint.instances[0]",
+                "no TensorRT of ours runs on ml.p2.xlarge: NVIDIA K80 is sm37",
+                "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",
+            )
+        ]
+        assert findings(rule, endpoint=on(V100)) == []
+
+    @pytest.mark.parametrize(
+        ("capabilities", "version"),
+        [({"sm70"}, "10.4"), ({"sm75"}, "10.13"), ({"sm86", "sm90"}, "10.13"), (set(), "10.13")],
+    )
+    def test_the_newest_that_fits_is_taken(self, capabilities, version):
+        assert newest_release_for(frozenset(capabilities)).version == version
+
+
+class TestTriton:
+    def test_a_release_has_an_image(self):
+        rule = images.triton_release_exists
+        assert findings(rule, **triton("25.08")) == [
+            (
+                "serving.version",
+                "there is no Triton image of release 25.08",
+                "Did you mean `25.09`? There are 23.12, 24.01, 24.03, 24.05, 24.09, 25.04, 25.09, "
+                "26.05.",
+            )
+        ]
+        assert findings(rule, **triton("25.09")) == []
+
+    def test_its_tensorrt_needs_a_gpu(self):
+        rule = images.triton_needs_nvidia_gpu
+        assert findings(rule, **triton(), endpoint=on("ml.c5.xlarge")) == [
+            (
+                "endpoint.instances[0]",
+                "ml.c5.xlarge has no GPU; the backend `tensorrt` of Triton does not run on it",
+                "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
+                "`ml.g5.xlarge`.",
+            )
+        ]
+        on_cpu = triton(backend="onnxruntime")
+        assert findings(rule, **on_cpu, endpoint=on("ml.c5.xlarge")) == []
+        assert len(findings(rule, **on_cpu, endpoint=on("ml.inf2.xlarge"))) == 1
+        assert findings(rule, **triton(), endpoint=on(T4)) == []
+
+    def test_newer_releases_leave_old_gpus_behind(self):
+        rule = images.image_runs_on_gpu
+        assert findings(rule, **triton("25.09"), endpoint=on(V100)) == [
+            (
+                "endpoint.instances[0]",
+                "sagemaker-tritonserver 25.09 needs sm75 or newer; ml.p3.2xlarge has NVIDIA V100 "
+                "(sm70)",
+                "Use version 24.09, or an instance type with a newer GPU.",
+            )
+        ]
+        assert findings(rule, **triton("24.09"), endpoint=on(V100)) == []
+        assert findings(rule, **triton("25.09"), endpoint=on(T4)) == []
+
+    def test_its_models_come_from_somewhere(self):
+        rule = images.triton_has_a_repository
+        gpt2, t5 = ({"model": {"family": family}} for family in ("gpt2", "t5"))
+        assert findings(rule, **triton(), **gpt2) == [
+            (
+                "serving.container",
+                "Slipway makes no Triton model repository for the family `gpt2`",
+                "Add `repository` with the directory of your own.",
+            )
+        ]
+        assert findings(rule, **triton(repository="triton/gpt2"), **gpt2) == []
+        assert findings(rule, **triton(), **t5) == []
+
+
+class TestRegions:
+    def test_an_image_is_published_where_it_is_pulled(self):
+        rule = images.image_is_in_region
+        assert findings(rule, GOVERNMENT, **lmi("djl-fastertransformer", "0.21.0")) == [
+            (
+                "serving.container",
+                "AWS does not publish djl-fastertransformer 0.21.0 in us-gov-west-1",
+                "Choose another region, or another image.",
+            )
+        ]
+        assert findings(rule, PRODUCTION, **lmi("djl-fastertransformer", "0.21.0")) == []
+        # Nothing is said of a version that there is not: another rule does.
+        assert findings(rule, PRODUCTION, **lmi("djl-fastertransformer", "9.9.9")) == []
+
+    def test_other_versions_may_be_there(self):
+        china = Environment(name="cn", account="123456789012", region="cn-north-1")
+        assert findings(images.image_is_in_region, china, **triton("26.05")) == [
+            (
+                "serving.version",
+                "AWS does not publish sagemaker-tritonserver 26.05 in cn-north-1",
+                "Use a version that is there: 23.12, 24.01, 24.03, 24.05, 24.09, 25.04.",
+            )
+        ]
+
+    def test_a_registry_has_its_regions_domain(self):
+        rule = images.custom_image_has_its_regions_domain
+        registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com.cn"
+        custom = {"container": "custom", "image_uri": f"{registry}/search:1"}
+        assert findings(rule, serving=custom) == [
+            (
+                "serving.image_uri",
+                f"there is no registry {registry}: that region's domain is amazonaws.com",
+                "Write it with amazonaws.com.",
+            )
+        ]
+        for region, domain, count in (
+            ("cn-north-1", "amazonaws.com.cn", 0),
+            ("cn-north-1", "amazonaws.com", 1),
+            ("us-east-1", "amazonaws.com", 0),
+        ):
+            uri = f"123456789012.dkr.ecr.{region}.{domain}/search:1"
+            assert len(findings(rule, serving=custom | {"image_uri": uri})) == count
+
+
+class TestHostImages:
+    def test_cuda_13_needs_the_newest_host(self):
+        old = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
+        rule = hardware.ami_fits_cuda
+        for serving in (triton("25.09"), {}, lmi("djl-lmi", "0.36.0")):
+            found = findings(rule, endpoint=on(A10G) | old, **serving)
+            assert [message for _, message, _ in found] == [
+                "the image has CUDA 13.0, whose driver al2-ami-sagemaker-inference-gpu-3-1 does "
+                "not have"
+            ]
+        for serving in (triton("25.04"), {"serving": {"tensorrt_version": "10.4"}}):
+            assert findings(rule, endpoint=on(A10G) | old, **serving) == []
+
+
+class TestCompiling:
+    def test_compiled_models_are_compiled(self):
+        rule = compiling.checkpoint_is_compiled
+        assert findings(rule, **weights()) == [
+            (
+                "artifacts.weights",
+                "the container `tensorrt` serves compiled models, and nothing compiles the weights",
+                "Add `artifacts.compile` with the instance type that compiles, or set "
+                "`artifacts.release` to a model compiled already.",
+            )
+        ]
+        assert len(findings(rule, **weights(), **triton())) == 1
+        assert len(findings(rule, **weights(), **neuron("neuronx"))) == 1
+        assert findings(rule, **weights(T4)) == []
+        assert findings(rule, **weights(), **triton(backend="onnxruntime")) == []
+        assert findings(rule, **weights(), **lmi("djl-lmi", "0.36.0")) == []
+
+    def test_a_custom_image_is_not_ours_to_compile_for(self):
+        custom = {
+            "container": "custom",
+            "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
+        }
+        rule = compiling.custom_image_compiles_itself
+        assert findings(rule, serving=custom, **weights(T4)) == [
+            (
+                "artifacts.compile",
+                "Slipway cannot compile for a container of your own",
+                "Remove `compile`: the weights are published as they are.",
+            )
+        ]
+        assert findings(rule, serving=custom, **weights()) == []
+
+    def test_an_engine_is_built_on_its_gpu(self):
+        rule = compiling.compiles_on_the_endpoints_gpu
+        assert findings(rule, endpoint=on(A10G), **weights(T4)) == [
+            (
+                "artifacts.compile.instance",
+                "ml.g4dn.xlarge has NVIDIA T4 (sm75); the endpoint's ml.g5.xlarge has NVIDIA A10G "
+                "(sm86)",
+                "Compile on a type with sm86, for example `ml.g5.xlarge`.",
+            )
+        ]
+        found = findings(rule, endpoint=on(A10G), **weights("ml.c5.xlarge"), **triton())
+        assert [message for _, message, _ in found] == [
+            "ml.c5.xlarge has no GPU; the endpoint's ml.g5.xlarge has NVIDIA A10G (sm86)"
+        ]
+        assert findings(rule, endpoint=on(A10G), **weights("ml.g5.2xlarge")) == []
+        # Neuron's compiler is another matter.
+        inf2 = on("ml.inf2.xlarge")
+        assert findings(rule, endpoint=inf2, **weights("ml.c5.4xlarge"), **neuron("neuronx")) == []
+
+    def test_neuron_compiles_without_a_device(self):
+        rule = compiling.neuron_compiles_on_cpu
+        inf1 = on("ml.inf1.xlarge")
+        found = findings(rule, endpoint=inf1, **weights("ml.inf1.xlarge"), **neuron("neuron"))
+        assert found == [
+            (
+                "artifacts.compile.instance",
+                "ml.inf1.xlarge has AWS Inferentia; Neuron compiles on a processor, and no "
+                "training job runs on inf1 or inf2",
+                "Use a CPU type with 32 GiB of memory or more, for example `ml.c5.4xlarge`.",
+            )
+        ]
+        assert findings(rule, endpoint=inf1, **weights("ml.c5.4xlarge"), **neuron("neuron")) == []
+        assert findings(rule, **weights(T4)) == []
+
+    def test_a_pool_runs_one_engine(self):
+        rule = compiling.fallback_types_share_one_target
+        mixed = {"instances": [T4, "ml.g4dn.2xlarge", A10G]}
+        expected = [
+            (
+                "endpoint.instances[2]",
+                "ml.g5.xlarge has NVIDIA A10G (sm86), and ml.g4dn.xlarge has NVIDIA T4 (sm75): one "
+                "engine does not run on both",
+                "Use types with sm75 only, or make another deployment of this one.",
+            )
+        ]
+        assert findings(rule, LOCAL, endpoint=mixed) == expected
+        assert findings(rule, PRODUCTION, endpoint=mixed, **triton()) == expected
+        assert findings(rule, endpoint=mixed, **triton(backend="onnxruntime")) == []
+        assert findings(rule, endpoint=mixed, **lmi("djl-lmi", "0.36.0")) == []
+
+    def test_a_triton_engine_fits_its_gpu(self):
+        found = findings(compiling.engine_fits_gpu, PRODUCTION, endpoint=on(A10G), **triton())
+        assert [message for _, message, _ in found] == [
+            "the engine was built for sm75, but ml.g5.xlarge has NVIDIA A10G (sm86)"
+        ]

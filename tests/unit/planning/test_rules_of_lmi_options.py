@@ -1,0 +1,432 @@
+"""LMI's precision, batches, options and variables: what is refused, word for word, and what not."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway.planning.rules import lmi_batching, lmi_options
+from tests.unit.planning.test_rules_of_lmi import (
+    DEEPSPEED,
+    FT,
+    NEURONX,
+    TRTLLM,
+    VLLM,
+    found,
+    option,
+    warnings,
+)
+
+
+class TestBatching:
+    def test_a_precision_that_the_handler_has(self):
+        rule = lmi_batching.dtype_is_accepted
+        assert found(rule, VLLM, dtype="int8", rolling_batch="vllm") == [
+            (
+                "serving.dtype",
+                "djl_python.huggingface of djl-lmi 0.36.0 does not load weights in int8",
+                "Use one of fp32, fp16, bf16.",
+            )
+        ]
+        ((_, message, _),) = found(rule, FT, dtype="fp8")
+        assert message == (
+            "djl_python.fastertransformer of djl-fastertransformer 0.24.0 does not load weights in "
+            "fp8"
+        )
+        assert found(rule, FT, dtype="int8") == []
+        # No source gives a list, and of one's own handler nothing is known.
+        assert found(rule, TRTLLM, dtype="fp8") == []
+        assert found(rule, FT, dtype="fp8", script="mine") == []
+
+    def test_the_first_versions_precision(self):
+        rule, first = lmi_batching.dtype_is_accepted, ("djl-deepspeed", "0.19.0")
+        ((_, message, remedy),) = found(rule, first, dtype="bf16")
+        assert message.endswith("0.19.0 does not load weights in bf16")
+        assert remedy == "Use one of fp32, fp16."
+        assert found(rule, first, dtype="fp16") == []
+
+    def test_trusting_code_that_is_never_run(self):
+        rule, trust = lmi_batching.remote_code_can_be_trusted, {"trust_remote_code": True}
+        assert found(rule, ("djl-fastertransformer", "0.23.0"), **trust) == [
+            (
+                "serving.trust_remote_code",
+                "djl_python.fastertransformer of djl-fastertransformer 0.23.0 cannot run a "
+                "checkpoint's own code",
+                "Remove `trust_remote_code`, or choose a later version.",
+            )
+        ]
+        for image in (FT, VLLM, TRTLLM):
+            assert found(rule, image, **trust) == []
+
+    def test_handlers_without_a_rolling_batch(self):
+        rule = lmi_batching.rolling_batch_is_known
+        assert found(rule, FT, rolling_batch="auto") == [
+            (
+                "serving.rolling_batch",
+                "djl_python.fastertransformer of djl-fastertransformer 0.24.0 has no rolling batch",
+                "Remove `rolling_batch`, or set `max_batch_size`.",
+            )
+        ]
+        assert found(rule, FT, rolling_batch="auto", script="mine") == []
+
+    def test_rolling_batches_of_the_version(self):
+        rule = lmi_batching.rolling_batch_is_known
+        assert found(rule, VLLM, rolling_batch="vlm") == [
+            (
+                "serving.rolling_batch",
+                "djl_python.huggingface of djl-lmi 0.36.0 has no rolling batch 'vlm'",
+                "Did you mean `vllm`? There are auto, vllm, disable.",
+            )
+        ]
+        ((_, message, _),) = found(rule, VLLM, rolling_batch="lmi-dist")
+        assert message.endswith("has no rolling batch 'lmi-dist'")
+        for batch in ("auto", "vllm", "disable"):
+            assert found(rule, VLLM, rolling_batch=batch) == []
+        assert found(rule, ("djl-lmi", "0.32.0"), rolling_batch="lmi-dist") == []
+
+    def test_a_rolling_batch_whose_library_is_elsewhere(self):
+        image, serving = ("djl-tensorrtllm", "0.27.0"), {"entry_point": "djl_python.huggingface"}
+        ((_, message, remedy),) = found(
+            lmi_batching.rolling_batch_is_known, image, rolling_batch="vllm", **serving
+        )
+        assert message == (
+            "djl_python.huggingface of djl-tensorrtllm 0.27.0 has no rolling batch 'vllm'"
+        )
+        assert remedy == (
+            "It is in djl-deepspeed and djl-neuronx of that version. There are auto, disable."
+        )
+
+    def test_a_rolling_batch_needs_its_engine(self):
+        rule = lmi_batching.rolling_batch_fits_engine
+        assert found(rule, DEEPSPEED, rolling_batch="vllm", engine="MPI") == [
+            (
+                "serving.engine",
+                "rolling batch vllm of djl-deepspeed 0.27.0 does not run on the engine MPI",
+                "Set `engine: Python`.",
+            )
+        ]
+        ((_, _, remedy),) = found(rule, DEEPSPEED, rolling_batch="lmi-dist", engine="Python")
+        assert remedy == "Set `engine: MPI`."
+        for batch in ("vllm", "lmi-dist", "scheduler", "deepspeed"):
+            assert found(rule, DEEPSPEED, rolling_batch=batch) == []
+
+    def test_batches_are_of_one_kind(self):
+        rule = lmi_batching.batches_are_of_one_kind
+        assert found(rule, VLLM, rolling_batch="vllm", max_batch_size=8) == [
+            (
+                "serving.max_batch_size",
+                "batches of 8 turn the rolling batch vllm off",
+                "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or "
+                "remove `rolling_batch`.",
+            )
+        ]
+        assert found(rule, VLLM, rolling_batch="vllm") == []
+        assert found(rule, VLLM, max_batch_size=8) == []
+        assert found(rule, VLLM, rolling_batch="disable", max_batch_size=8) == []
+
+    @pytest.mark.parametrize(
+        ("image", "serving"),
+        [
+            (FT, {}),
+            (("djl-deepspeed", "0.24.0"), {"entry_point": "djl_python.huggingface"}),
+            (("djl-lmi", "0.32.0"), {"rolling_batch": "disable"}),
+            (("djl-lmi", "0.32.0"), {"max_batch_size": 2}),
+        ],
+    )
+    def test_a_size_without_a_rolling_batch(self, image, serving):
+        rule = lmi_batching.rolling_batch_size_is_read
+        assert found(rule, image, max_rolling_batch_size=8, **serving) == [
+            (
+                "serving.max_rolling_batch_size",
+                "there is no rolling batch for `max_rolling_batch_size` to limit",
+                "Set `rolling_batch`, or remove `max_rolling_batch_size`.",
+            )
+        ]
+        assert found(rule, image, **serving) == []
+
+    @pytest.mark.parametrize(
+        ("image", "serving"),
+        [
+            (("djl-lmi", "0.32.0"), {}),
+            (VLLM, {}),
+            (VLLM, {"rolling_batch": "vllm"}),
+            (FT, {"script": "mine"}),
+            (TRTLLM, {}),
+        ],
+    )
+    def test_a_size_of_a_rolling_batch(self, image, serving):
+        rule = lmi_batching.rolling_batch_size_is_read
+        assert found(rule, image, max_rolling_batch_size=8, **serving) == []
+
+    def test_the_oldest_servers_form_no_batches(self):
+        rule, oldest = lmi_batching.batch_settings_are_read, ("djl-deepspeed", "0.20.0")
+        assert found(rule, oldest, max_batch_size=4, max_queue_length=10) == [
+            (
+                "serving.max_batch_size",
+                "djl-deepspeed 0.20.0 does not read `batch_size` from serving.properties",
+                "Remove `max_batch_size`, or use a later version.",
+            ),
+            (
+                "serving.max_queue_length",
+                "djl-deepspeed 0.20.0 does not read `job_queue_size` from serving.properties",
+                "Remove `max_queue_length`, or use a later version.",
+            ),
+        ]
+        assert found(rule, oldest) == []
+        assert found(rule, FT, max_batch_size=4, max_queue_length=10) == []
+
+    def test_a_batch_of_one_waits_for_nobody(self):
+        rule, delay = lmi_batching.batch_settings_are_read, {"max_batch_delay_milliseconds": 20}
+        assert found(rule, FT, **delay) == [
+            (
+                "serving.max_batch_delay_milliseconds",
+                "a batch of one waits for nobody",
+                "Set `max_batch_size`, or remove `max_batch_delay_milliseconds`.",
+            )
+        ]
+        assert found(rule, FT, max_batch_size=2, **delay) == []
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("key", "field"),
+        [
+            ("dtype", "serving.dtype"),
+            ("model_id", "artifacts.weights"),
+            ("tensor_parallel_degree", "serving.tensor_parallel_degree"),
+            ("max_num_seqs", "serving.max_rolling_batch_size"),
+            ("tensor_parallel_size", "serving.tensor_parallel_degree"),
+            ("batch_size", "serving.max_batch_size"),
+            ("job_queue_size", "serving.max_queue_length"),
+            ("entryPoint", "serving.entry_point"),
+            ("env", "serving.environment"),
+        ],
+    )
+    def test_what_has_a_field_is_said_there(self, key, field):
+        assert option(lmi_options.options_have_no_field, VLLM, key, "1") == [
+            (f"`{key}` has a field of its own: `{field}`", f"Set `{field}` and remove the option.")
+        ]
+        # One thing is wrong, not two.
+        for rule in lmi_options.RULES[1:]:
+            assert option(rule, VLLM, key, "1") == []
+
+    def test_the_size_that_neuron_compiles_has_no_field(self):
+        assert option(lmi_options.options_have_no_field, NEURONX, "batch_size", 4) == []
+        assert option(lmi_options.option_values_fit, NEURONX, "batch_size", 4) == []
+
+    def test_keys_of_the_server_are_no_options(self):
+        assert option(lmi_options.options_have_no_field, VLLM, "minWorkers", 2) == [
+            (
+                "`minWorkers` is a key of the server, which does not read it as "
+                "`option.minWorkers`",
+                "Remove it.",
+            )
+        ]
+        assert option(lmi_options.options_are_known, VLLM, "minWorkers", 2) == []
+
+    def test_misspelt_keys(self):
+        rule = lmi_options.options_are_known
+        assert option(rule, VLLM, "gpu_memory_utilisation", 0.9) == [
+            (
+                "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option "
+                "'gpu_memory_utilisation'",
+                "Did you mean `gpu_memory_utilization`? It would be ignored without a word.",
+            )
+        ]
+        assert option(rule, FT, "quite_something_else", 1) == [
+            (
+                "djl_python.fastertransformer of djl-fastertransformer 0.24.0 reads no option "
+                "'quite_something_else'",
+                "It would be ignored without a word.",
+            )
+        ]
+        assert option(rule, VLLM, "gpu_memory_utilization", 0.9) == []
+
+    def test_handlers_that_pass_everything_on(self):
+        rule = lmi_options.options_are_known
+        assert option(rule, TRTLLM, "max_new_thing", 1) == []
+        assert option(rule, FT, "flavour", "plain", script="mine") == []
+        assert option(rule, VLLM, "flavour", "plain", engine="PyTorch") == []
+
+    def test_keys_of_another_version_are_not_known(self):
+        rule = lmi_options.options_are_known
+        assert option(rule, ("djl-fastertransformer", "0.21.0"), "enable_streaming", "true") != []
+        assert option(rule, FT, "enable_streaming", "true", engine="Python") == []
+
+    def test_keys_for_another_engine(self):
+        rule = lmi_options.options_are_read
+        assert option(rule, FT, "enable_streaming", "true") == [
+            (
+                "`enable_streaming` is read with the engine Python, not with FasterTransformer",
+                "Remove it, or change the other.",
+            )
+        ]
+        python = {"engine": "Python", "entry_point": "djl_python.fastertransformer"}
+        assert option(rule, FT, "enable_streaming", "true", **python) == []
+
+    def test_keys_for_another_rolling_batch(self):
+        rule, image = lmi_options.options_are_read, ("djl-lmi", "0.30.0")
+        key = "decoding_strategy"
+        assert option(rule, image, key, "greedy", rolling_batch="vllm") == [
+            (
+                "`decoding_strategy` is read with the rolling batch scheduler, not with vllm",
+                "Remove it, or change the other.",
+            )
+        ]
+        assert option(rule, image, key, "greedy", max_batch_size=2) == [
+            (
+                "`decoding_strategy` is read with the rolling batch scheduler, and there is none",
+                "Remove it, or change the other.",
+            )
+        ]
+        assert option(rule, image, key, "greedy", rolling_batch="scheduler") == []
+        # `auto` may turn out to be any of them.
+        assert option(rule, image, key, "greedy") == []
+
+    def test_two_names_of_one_option(self):
+        rule = lmi_options.options_are_said_once
+        both = {"quantize": "awq", "quantization": "awq"}
+        assert found(rule, VLLM, options=both) == [
+            (
+                "serving.options.quantization",
+                "`quantization` and `quantize` are one option",
+                "Keep one of them.",
+            )
+        ]
+        for key, value in both.items():
+            assert option(rule, VLLM, key, value) == []
+
+    @pytest.mark.parametrize(
+        ("image", "key", "bad", "wanted", "shown", "good"),
+        [
+            (DEEPSPEED, "max_tokens", "many", "a whole number of 1 or more", "'many'", [1, "7"]),
+            (DEEPSPEED, "max_tokens", 0, "a whole number of 1 or more", "0", [1024]),
+            (DEEPSPEED, "max_tokens", True, "a whole number of 1 or more", "true", [2]),
+            (DEEPSPEED, "max_tokens", 2.5, "a whole number of 1 or more", "2.5", [2]),
+            (DEEPSPEED, "smoothquant_alpha", 1.1, "a number from 0 to 1", "1.1", [0, 0.5, 1]),
+            (DEEPSPEED, "smoothquant_alpha", "nan", "a number from 0 to 1", "'nan'", ["0.5"]),
+            (DEEPSPEED, "return_tuple", "yes", "true or false", "'yes'", [True, "false", "True"]),
+            (DEEPSPEED, "return_tuple", 1, "true or false", "1", [False]),
+            (
+                DEEPSPEED, "quantize", "awq", "one of smoothquant, dynamic_int8", "'awq'",
+                ["dynamic_int8"],
+            ),
+            (DEEPSPEED, "enable_streaming", 1, "one of true, false, huggingface", "1", [True]),
+            (
+                NEURONX, "context_length_estimate", "64;128",
+                "a list of whole numbers, separated by commas", "'64;128'", [64, "64, 128"],
+            ),
+            (
+                ("djl-lmi", "0.31.0"), "long_lora_scaling_factors", "1.0,two",
+                "a list of numbers, separated by commas", "'1.0,two'", [1.5, "1.0,2"],
+            ),
+            (
+                ("djl-lmi", "0.31.0"), "limit_mm_per_prompt", "image",
+                "a list of KEY=VALUE, separated by commas", "'image'", ["image=2,audio=1"],
+            ),
+            (
+                ("djl-neuronx", "0.24.0"), "context_length_estimate", "[64, 128", "JSON",
+                "'[64, 128'", ["[64, 128]"],
+            ),
+        ],
+    )  # fmt: skip
+    def test_values(self, image, key, bad, wanted, shown, good):
+        rule = lmi_options.option_values_fit
+        assert option(rule, image, key, bad) == [
+            (f"`{key}` is {wanted}, not {shown}", f"Set `{key}` to {wanted}.")
+        ]
+        for value in good:
+            assert option(rule, image, key, value) == []
+
+    def test_texts_are_in_quotes(self):
+        rule = lmi_options.option_values_fit
+        assert option(rule, DEEPSPEED, "revision", 12_300_000_000) == [
+            ("`revision` is a text, not 12300000000", "Write it in quotes.")
+        ]
+        assert option(rule, DEEPSPEED, "revision", "123e8") == []
+
+    def test_what_no_source_says_is_not_checked(self):
+        assert option(lmi_options.option_values_fit, VLLM, "block_size", "sixteen") == []
+
+    def test_values_that_turn_an_option_on_whatever_they_are(self):
+        rule, image = lmi_options.option_values_fit, ("djl-deepspeed", "0.22.1")
+        serving = {"entry_point": "djl_python.huggingface"}
+        for value in (False, "False"):
+            assert option(rule, image, "load_in_8bit", value, **serving) == [
+                (
+                    "`load_in_8bit` is on with any value in djl-deepspeed 0.22.1, false too",
+                    "Remove it: it is off without.",
+                )
+            ]
+        assert option(rule, image, "load_in_8bit", True, **serving) == []
+        later = ("djl-deepspeed", "0.23.0")
+        assert option(rule, later, "load_in_8bit", False, **serving) == []
+
+    def test_outdated_ones_are_warned_of(self):
+        given = {"entry_point": "djl_python.huggingface", "options": {"load_in_8bit": True}}
+        assert warnings(DEEPSPEED, **given) == [
+            (
+                "lmi-option-deprecated",
+                "`load_in_8bit` is deprecated in djl-deepspeed 0.27.0: use quantize=bitsandbytes8.",
+            )
+        ]
+        assert warnings(("djl-deepspeed", "0.24.0"), **given) == []
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize(
+        ("image", "name", "message", "remedy"),
+        [
+            (
+                VLLM, "HF_MODEL_ID",
+                "`HF_MODEL_ID` names models, beside the one that is packaged",
+                "Remove it: the weights are those of `artifacts`.",
+            ),
+            (
+                VLLM, "SERVING_LOAD_MODELS",
+                "`SERVING_LOAD_MODELS` names models, beside the one that is packaged",
+                "Remove it: the weights are those of `artifacts`.",
+            ),
+            (
+                VLLM, "DJL_ENTRY_POINT",
+                "`DJL_ENTRY_POINT` would replace the handler that the options are checked against",
+                "Set `serving.entry_point` and remove the variable.",
+            ),
+            (
+                FT, "TENSOR_PARALLEL_DEGREE",
+                "`TENSOR_PARALLEL_DEGREE` has a field of its own: `serving.tensor_parallel_degree`",
+                "Set `serving.tensor_parallel_degree` and remove the variable.",
+            ),
+            (
+                VLLM, "SERVING_JOB_QUEUE_SIZE",
+                "`SERVING_JOB_QUEUE_SIZE` has a field of its own: `serving.max_queue_length`",
+                "Set `serving.max_queue_length` and remove the variable.",
+            ),
+            (
+                VLLM, "OPTION_MAX_MODEL_LEN",
+                "`OPTION_MAX_MODEL_LEN` is an option that nothing checks, and serving.properties "
+                "wins over it",
+                "Set `serving.options.max_model_len` and remove the variable.",
+            ),
+            (
+                VLLM, "OPTION_ENTRYPOINT",
+                "`OPTION_ENTRYPOINT` is an option that nothing checks, and serving.properties wins "
+                "over it",
+                "Set `serving.entry_point` and remove the variable.",
+            ),
+            (
+                ("djl-deepspeed", "0.22.1"), "OPTION_TASK",
+                "`OPTION_TASK` is not read by djl-deepspeed 0.22.1",
+                "Set `serving.options.task` and remove the variable.",
+            ),
+        ],
+    )  # fmt: skip
+    def test_variables_that_speak_over_the_file(self, image, name, message, remedy):
+        rule = lmi_options.environment_leaves_the_file_alone
+        assert found(rule, image, variables={name: "1"}) == [
+            (f"serving.environment.{name}", message, remedy)
+        ]
+
+    def test_other_variables_are_the_users(self):
+        rule = lmi_options.environment_leaves_the_file_alone
+        given = {"HF_TOKEN": "hf_x", "OMP_NUM_THREADS": "4", "SERVING_MAX_WORKERS": "1"}
+        assert found(rule, VLLM, variables=given) == []

@@ -1,0 +1,421 @@
+"""Sizes: what cannot fit an accelerator or a disk, and what may take longer than it is given."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from slipway.config.environments import Environment
+from slipway.facts.instances import instance_types
+from slipway.planning.advice import (
+    ADVICE,
+    Subject,
+    disk_nearly_full,
+    download_may_time_out,
+)
+from slipway.planning.plan import ArtifactPlan, PlanWarning
+from slipway.planning.rules import RULES, sizes
+from slipway.planning.rules.situation import situation_of
+from slipway.planning.rules.sizes import artifact_fits_disk, weights_fit_accelerator
+from slipway.planning.sizes import (
+    ASSUMED_DOWNLOAD_GB_PER_SECOND,
+    advised_volume_gb,
+    download_seconds,
+)
+from tests.unit.planning.test_memory import (
+    BERT,
+    FLAN_T5_XXL,
+    FLAN_UL2,
+    GPT_J,
+    LLAMA_8B,
+    custom,
+    lmi,
+    neuron,
+    triton,
+    vllm,
+)
+from tests.unit.planning.test_rules import findings, on
+from tests.unit.projects import DIGEST, LOCAL, PRODUCTION, model_config
+
+FIELD = "endpoint.instances[0]"
+HUB = {"source": "hub", "repository": "google/flan-t5-xxl", "revision": "a" * 40}
+
+
+def weights(size_gb: float | None, **more: Any) -> dict[str, Any]:
+    return {"release": None, "weights": HUB, "size_gb": size_gb} | more
+
+
+def refused(instance: str, **sections: Any) -> tuple[str, str]:
+    ((field, message, remedy),) = findings(
+        weights_fit_accelerator, endpoint=on(instance), **sections
+    )
+    assert field == FIELD
+    return message, remedy
+
+
+def test_every_rule_is_applied():
+    functions = {
+        name
+        for name, value in vars(sizes).items()
+        if inspect.isfunction(value)
+        and value.__module__ == sizes.__name__
+        and not name.startswith("_")
+    }
+    assert {rule.__name__ for rule in sizes.RULES} == functions
+    assert set(sizes.RULES) <= set(RULES)
+    assert {disk_nearly_full, download_may_time_out} <= set(ADVICE)
+
+
+class TestWeights:
+    def test_more_than_a_gpu_has(self):
+        large = {"parameters": 20_000_000_000}
+        assert refused("ml.g4dn.xlarge", model=large) == (
+            "20,000,000,000 weights in fp16 take 37.3 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
+            "Choose an instance type whose GPU has more memory.",
+        )
+        assert findings(weights_fit_accelerator, model=large, endpoint=on("ml.p4d.24xlarge")) == []
+        assert findings(weights_fit_accelerator) == []
+
+    def test_a_smaller_precision_where_that_is_enough(self):
+        model = {"parameters": 5_000_000_000}
+        assert refused("ml.g4dn.xlarge", model=model, serving={"dtype": "fp32"}) == (
+            "5,000,000,000 weights in fp32 take 18.6 GiB; ml.g4dn.xlarge has 16.0 GiB (NVIDIA T4)",
+            "Set `dtype: fp16`, or choose an instance type whose GPU has more memory.",
+        )
+        _, remedy = refused(
+            "ml.g4dn.xlarge", model={"parameters": 10_000_000_000}, serving={"dtype": "fp32"}
+        )
+        assert remedy == "Choose an instance type whose GPU has more memory."
+
+    def test_gpt_j_in_fp32_does_not_fit_a_t4(self):
+        serving = lmi("djl-deepspeed", dtype="fp32")
+        assert refused("ml.g4dn.2xlarge", model=GPT_J, serving=serving) == (
+            "6,050,882,784 weights in fp32 take 22.5 GiB; ml.g4dn.2xlarge has 16.0 GiB (NVIDIA T4)",
+            "Set `dtype: fp16`, or choose an instance type whose accelerators have more memory.",
+        )
+        half = serving | {"dtype": "fp16"}
+        endpoint = on("ml.g4dn.2xlarge")
+        assert findings(weights_fit_accelerator, model=GPT_J, serving=half, endpoint=endpoint) == []
+
+    def test_flan_t5_xxl_needs_more_than_one_a10g(self):
+        assert refused("ml.g5.12xlarge", model=FLAN_T5_XXL, serving=lmi(dtype="fp32")) == (
+            "11,300,000,000 weights in fp32 take 42.1 GiB; ml.g5.12xlarge has 22.4 GiB "
+            "(NVIDIA A10G)",
+            "Raise `tensor_parallel_degree` to 2, or set `dtype: bf16`, or choose an instance type "
+            "whose accelerators have more memory.",
+        )
+        four = lmi(dtype="fp32", tensor_parallel_degree=4)
+        endpoint = on("ml.g5.12xlarge")
+        assert (
+            findings(weights_fit_accelerator, model=FLAN_T5_XXL, serving=four, endpoint=endpoint)
+            == []
+        )
+
+    def test_t5_is_not_sent_to_a_precision_that_it_or_the_gpu_lacks(self):
+        small = FLAN_T5_XXL | {"parameters": 6_000_000_000}
+        _, remedy = refused("ml.g4dn.2xlarge", model=small, serving=lmi(dtype="fp32"))
+        assert "dtype" not in remedy
+        _, remedy = refused("ml.g4dn.2xlarge", model=GPT_J, serving=lmi(dtype="fp32"))
+        assert "`dtype: fp16`" in remedy
+
+    def test_flan_ul2_has_no_smaller_precision_to_go_to(self):
+        assert refused("ml.g5.2xlarge", model=FLAN_UL2, serving=lmi(dtype="bf16")) == (
+            "19,459,584,000 weights in bf16 take 36.2 GiB; ml.g5.2xlarge has 22.4 GiB "
+            "(NVIDIA A10G)",
+            "Choose an instance type whose accelerators have more memory, or take a type with more "
+            "accelerators and raise `tensor_parallel_degree`.",
+        )
+
+    def test_a_copy_over_several_names_the_sum_and_the_part(self):
+        model = LLAMA_8B | {"parameters": 70_000_000_000}
+        serving = vllm(tensor_parallel_degree=4)
+        message, remedy = refused("ml.g5.48xlarge", model=model, serving=serving)
+        assert message == (
+            "70,000,000,000 weights in bf16 take 130.4 GiB, 32.6 on each of 4; ml.g5.48xlarge has "
+            "4 x 22.4 GiB (NVIDIA A10G), of which vLLM takes 90 %"
+        )
+        assert remedy == (
+            "Raise `tensor_parallel_degree` to 8, or choose an instance type whose accelerators "
+            "have more memory."
+        )
+
+    def test_a_degree_divides_the_heads_and_the_gpus(self):
+        model = LLAMA_8B | {"parameters": 70_000_000_000, "attention_heads": 28}
+        serving = vllm(tensor_parallel_degree=4)
+        _, remedy = refused("ml.g5.48xlarge", model=model, serving=serving)
+        assert "Raise" not in remedy
+        fewer = GPT_J | {"parameters": 20_000_000_000, "attention_heads": 12}
+        _, remedy = refused("ml.g5.12xlarge", model=fewer, serving=lmi(dtype="fp32"))
+        # 3 would divide the heads and be enough, but not the four GPUs.
+        assert remedy.startswith("Raise `tensor_parallel_degree` to 4, or choose")
+
+    def test_what_no_single_accelerator_has(self):
+        model = LLAMA_8B | {"parameters": 400_000_000_000}
+        _, remedy = refused("ml.g5.2xlarge", model=model, serving=vllm())
+        assert remedy == "Take a type with more accelerators and raise `tensor_parallel_degree`."
+        model = LLAMA_8B | {"parameters": 4_000_000_000_000}
+        _, remedy = refused("ml.g5.2xlarge", model=model, serving=vllm())
+        assert remedy == "Use a smaller model: no instance type has the memory."
+
+    def test_vllms_share_is_the_limit(self):
+        # 20.9 GiB: below the GPU's memory, above nine tenths of it.
+        model = LLAMA_8B | {"parameters": 11_200_000_000}
+        endpoint = on("ml.g5.2xlarge")
+        message, _ = refused("ml.g5.2xlarge", model=model, serving=vllm())
+        assert message == (
+            "11,200,000,000 weights in bf16 take 20.9 GiB; ml.g5.2xlarge has 22.4 GiB "
+            "(NVIDIA A10G), of which vLLM takes 90 %"
+        )
+        plain = vllm(rolling_batch="disable")
+        assert (
+            findings(weights_fit_accelerator, model=model, serving=plain, endpoint=endpoint) == []
+        )
+
+    def test_copies_of_a_group(self):
+        model = {"parameters": 2_900_000_000}
+        serving = triton(instance_group_count=4, dtype="fp32")
+        assert refused("ml.g5.xlarge", model=model, serving=serving) == (
+            "4 copies of 2,900,000,000 weights in fp32 take 43.2 GiB; ml.g5.xlarge has 22.4 GiB "
+            "(NVIDIA A10G)",
+            "Lower `instance_group_count` to 2, or set `dtype: fp16`, or choose an instance type "
+            "whose GPU has more memory.",
+        )
+
+    def test_copies_on_a_neuron_device(self):
+        model = BERT | {"parameters": 1_500_000_000}
+        assert refused("ml.inf1.xlarge", model=model, serving=neuron()) == (
+            "4 copies of 1,500,000,000 weights in bf16 take 11.2 GiB; ml.inf1.xlarge has 8.0 GiB "
+            "(AWS Inferentia)",
+            "Lower `workers` to 2.",
+        )
+        two = neuron(workers=2)
+        endpoint = on("ml.inf1.xlarge")
+        assert findings(weights_fit_accelerator, model=model, serving=two, endpoint=endpoint) == []
+        large = BERT | {"parameters": 10_000_000_000}
+        newer = neuron(framework="neuronx", workers=2)
+        _, remedy = refused("ml.inf2.xlarge", model=large, serving=newer)
+        assert remedy == (
+            "Lower `workers` to 1, or choose an instance type whose device has more memory."
+        )
+
+    def test_a_pipeline_of_more_cores(self):
+        model = BERT | {"parameters": 9_500_000_000}
+        serving = neuron(objective="latency", pipeline_cores=6)
+        assert refused("ml.inf1.6xlarge", model=model, serving=serving) == (
+            "9,500,000,000 weights in bf16 take 17.7 GiB, 11.8 on each of 2; ml.inf1.6xlarge has "
+            "2 x 8.0 GiB (AWS Inferentia)",
+            "Raise `pipeline_cores` to 9.",
+        )
+        # Two workers have eight cores each.
+        both = serving | {"workers": 2}
+        _, remedy = refused("ml.inf1.6xlarge", model=model, serving=both)
+        assert "pipeline_cores" not in remedy
+
+    def test_a_container_of_ones_own_has_all_accelerators(self):
+        serving = custom(dtype="fp16")
+        assert refused("ml.g5.12xlarge", model={"parameters": 50_000_000_000}, serving=serving) == (
+            "50,000,000,000 weights in fp16 take 93.1 GiB, 23.3 on each of 4; ml.g5.12xlarge has "
+            "4 x 22.4 GiB (NVIDIA A10G)",
+            "Choose an instance type whose accelerators have more memory.",
+        )
+        fits = {"model": {"parameters": 47_000_000_000}, "serving": serving}
+        assert findings(weights_fit_accelerator, endpoint=on("ml.g5.12xlarge"), **fits) == []
+
+    def test_every_type_is_checked_where_it_stands(self):
+        pool = {"instances": ["ml.g5.xlarge", "ml.g4dn.xlarge"]}
+        model = {"parameters": 10_000_000_000}
+        found = findings(weights_fit_accelerator, model=model, endpoint=pool)
+        assert [field for field, _, _ in found] == ["endpoint.instances[1]"]
+
+
+class TestDisk:
+    def test_sagemakers_default_volume(self):
+        assert findings(
+            artifact_fits_disk, PRODUCTION, endpoint=on("ml.p3.2xlarge"), artifacts=weights(44.5)
+        ) == [
+            (
+                FIELD,
+                "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
+                "30 GB: SageMaker's default is 30",
+                "Set `volume_size_gb: 56`.",
+            )
+        ]
+        fits = {"endpoint": on("ml.p3.2xlarge"), "artifacts": weights(30)}
+        assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
+
+    def test_the_configs_volume(self):
+        endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 40}
+        assert findings(
+            artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5)
+        ) == [
+            (
+                "endpoint.volume_size_gb",
+                "the artifact of 44.5 GB does not fit on the volume of ml.p3.2xlarge, which has "
+                "40 GB",
+                "Set `volume_size_gb: 56`.",
+            )
+        ]
+        endpoint["volume_size_gb"] = 45
+        fits = {"endpoint": endpoint, "artifacts": weights(44.5)}
+        assert findings(artifact_fits_disk, PRODUCTION, **fits) == []
+
+    def test_a_volume_has_a_limit(self):
+        endpoint = on("ml.p3.2xlarge") | {"volume_size_gb": 512}
+        ((_, _, remedy),) = findings(
+            artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(700.2)
+        )
+        assert remedy == (
+            "Choose an instance type with a local NVMe disk of 701 GB or more: a volume has 512 "
+            "GB at most."
+        )
+        assert advised_volume_gb(500) == 512
+        assert advised_volume_gb(44.5) == 56
+
+    def test_a_local_disk(self):
+        assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(300)) == [
+            (
+                FIELD,
+                "the artifact of 300 GB does not fit on the local NVMe disk of ml.g4dn.xlarge, "
+                "which has 125 GB",
+                "Choose an instance type with a larger local disk, for example `ml.g4dn.8xlarge` "
+                "with 900 GB.",
+            )
+        ]
+        assert findings(artifact_fits_disk, PRODUCTION, artifacts=weights(125)) == []
+        ((_, _, remedy),) = findings(artifact_fits_disk, PRODUCTION, artifacts=weights(2000))
+        assert remedy == "Choose an instance type with a larger local disk."
+
+    def test_the_remedys_example_is_as_it_says(self):
+        assert instance_types()["ml.g4dn.8xlarge"].local_nvme_gb == 900
+
+    def test_every_variants_volume_is_checked(self):
+        variants = [
+            {"name": "a", "weight": 1},
+            {"name": "b", "weight": 1, "instances": ["ml.p3.2xlarge"]},
+        ]
+        endpoint = {"variants": variants}
+        found = findings(artifact_fits_disk, PRODUCTION, endpoint=endpoint, artifacts=weights(44.5))
+        assert [field for field, _, _ in found] == ["endpoint.variants[1].instances[0]"]
+
+    def test_what_is_not_known_is_not_guessed(self):
+        endpoint = on("ml.p3.2xlarge")
+        compiled = weights(600, compile={"instance": "ml.p3.2xlarge"})
+        for environment, artifacts in [
+            (PRODUCTION, weights(None)),
+            (PRODUCTION, compiled),
+            (LOCAL, weights(600)),
+        ]:
+            found = findings(
+                artifact_fits_disk, environment, endpoint=endpoint, artifacts=artifacts
+            )
+            assert found == []
+
+
+class TestAdvice:
+    def warnings(
+        self,
+        advise: Any,
+        *,
+        environment: Environment = PRODUCTION,
+        published_gb: float | None = None,
+        **sections: Any,
+    ) -> list[str]:
+        published = published_gb is not None
+        files = ArtifactPlan(
+            "b", DIGEST, int((published_gb or 0) * 1e9), 1, "cpu", published=published
+        )
+        config = model_config(**sections)
+        situation = situation_of(config, instance_types(), environment)
+        subject = Subject(situation, files)
+        if config.serving.container == "lmi" and environment.artifacts == "release":
+            # The model data is a few lines, and the weights lie beside it.
+            subject = Subject(situation, replace(files, size_bytes=500), files)
+        found: list[PlanWarning] = list(advise(subject))
+        codes = {
+            disk_nearly_full: "disk-nearly-full",
+            download_may_time_out: "download-may-time-out",
+        }
+        assert all(item.code == codes[advise] for item in found)
+        return [item.message for item in found]
+
+    def test_a_disk_that_is_nearly_full(self):
+        assert self.warnings(disk_nearly_full, artifacts=weights(112.5)) == []
+        assert self.warnings(disk_nearly_full, artifacts=weights(113)) == [
+            "ml.g4dn.xlarge has 125 GB of disk for an artifact of 113.0 GB. Choose a type with a "
+            "larger local disk."
+        ]
+        assert self.warnings(
+            disk_nearly_full, artifacts=weights(28), endpoint=on("ml.p3.2xlarge")
+        ) == [
+            "ml.p3.2xlarge has 30 GB of disk for an artifact of 28.0 GB. Set `volume_size_gb: 35`."
+        ]
+        largest = on("ml.p3.2xlarge") | {"volume_size_gb": 512}
+        assert self.warnings(disk_nearly_full, artifacts=weights(500), endpoint=largest) == [
+            "ml.p3.2xlarge has 512 GB of disk for an artifact of 500.0 GB. Choose a type with a "
+            "larger local disk."
+        ]
+
+    def test_what_was_published_is_what_counts(self):
+        endpoint = on("ml.p3.2xlarge")
+        assert self.warnings(disk_nearly_full, published_gb=44.5, endpoint=endpoint) == [
+            "ml.p3.2xlarge has 30 GB of disk for an artifact of 44.5 GB. Set `volume_size_gb: 56`."
+        ]
+        claimed = {"endpoint": endpoint, "artifacts": weights(29)}
+        assert self.warnings(disk_nearly_full, published_gb=1, **claimed) == []
+        serving = lmi(dtype="fp32")
+        found = self.warnings(disk_nearly_full, published_gb=29, serving=serving, **claimed)
+        assert len(found) == 1
+        assert self.warnings(disk_nearly_full, published_gb=1, serving=serving, **claimed) == []
+        # Its sample has.
+        assert (
+            self.warnings(
+                disk_nearly_full, published_gb=0.001, serving=serving, environment=LOCAL, **claimed
+            )
+            == []
+        )
+
+    def test_an_unknown_size_is_not_guessed(self):
+        for advise in (disk_nearly_full, download_may_time_out):
+            assert self.warnings(advise, artifacts=weights(None)) == []
+
+    def test_the_download_of_the_model_data(self):
+        # 600 s at 0.085 GB/s are 51 GB.
+        assert ASSUMED_DOWNLOAD_GB_PER_SECOND == 0.085
+        assert self.warnings(download_may_time_out, artifacts=weights(51)) == []
+        assert self.warnings(download_may_time_out, artifacts=weights(60)) == [
+            "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
+            "`model_data_download_timeout_seconds` is 600. Set it to 720."
+        ]
+        longer = {"model_data_download_timeout_seconds": 706}
+        assert self.warnings(download_may_time_out, artifacts=weights(60), endpoint=longer) == []
+
+    @pytest.mark.parametrize(("seconds", "count"), [(3599, 1), (3600, 0)])
+    def test_a_timeout_at_its_maximum_cannot_be_raised(self, seconds, count):
+        endpoint = {"model_data_download_timeout_seconds": seconds}
+        found = self.warnings(download_may_time_out, artifacts=weights(1000), endpoint=endpoint)
+        assert len(found) == count
+        assert all(message.endswith("is 3599. Set it to 3600.") for message in found)
+        assert download_seconds(1000) > 3600
+
+    def test_lmi_copies_its_weights_while_it_starts(self):
+        serving = lmi(dtype="fp32", model_loading_timeout_seconds=700)
+        endpoint = {"model_data_download_timeout_seconds": 60}
+        sections = {"serving": serving, "endpoint": endpoint, "artifacts": weights(60)}
+        assert self.warnings(download_may_time_out, **sections) == [
+            "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
+            "`container_startup_health_check_timeout_seconds` is 600. Set it to 720.",
+            "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
+            "`model_loading_timeout_seconds` is 700. Set it to 720.",
+        ]
+        long_enough = {
+            "serving": serving | {"model_loading_timeout_seconds": 706},
+            "endpoint": endpoint | {"container_startup_health_check_timeout_seconds": 706},
+        }
+        assert self.warnings(download_may_time_out, artifacts=weights(60), **long_enough) == []
+
+    def test_a_published_size_counts_for_the_download_too(self):
+        assert len(self.warnings(download_may_time_out, published_gb=52)) == 1
+        assert self.warnings(download_may_time_out, published_gb=50) == []
