@@ -1,12 +1,16 @@
-"""Which stacks an app holds: the foundation and one per model.
+"""Which stacks an app holds: the foundation, the images that models need, and one per model.
+
+The embedded AWS runs the containers' programs from the checkout: `local` has no images.
 
 One bad model never blocks another: it becomes an empty stack of its name that carries the whole
 report as an error. Deploying, diffing and destroying the others works, selecting the bad one fails
-with the report, and destroying it works too.
+with the report, and destroying it works too. A model that has no files for the environment has no
+stack in a plain app, which says so: it is of other environments.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Sequence
@@ -15,12 +19,19 @@ from dataclasses import dataclass
 import aws_cdk as cdk
 from constructs import Node
 
-from slipway.config.environments import LOCAL, Environment
+from slipway.config.environments import Environment
+from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
 from slipway.errors import UserError
+from slipway.planning.artifacts import any_source, has_source
+from slipway.planning.plan import ImagePlan
 from slipway.project import Project
+from slipway.publishing.image_sources import IMAGE_SOURCES
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FOUNDATION_ID, FoundationStack
+from stacks.image_stack import ImageStack, image_stack_id, repository_name
+
+ALL_MODELS = ("*",)
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,7 @@ class Selection:
     """
 
     environment: str = LOCAL
-    models: Sequence[str] = ("*",)
+    models: Sequence[str] = ALL_MODELS
     allow_unpublished: bool = False
 
     @classmethod
@@ -65,7 +76,7 @@ class Selection:
 
 
 def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
-    """Adds the foundation and every selected model's stack to the app.
+    """Adds the foundation, every selected model's stack and the images they need to the app.
 
     Raises:
         UserError: the environment is wrong, or a pattern matches no model.
@@ -73,22 +84,100 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
     environment = project.environment(selection.environment)
     # A project without models is a new one: the foundation alone is what it deploys first.
     names = project.select(selection.models) if project.files else []
+    absent: list[str] = []
+    if selection.models == ALL_MODELS and not selection.allow_unpublished:
+        absent = [name for name in names if _has_nothing(project, name, environment)]
     target = cdk.Environment(account=environment.account, region=environment.region)
     foundation = FoundationStack(app, FOUNDATION_ID, environment=environment, env=target)
+    images = _Images(app, project, environment, target)
+    if absent:
+        cdk.Annotations.of(foundation).add_info(
+            f"Without a stack, having no {environment.artifacts} for {environment.name}: "
+            f"{', '.join(absent)}. `-c models=NAME` shows what one of them needs."
+        )
     for name in names:
-        stack = _model_stack(app, project, name, environment, target, selection)
+        if name in absent:
+            continue
+        stack = _model_stack(app, project, name, environment, target, selection, images)
         stack.add_stack_dependency(foundation, "The model's files and alarms need it.")
-        if _leaves_out_foundation(app.node):
-            cdk.Annotations.of(stack).add_info(
-                "Deployed without its foundation (--exclusively). Where that is not there yet, "
-                f"run `cdk deploy {FOUNDATION_ID} -c env={environment.name}` first."
+        _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, environment)
+
+
+def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
+    """Whether a model is of other environments alone, so that `cdk deploy --all` leaves it out."""
+    try:
+        config = project.config(name, environment.name).config
+    except UserError:
+        return False  # its stack carries the report
+    return any_source(config) and not has_source(config, environment)
+
+
+def _mention_what_is_left_out(
+    stack: cdk.Stack, what: str, needed_id: str, environment: Environment
+) -> None:
+    """Says so on `cdk deploy NAME --exclusively`, where the CLI names the stacks."""
+    named = stack.node.try_get_context("aws:cdk:bundling-stacks") or ["**"]
+    if "**" not in named and not any(name.startswith(needed_id) for name in named):
+        cdk.Annotations.of(stack).add_info(
+            f"Deployed without its {what} (--exclusively). Where that is not there yet, "
+            f"run `cdk deploy {needed_id} -c env={environment.name}` first."
+        )
+
+
+class _Images:
+    """The stacks of images, each added when a model first needs it."""
+
+    def __init__(
+        self, app: cdk.App, project: Project, environment: Environment, target: cdk.Environment
+    ) -> None:
+        self._app = app
+        self._project = project
+        self._environment = environment
+        self._target = target
+        self._stacks: dict[str, ImageStack] = {}
+
+    def stack_of(self, family: str) -> ImageStack | None:
+        """Returns a container's stack; None where the environment needs none or has no sources."""
+        if self._environment.is_local or family not in IMAGE_SOURCES:
+            return None
+        if family not in self._stacks:
+            try:
+                digest = self._project.image_digests[family]
+            except UserError:
+                # A source is missing: every model that needs the image carries the report.
+                return None
+            self._stacks[family] = ImageStack(
+                self._app,
+                image_stack_id(family),
+                environment=self._environment,
+                family=family,
+                root=self._project.root,
+                digest=digest,
+                owner=self._owner,
+                env=self._target,
             )
+        return self._stacks[family]
 
+    def stack_with(self, image: ImagePlan) -> ImageStack | None:
+        """Returns the stack that builds an image; None where none does."""
+        for family in IMAGE_SOURCES:
+            if image.repository == repository_name(family):
+                stack = self.stack_of(family)
+                return stack if stack is not None and image.uri in stack.image_uris else None
+        return None
 
-def _leaves_out_foundation(node: Node) -> bool:
-    """Whether `cdk deploy NAME --exclusively` was asked for: the CLI then names the stacks."""
-    named = node.try_get_context("aws:cdk:bundling-stacks") or ["**"]
-    return "**" not in named and not any(name.startswith(FOUNDATION_ID) for name in named)
+    @functools.cached_property
+    def _owner(self) -> str:
+        """The environment with the repositories: the first of this account and region."""
+        for name in self._project.environment_names:
+            try:
+                other = self._project.environment(name)
+            except UserError:
+                continue  # nothing can be deployed there
+            place = (self._environment.account, self._environment.region)
+            if not other.is_local and (other.account, other.region) == place:
+                return name
+        raise ValueError(f"{self._environment.name} is in its own file")
 
 
 def _model_stack(
@@ -98,12 +187,29 @@ def _model_stack(
     environment: Environment,
     target: cdk.Environment,
     selection: Selection,
+    images: _Images,
 ) -> cdk.Stack:
     try:
         plan = project.plan(name, environment, allow_unpublished=selection.allow_unpublished)
     except UserError as error:
+        # In a new account images come before anything is published.
+        if (family := _container(project, name, environment)) is not None:
+            images.stack_of(family)
         return _error_stack(app, name, environment, target, error)
-    return EndpointStack(app, name, plan=plan, env=target)
+    stack = EndpointStack(app, name, plan=plan, env=target)
+    image_stack = images.stack_with(plan.image)
+    if image_stack is not None:
+        stack.add_stack_dependency(image_stack, "The model's container needs it.")
+        _mention_what_is_left_out(stack, "image", image_stack.node.id, environment)
+    return stack
+
+
+def _container(project: Project, name: str, environment: Environment) -> str | None:
+    """Returns the container of a model that cannot be planned; None where its config is wrong."""
+    try:
+        return project.config(name, environment.name).config.serving.container
+    except UserError:
+        return None
 
 
 def _error_stack(

@@ -1,11 +1,12 @@
 """Which files make each container image, and their fingerprint.
 
-The fingerprint is the image's tag: a change elsewhere in the repository changes no image.
+The fingerprint is in the image's tag: a change elsewhere in the repository changes no image.
 """
 
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,13 +17,23 @@ IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
     "tensorrt": ("containers/__init__.py", "containers/serving", "containers/tensorrt"),
 }
 
-_LEFT_OUT = frozenset({"__pycache__"})
+# Files in those folders that serve nothing: a change to them must not replace an endpoint's image.
+_NOT_IN_IMAGE: Mapping[str, frozenset[str]] = {
+    "tensorrt": frozenset(
+        {
+            "containers/tensorrt/export.py",
+            "containers/tensorrt/external_data.py",
+            "containers/tensorrt/requirements.in",
+        }
+    ),
+}
+_CACHES = frozenset({"__pycache__"})
 # ECR tags have 128 characters at most; 16 hexadecimal digits tell any two builds apart.
 _TAG_LENGTH = 16
 
 
 def image_files(root: Path, family: str) -> list[Path]:
-    """Lists an image's source files in a fixed order.
+    """Lists an image's source files in a fixed order; hidden files are an editor's.
 
     Raises:
         UserError: the project lacks one of the sources.
@@ -33,11 +44,7 @@ def image_files(root: Path, family: str) -> list[Path]:
         if path.is_file():
             files.append(path)
         elif path.is_dir():
-            files.extend(
-                found
-                for found in path.rglob("*")
-                if found.is_file() and _LEFT_OUT.isdisjoint(found.relative_to(root).parts)
-            )
+            files.extend(found for found in path.rglob("*") if _is_source(found, root, family))
         else:
             raise UserError.of(
                 f"{source} is missing, a source of the {family} image", "Restore it with git."
@@ -52,3 +59,21 @@ def image_digest(root: Path, family: str) -> str:
         content = hashlib.sha256(file.read_bytes()).hexdigest()
         digest.update(f"{content}  {file.relative_to(root).as_posix()}\n".encode())
     return digest.hexdigest()[:_TAG_LENGTH]
+
+
+def copy_image_files(root: Path, family: str, destination: Path) -> None:
+    """Copies an image's source files, with their paths under the project, into a folder."""
+    for file in image_files(root, family):
+        target = destination / file.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def _is_source(path: Path, root: Path, family: str) -> bool:
+    relative = path.relative_to(root)
+    return (
+        path.is_file()
+        and _CACHES.isdisjoint(relative.parts)
+        and not any(part.startswith(".") for part in relative.parts)
+        and relative.as_posix() not in _NOT_IN_IMAGE[family]
+    )

@@ -87,6 +87,35 @@ def test_what_is_not_published_as_it_stands_carries_the_command(assembly, model,
     assert "Resources" not in assembly.template(model)
 
 
+def test_a_model_of_other_environments_has_no_stack_in_a_plain_app(tmp_path: Path):
+    sample = "  sample:\n    path: samples/tiny\n"
+    release = "  release:\n    path: build/tiny\n    target: sm75\n"
+    models = {
+        "here": config_text("here"),
+        "elsewhere": config_text("elsewhere", (sample, "")),
+        "nowhere": config_text("nowhere", (sample + release, "  size_gb: 1\n")),
+    }
+    root = tmp_path / "project"
+    root.mkdir()
+    project = Project(write_project(root, models, published=["here"]))
+    app = new_app(tmp_path / "plain")
+    add_stacks(app, project, Selection())
+    app.synth()
+    plain = Assembly(tmp_path / "plain")
+    # What has no files at all is wrong everywhere.
+    assert set(plain.stacks()) == {"foundation", "here", "nowhere"}
+    assert "there is no model" in plain.annotations("nowhere", "error")[0]
+    assert plain.annotations("foundation", "info") == [
+        "Without a stack, having no sample for local: elsewhere. `-c models=NAME` shows what one "
+        "of them needs."
+    ]
+    app = new_app(tmp_path / "named")
+    add_stacks(app, project, Selection(models=("elsewhere",)))
+    app.synth()
+    (report,) = Assembly(tmp_path / "named").annotations("elsewhere", "error")
+    assert "environment `local` deploys the sample, and there is none" in report
+
+
 def test_what_may_be_unpublished_synthesises_with_a_warning(project: Project, tmp_path: Path):
     app = new_app(tmp_path)
     add_stacks(app, project, Selection(models=["fresh", "stale", "bad"], allow_unpublished=True))

@@ -8,7 +8,12 @@ import re
 import pytest
 
 from slipway.errors import UserError
-from slipway.publishing.image_sources import IMAGE_SOURCES, image_digest, image_files
+from slipway.publishing.image_sources import (
+    IMAGE_SOURCES,
+    copy_image_files,
+    image_digest,
+    image_files,
+)
 from tests.unit.projects import write_project
 
 
@@ -44,6 +49,38 @@ def test_times_caches_and_other_folders_do_not_count(root):
     (root / "containers" / "triton").mkdir()
     (root / "containers" / "triton" / "main.py").touch()
     assert image_digest(root, "tensorrt") == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "serving/.main.py.swp",
+        "tensorrt/.DS_Store",
+        "tensorrt/.ruff_cache/0",
+        "tensorrt/export.py",
+        "tensorrt/external_data.py",
+        "tensorrt/requirements.in",
+    ],
+)
+def test_what_serves_nothing_does_not_count(root, name):
+    before = image_digest(root, "tensorrt")
+    path = root / "containers" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x")
+    assert image_digest(root, "tensorrt") == before
+    path.rename(root / "containers" / "serving" / "visible.py")
+    assert image_digest(root, "tensorrt") != before
+
+
+def test_the_files_are_copied_with_their_paths_and_nothing_else(root, tmp_path_factory):
+    cache = root / "containers" / "serving" / "__pycache__" / "main.pyc"
+    cache.parent.mkdir()
+    cache.touch()
+    copy = tmp_path_factory.mktemp("copy")
+    copy_image_files(root, "tensorrt", copy)
+    copied = sorted(path for path in copy.rglob("*") if path.is_file())
+    assert copied == image_files(copy, "tensorrt")
+    assert image_digest(copy, "tensorrt") == image_digest(root, "tensorrt")
 
 
 def test_the_place_of_the_project_does_not_count(root, tmp_path_factory):

@@ -1,0 +1,312 @@
+"""Builds images in the account, with CodeBuild, while CloudFormation waits."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_codebuild as codebuild
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct, IDependable
+
+from slipway.planning.plan import ImagePlan
+
+# It has Docker 28 and buildx.
+_BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
+# 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.
+_COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"
+# Together less than the hour that CloudFormation waits.
+_BUILD_TIMEOUT_MINUTES = 45
+_QUEUED_TIMEOUT_MINUTES = 10
+_LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
+# The longest a call of CodeBuild's API or an answer takes is far from it.
+_FUNCTION_TIMEOUT_SECONDS = 60
+_RUNTIME = "python3.14"
+_PROGRAMS = Path(__file__).parents[1] / "image_build"
+_OVER = ("FAILED", "FAULT", "STOPPED", "SUCCEEDED", "TIMED_OUT")
+_ECR_REGISTRY = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+
+
+@dataclass(frozen=True)
+class ImageToBuild:
+    """One image.
+
+    Args:
+        image: where it goes.
+        base_image: what it is built on, as its Dockerfile's BASE_IMAGE wants it.
+    """
+
+    image: ImagePlan
+    base_image: str
+
+
+class ImageBuild(Construct):
+    """A CodeBuild project, and the function that starts it and answers CloudFormation.
+
+    Args:
+        scope: the image's stack.
+        construct_id: name within it.
+        images: what is built; all into one repository.
+        sources: the folder that is built, as an asset.
+        dockerfile: path in that folder.
+        after: what must be there before a build starts.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        images: Sequence[ImageToBuild],
+        sources: assets.Asset,
+        dockerfile: str,
+        after: Sequence[IDependable],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        project = self._project(images, sources, dockerfile)
+        function = self._function(project)
+        news = self._news(project, function)
+        for number, each in enumerate(images):
+            request = cdk.CustomResource(
+                self,
+                f"Image{number}",
+                service_token=function.attr_arn,
+                resource_type="Custom::SlipwayImage",
+                properties={
+                    "ProjectName": project.ref,
+                    "ImageUri": each.image.uri,
+                    "BaseImage": each.base_image,
+                },
+            )
+            request.node.add_dependency(*news, *after)
+
+    def _project(
+        self, images: Sequence[ImageToBuild], sources: assets.Asset, dockerfile: str
+    ) -> codebuild.CfnProject:
+        log_group = self._log_group("BuildLog")
+        role = self._role(
+            "BuildRole",
+            "codebuild.amazonaws.com",
+            "Builds and pushes images",
+            [*_build_statements(self, images, sources), _write_logs(log_group)],
+        )
+        _acknowledge(
+            role,
+            "AwsSolutions-IAM5[Resource::*]",
+            "ECR's log-in token is the account's; the API knows no narrower resource.",
+        )
+        project = codebuild.CfnProject(
+            self,
+            "Project",
+            description=f"Slipway: builds {images[0].image.repository}",
+            service_role=role.role_arn,
+            encryption_key="alias/aws/s3",
+            artifacts=codebuild.CfnProject.ArtifactsProperty(type="NO_ARTIFACTS"),
+            source=codebuild.CfnProject.SourceProperty(
+                type="S3",
+                location=f"{sources.s3_bucket_name}/{sources.s3_object_key}",
+                build_spec=build_specification(),
+            ),
+            environment=codebuild.CfnProject.EnvironmentProperty(
+                type="LINUX_CONTAINER",
+                compute_type=_COMPUTE_TYPE,
+                image=_BUILD_IMAGE,
+                image_pull_credentials_type="CODEBUILD",
+                privileged_mode=True,
+                environment_variables=[
+                    codebuild.CfnProject.EnvironmentVariableProperty(
+                        name="DOCKERFILE", value=dockerfile, type="PLAINTEXT"
+                    )
+                ],
+            ),
+            logs_config=codebuild.CfnProject.LogsConfigProperty(
+                cloud_watch_logs=codebuild.CfnProject.CloudWatchLogsConfigProperty(
+                    status="ENABLED", group_name=log_group.log_group_name
+                )
+            ),
+            timeout_in_minutes=_BUILD_TIMEOUT_MINUTES,
+            queued_timeout_in_minutes=_QUEUED_TIMEOUT_MINUTES,
+        )
+        _acknowledge(
+            project,
+            "AwsSolutions-CB4",
+            "A build leaves no artifact and no cache behind that a key would encrypt.",
+        )
+        return project
+
+    def _function(self, project: codebuild.CfnProject) -> lambda_.CfnFunction:
+        log_group = self._log_group("FunctionLog")
+        role = self._role(
+            "FunctionRole",
+            "lambda.amazonaws.com",
+            "Starts builds of images and tells CloudFormation how they ended",
+            [
+                _allow(
+                    "Builds", ["codebuild:BatchGetBuilds", "codebuild:StartBuild"], project.attr_arn
+                ),
+                _write_logs(log_group),
+            ],
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            # Alone: not the caches that lie beside it.
+            shutil.copyfile(_PROGRAMS / "handler.py", Path(folder) / "handler.py")
+            code = assets.Asset(self, "Code", path=folder)
+        return lambda_.CfnFunction(
+            self,
+            "Function",
+            description="Slipway: starts builds and tells CloudFormation how they ended",
+            code=lambda_.CfnFunction.CodeProperty(
+                s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
+            ),
+            handler="handler.handler",
+            runtime=_RUNTIME,
+            role=role.role_arn,
+            logging_config=lambda_.CfnFunction.LoggingConfigProperty(
+                log_group=log_group.log_group_name
+            ),
+            timeout=_FUNCTION_TIMEOUT_SECONDS,
+        )
+
+    def _news(
+        self, project: codebuild.CfnProject, function: lambda_.CfnFunction
+    ) -> tuple[IDependable, IDependable]:
+        """Calls the function when a build is over; returns what a build must not start without."""
+        rule = events.CfnRule(
+            self,
+            "BuildIsOver",
+            description="A build is over, and CloudFormation waits for the news",
+            event_pattern={
+                "source": ["aws.codebuild"],
+                "detail-type": ["CodeBuild Build State Change"],
+                "detail": {"project-name": [project.ref], "build-status": list(_OVER)},
+            },
+            targets=[events.CfnRule.TargetProperty(id="Function", arn=function.attr_arn)],
+        )
+        permission = lambda_.CfnPermission(
+            self,
+            "BuildIsOverCalls",
+            action="lambda:InvokeFunction",
+            function_name=function.ref,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )
+        return rule, permission
+
+    def _log_group(self, construct_id: str) -> logs.LogGroup:
+        return logs.LogGroup(
+            self,
+            construct_id,
+            retention=_LOG_RETENTION,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+
+    def _role(
+        self,
+        construct_id: str,
+        service: str,
+        description: str,
+        statements: Sequence[iam.PolicyStatement],
+    ) -> iam.Role:
+        return iam.Role(
+            self,
+            construct_id,
+            assumed_by=iam.ServicePrincipal(service),
+            description=description,
+            # Inline, so that the role never exists without its rights.
+            inline_policies={"Building": iam.PolicyDocument(statements=list(statements))},
+        )
+
+
+def build_specification() -> str:
+    """Returns what CodeBuild runs: the script, in a shell of its own that may exit as it likes."""
+    script = (_PROGRAMS / "build.sh").read_text("utf-8")
+    return json.dumps(
+        {"version": 0.2, "phases": {"build": {"commands": [f"bash -c {shlex.quote(script)}"]}}}
+    )
+
+
+def _build_statements(
+    scope: Construct, images: Sequence[ImageToBuild], sources: assets.Asset
+) -> list[iam.PolicyStatement]:
+    partition = cdk.Stack.of(scope).partition
+    bucket_arn = sources.bucket.bucket_arn
+    image = images[0].image
+    statements = [
+        _allow(
+            "ReadSources",
+            ["s3:GetObject", "s3:GetObjectVersion"],
+            f"{bucket_arn}/{sources.s3_object_key}",
+        ),
+        _allow("FindSources", ["s3:GetBucketAcl", "s3:GetBucketLocation"], bucket_arn),
+        _allow("LogInToRegistries", ["ecr:GetAuthorizationToken"], "*"),
+        _allow(
+            "PushImages",
+            [
+                "ecr:BatchCheckLayerAvailability",
+                "ecr:BatchGetImage",
+                "ecr:CompleteLayerUpload",
+                "ecr:InitiateLayerUpload",
+                "ecr:PutImage",
+                "ecr:UploadLayerPart",
+            ],
+            _repository_arn(partition, image.account, image.region, image.repository),
+        ),
+    ]
+    bases = sorted(
+        {arn for each in images if (arn := _base_repository_arn(partition, each.base_image))}
+    )
+    if bases:
+        statements.append(
+            _allow(
+                "PullBases",
+                [
+                    "ecr:BatchCheckLayerAvailability",
+                    "ecr:BatchGetImage",
+                    "ecr:GetDownloadUrlForLayer",
+                ],
+                *bases,
+            )
+        )
+    return statements
+
+
+def _base_repository_arn(partition: str, base_image: str) -> str | None:
+    """Returns the ECR repository of a base image; None where it comes from elsewhere."""
+    registry, _, path = base_image.partition("/")
+    match = _ECR_REGISTRY.fullmatch(registry)
+    if match is None:
+        return None
+    repository = path.partition("@")[0].partition(":")[0]
+    return _repository_arn(partition, match[1], match[2], repository)
+
+
+def _repository_arn(partition: str, account: str, region: str, repository: str) -> str:
+    return f"arn:{partition}:ecr:{region}:{account}:repository/{repository}"
+
+
+def _write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
+    # The group's ARN ends in `:*`: its streams.
+    return _allow(
+        "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
+    )
+
+
+def _allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))
+
+
+def _acknowledge(construct: Construct, rule: str, reason: str) -> None:
+    cdk.Validations.of(construct).acknowledge(
+        cdk.Acknowledgment(id=f"AwsSolutions::{rule}", reason=reason)
+    )

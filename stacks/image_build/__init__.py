@@ -1,0 +1,1 @@
+"""What runs while an image is built: the Lambda function and the build's script."""

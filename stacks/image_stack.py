@@ -1,0 +1,191 @@
+"""A container that we build: its repository, and the builds of its images."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from slipway.config.environments import Environment
+from slipway.facts.tensorrt import tensorrt_releases
+from slipway.planning.plan import ImagePlan
+from slipway.publishing.image_sources import copy_image_files
+from stacks.constructs.image_build import ImageBuild, ImageToBuild
+
+# Two for each version of the sources. They share their bases' layers, which are nearly all of their
+# size, so keeping them is cheap; and an endpoint pulls its image again whenever it starts an
+# instance, so one that still serves must find it.
+_KEPT_IMAGES = 200
+_UNTAGGED_DAYS = 1
+
+
+def image_stack_id(family: str) -> str:
+    """Construct id of a container's stack; no model can be called so."""
+    return f"image-{family}"
+
+
+def repository_name(family: str) -> str:
+    """Name of a container's repository, in every account."""
+    return f"slipway/{family}"
+
+
+def images_to_build(environment: Environment, family: str, digest: str) -> list[ImageToBuild]:
+    """Lists every image of a container: one for each base that a plan can choose.
+
+    All of them, whatever models there are: what the stack holds does not depend on what was
+    selected, and no model waits for a build when it is the first on its GPU.
+
+    Args:
+        environment: whose registry they go to.
+        family: the container; `tensorrt` is the one that we build.
+        digest: fingerprint of its sources.
+    """
+    if family != "tensorrt":
+        raise ValueError(f"nothing is known of what {family} is built on")
+    return [
+        ImageToBuild(
+            ImagePlan(
+                environment.account,
+                environment.region,
+                repository_name(family),
+                f"trt{release.version}-{digest}",
+            ),
+            f"nvcr.io/nvidia/tensorrt:{release.base_image}",
+        )
+        for release in tensorrt_releases().values()
+    ]
+
+
+class ImageStack(cdk.Stack):
+    """One per container that we build; what it built stays when it goes.
+
+    An account has one repository of a name in a region. Where several environments share them, one
+    has the repository in its stack, and every one builds into it.
+
+    Args:
+        scope: the app.
+        construct_id: `image-FAMILY`.
+        environment: where it is.
+        family: the container.
+        root: the project, with the sources.
+        digest: the sources' fingerprint.
+        owner: name of the environment whose stack has the repository.
+        env: the environment's account and region, for the CDK CLI.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        environment: Environment,
+        family: str,
+        root: Path,
+        digest: str,
+        owner: str,
+        env: cdk.Environment,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=f"{construct_id}-{environment.name}",
+            description=f"Slipway: the {family} container of {environment.name}",
+            env=env,
+        )
+        cdk.Tags.of(self).add("slipway:environment", environment.name)
+        built = images_to_build(environment, family, digest)
+        self.image_uris = frozenset(each.image.uri for each in built)
+        name = repository_name(family)
+        repositories: Sequence[ecr.CfnRepository] = ()
+        if owner == environment.name:
+            repositories = [_repository(self, name)]
+        else:
+            cdk.Annotations.of(self).add_info(
+                f"The repository {name} belongs to the environment {owner}, which comes first in "
+                "environments.yaml and has the same account and region. Where it is not there yet, "
+                f"run `cdk deploy {construct_id} -c env={owner}` first."
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            copy_image_files(root, family, Path(folder))
+            # Ours, so that asset and tag change together.
+            sources = assets.Asset(
+                self,
+                "Sources",
+                path=folder,
+                asset_hash=digest,
+                asset_hash_type=cdk.AssetHashType.CUSTOM,
+            )
+        ImageBuild(
+            self,
+            "Build",
+            images=built,
+            sources=sources,
+            dockerfile=f"containers/{family}/Dockerfile",
+            after=repositories,
+        )
+
+
+def _repository(stack: ImageStack, name: str) -> ecr.CfnRepository:
+    """Adds the repository.
+
+    When the stack is destroyed it stays, with its images: an endpoint may run from them, in this
+    environment or another. When the stack's own creation fails it goes, with what was built, lest
+    it be in the way of the next try.
+    """
+    repository = ecr.CfnRepository(
+        stack,
+        "Repository",
+        repository_name=name,
+        # A tag is a fingerprint: other content under it would be a lie.
+        image_tag_mutability="IMMUTABLE",
+        image_scanning_configuration=ecr.CfnRepository.ImageScanningConfigurationProperty(
+            scan_on_push=True
+        ),
+        # What is in it is public but for our program; a key of one's own would tie every endpoint's
+        # role to it.
+        encryption_configuration=ecr.CfnRepository.EncryptionConfigurationProperty(
+            encryption_type="AES256"
+        ),
+        lifecycle_policy=ecr.CfnRepository.LifecyclePolicyProperty(
+            lifecycle_policy_text=_lifecycle()
+        ),
+        empty_on_delete=True,
+    )
+    repository.apply_removal_policy(cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
+    return repository
+
+
+def _lifecycle() -> str:
+    rules = [
+        {
+            "description": "No tag, no endpoint",
+            "selection": {
+                "tagStatus": "untagged",
+                "countType": "sinceImagePushed",
+                "countUnit": "days",
+                "countNumber": _UNTAGGED_DAYS,
+            },
+        },
+        {
+            "description": f"The newest {_KEPT_IMAGES} stay",
+            "selection": {
+                "tagStatus": "any",
+                "countType": "imageCountMoreThan",
+                "countNumber": _KEPT_IMAGES,
+            },
+        },
+    ]
+    return json.dumps(
+        {
+            "rules": [
+                {"rulePriority": number, **rule, "action": {"type": "expire"}}
+                for number, rule in enumerate(rules, 1)
+            ]
+        }
+    )
