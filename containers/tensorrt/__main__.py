@@ -35,7 +35,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         )
         sys.exit(EXIT_OPERATOR_PROBLEM)
     configure_logging(serving.log_level, sys.stdout)
-    run_until_terminated(TextGenerationPredictor(generation), serving)
+    predictor = TextGenerationPredictor(generation, max_batch_size=serving.max_batch_size)
+    run_until_terminated(predictor, serving)
 
 
 if __name__ == "__main__":

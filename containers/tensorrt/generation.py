@@ -1,17 +1,22 @@
 """The decode loop: many prompts with settings of their own in one left-padded batch.
 
-Every row has its prompt, its length limit and its way of choosing tokens. A row that ends leaves
-the batch: its part of the key/value cache is cut out, and so are leading columns that are padding
-for every row that stays. The cache's length thus never exceeds the longest live row's prompt and
-new tokens, which the caller holds within the model's positions.
+Every prompt has its tokens, its length limit and its way of choosing the next token. Greedy and
+sampled prompts are one row each; a beam search is one row per beam, side by side, and begins with
+one. After each step the rows that go on are gathered out of the key/value cache: a row that ended
+is left out, one that several beams continue is copied, and leading columns that are padding for
+every row are cut off. The cache's length thus never exceeds the longest live row's prompt and new
+tokens, which the caller holds within the model's positions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from containers.tensorrt.beam_search import Beams, BeamSearch, TokenIds
+from containers.tensorrt.sampling import Sampling, choose_token
 
 Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
@@ -49,95 +54,88 @@ class StepSession(Protocol):
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """How a token is drawn from the model's distribution; filters apply in this order.
-
-    Attributes:
-        temperature: divides the logits; above 0.
-        top_k: keeps the k likeliest tokens; None keeps all.
-        top_p: keeps the fewest likeliest tokens whose probabilities reach p; 1 keeps all.
-        seed: starting point of the row's own generator; None takes one from the system.
-        stream: tells apart the inputs of one request that share a seed.
-    """
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float = 1.0
-    seed: int | None = None
-    stream: int = 0
-
-    def generator(self) -> np.random.Generator:
-        """Returns a new generator, the same one for the same seed and stream."""
-        entropy = None if self.seed is None else (self.seed, self.stream)
-        return np.random.default_rng(np.random.SeedSequence(entropy))
-
-
-@dataclass(frozen=True)
 class Prompt:
-    """One row.
+    """One prompt and how it is continued; greedily unless `sampling` or `beams` is there.
 
     Attributes:
         token_ids: at least one.
         max_new_tokens: at least one.
-        sampling: None takes the likeliest token each time.
+        sampling: how tokens are drawn.
+        beams: how texts are searched; not together with `sampling` or `is_complete`.
+        is_complete: called with every new token; true ends the row after it.
     """
 
-    token_ids: tuple[int, ...]
+    token_ids: TokenIds
     max_new_tokens: int
     sampling: Sampling | None = None
+    beams: Beams | None = None
+    is_complete: Callable[[int], bool] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Most rows of a batch that this prompt takes at a time."""
+        return self.beams.num_beams if self.beams else 1
 
 
-@dataclass(eq=False)
-class _Row:
-    index: int
-    prompt: Prompt
-    random: np.random.Generator | None
-    new_token_ids: list[int]
+class _SingleRow:
+    """A prompt that is continued greedily or by sampling."""
+
+    rows: Final = 1
+
+    def __init__(self, prompt: Prompt, eos_token_ids: frozenset[int]) -> None:
+        self._prompt = prompt
+        self._eos_token_ids = eos_token_ids
+        self._random = prompt.sampling.generator() if prompt.sampling else None
+        self._new_token_ids: list[int] = []
+
+    @property
+    def results(self) -> list[TokenIds]:
+        return [tuple(self._new_token_ids)]
+
+    def choose(self, logits: Float32Array, likeliest: int) -> int | None:
+        """Returns the row's next token, or None when the row has ended."""
+        token = likeliest
+        prompt = self._prompt
+        if self._random is not None and prompt.sampling is not None:
+            token = choose_token(logits, prompt.sampling, self._random)
+        if token in self._eos_token_ids:
+            return None
+        self._new_token_ids.append(token)
+        if prompt.is_complete is not None and prompt.is_complete(token):
+            return None
+        return None if len(self._new_token_ids) == prompt.max_new_tokens else token
 
 
 def generate(
     session: StepSession, prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int]
-) -> list[tuple[int, ...]]:
+) -> list[list[TokenIds]]:
     """Generates for all prompts together.
 
-    A row's tokens do not depend on its neighbours, up to the runtime's rounding.
+    A prompt's tokens do not depend on its neighbours, up to the runtime's rounding.
 
     Args:
-        session: runs the steps.
-        prompts: the rows, at least one.
+        session: runs the steps, on at most the sum of the prompts' `rows` rows at a time.
+        prompts: at least one.
         eos_token_ids: tokens that end a row; they are not returned.
 
     Returns:
-        The new tokens of each prompt, in the order of `prompts`.
+        The new tokens of each prompt, in the order of `prompts`: one sequence, or as many as its
+        beam search returns, best first.
     """
-    results: list[tuple[int, ...]] = [()] * len(prompts)
-    rows = [
-        _Row(index, prompt, prompt.sampling.generator() if prompt.sampling else None, [])
-        for index, prompt in enumerate(prompts)
-    ]
+    searches = [_search(prompt, eos_token_ids) for prompt in prompts]
+    live = searches
     input_ids, attention_mask = left_pad([prompt.token_ids for prompt in prompts])
-    cache = session.empty_cache(len(rows))
+    cache = session.empty_cache(len(prompts))
     while True:
         positions = np.maximum(attention_mask.cumsum(axis=1) - 1, 0)
         logits, cache = session.step(
             input_ids, attention_mask, positions[:, -input_ids.shape[1] :], cache
         )
-        tokens = _choose_tokens(logits, rows)
-        staying: list[int] = []
-        for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
-            is_end = token in eos_token_ids
-            if not is_end:
-                row.new_token_ids.append(token)
-            if is_end or len(row.new_token_ids) == row.prompt.max_new_tokens:
-                results[row.index] = tuple(row.new_token_ids)
-            else:
-                staying.append(place)
-        if not staying:
-            return results
-        if len(staying) < len(rows):
-            rows = [rows[place] for place in staying]
-            tokens = [tokens[place] for place in staying]
-            attention_mask, cache = _compact(attention_mask, cache, staying)
+        live, sources, tokens = _advance(live, logits)
+        if not live:
+            return [search.results for search in searches]
+        if sources != list(range(len(logits))):
+            attention_mask, cache = _gather(attention_mask, cache, sources)
         input_ids = np.array(tokens, dtype=np.int64)[:, None]
         attention_mask = np.pad(attention_mask, ((0, 0), (0, 1)), constant_values=1)
 
@@ -153,36 +151,48 @@ def left_pad(sequences: Sequence[Sequence[int]]) -> tuple[Int64Array, Int64Array
     return token_ids, mask
 
 
-def choose_token(logits: Float32Array, sampling: Sampling, random: np.random.Generator) -> int:
-    """Draws one token from the logits [vocabulary] of one row."""
-    scores = logits.astype(np.float64) / sampling.temperature
-    if sampling.top_k is not None and sampling.top_k < scores.size:
-        kth_largest = np.partition(scores, -sampling.top_k)[-sampling.top_k]
-        scores[scores < kth_largest] = -np.inf
-    # Most likely first; stable, so that equal scores always stand in the same order.
-    order = np.argsort(-scores, kind="stable")
-    weights = np.exp(scores[order] - scores[order[0]])
-    cumulative = np.cumsum(weights)
-    if sampling.top_p < 1.0:
-        kept = int(np.searchsorted(cumulative, sampling.top_p * cumulative[-1])) + 1
-        cumulative = cumulative[:kept]
-    # "right" steps over tokens of weight 0; the product can round up to the total itself.
-    drawn = int(np.searchsorted(cumulative, random.random() * cumulative[-1], side="right"))
-    return int(order[min(drawn, cumulative.size - 1)])
+def _search(prompt: Prompt, eos_token_ids: frozenset[int]) -> _SingleRow | BeamSearch:
+    if prompt.beams is None:
+        return _SingleRow(prompt, eos_token_ids)
+    return BeamSearch(
+        prompt.beams, max_new_tokens=prompt.max_new_tokens, eos_token_ids=eos_token_ids
+    )
 
 
-def _choose_tokens(logits: Float32Array, rows: Sequence[_Row]) -> list[int]:
-    tokens: list[int] = logits.argmax(axis=-1).tolist()
-    for place, row in enumerate(rows):
-        if row.prompt.sampling is not None and row.random is not None:
-            tokens[place] = choose_token(logits[place], row.prompt.sampling, row.random)
-    return tokens
+def _advance(
+    live: Sequence[_SingleRow | BeamSearch], logits: Float32Array
+) -> tuple[list[_SingleRow | BeamSearch], list[int], list[int]]:
+    """Takes one step in every search.
+
+    Returns:
+        The searches that go on; for each row of the next step the row that it continues; and the
+        token that it adds.
+    """
+    likeliest: list[int] = logits.argmax(axis=-1).tolist()
+    staying: list[_SingleRow | BeamSearch] = []
+    sources: list[int] = []
+    tokens: list[int] = []
+    first_row = 0
+    for search in live:
+        rows = search.rows
+        if isinstance(search, BeamSearch):
+            moves = search.advance(logits[first_row : first_row + rows])
+            sources += [first_row + row for row, _ in moves]
+            tokens += [token for _, token in moves]
+            if moves:
+                staying.append(search)
+        elif (token := search.choose(logits[first_row], likeliest[first_row])) is not None:
+            sources.append(first_row)
+            tokens.append(token)
+            staying.append(search)
+        first_row += rows
+    return staying, sources, tokens
 
 
-def _compact(
-    attention_mask: Int64Array, cache: Cache, staying: Sequence[int]
+def _gather(
+    attention_mask: Int64Array, cache: Cache, sources: Sequence[int]
 ) -> tuple[Int64Array, Cache]:
-    """Keeps the rows `staying`, without the leading columns that all of them mask."""
-    mask = attention_mask[staying]
+    """Returns the rows `sources`, without the leading columns that all of them mask."""
+    mask = attention_mask[sources]
     first_column = int(mask.any(axis=0).argmax())
-    return mask[:, first_column:], [tensor[staying, :, first_column:, :] for tensor in cache]
+    return mask[:, first_column:], [tensor[sources, :, first_column:, :] for tensor in cache]

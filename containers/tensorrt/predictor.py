@@ -11,6 +11,8 @@ from tokenizers import Tokenizer
 from containers.serving.errors import InvalidRequestError
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
+from containers.serving.settings import ServingSettings
+from containers.tensorrt.beam_search import TokenIds
 from containers.tensorrt.generation import Prompt, StepSession, generate
 from containers.tensorrt.model_directory import (
     TOKENIZER_FILE,
@@ -21,6 +23,7 @@ from containers.tensorrt.model_directory import (
 from containers.tensorrt.requests import parse_generation_request
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.stop_sequences import StopWatch
 
 _logger = logging.getLogger(__name__)
 
@@ -29,10 +32,17 @@ OpenSession = Callable[[Path, ModelConfig, GenerationSettings], StepSession]
 
 @dataclass(frozen=True)
 class TextInput:
-    """One prompt, in tokens, and what its answer starts with ("" or the prompt itself)."""
+    """One prompt and the form of its answers.
+
+    Attributes:
+        prompt: the prompt in tokens, and how it is continued.
+        text_before: what an answer starts with, "" or the prompt itself.
+        stop_texts: texts before which the answer is cut.
+    """
 
     prompt: Prompt
     text_before: str
+    stop_texts: tuple[str, ...] = ()
 
 
 class TextGenerationPredictor:
@@ -40,13 +50,20 @@ class TextGenerationPredictor:
 
     Args:
         settings: limits of a request.
+        max_batch_size: most rows of one forward pass, which the sequences of one request must
+            fit; the serving core's setting, which also bounds the inputs it hands to `predict`.
         open_session: returns the runtime's session for a checked model directory.
     """
 
     def __init__(
-        self, settings: GenerationSettings, *, open_session: OpenSession = open_session
+        self,
+        settings: GenerationSettings,
+        *,
+        max_batch_size: int = ServingSettings.max_batch_size,
+        open_session: OpenSession = open_session,
     ) -> None:
         self._settings = settings
+        self._max_batch_size = max_batch_size
         self._open_session = open_session
         self._max_input_tokens = 0
         self._config: ModelConfig
@@ -90,45 +107,106 @@ class TextGenerationPredictor:
     def parse(self, body: bytes) -> tuple[TextInput, ...]:
         """Reads a body, tokenizes it and holds it to the model's limits.
 
-        Inputs of one request that are sampled with a seed each get a stream of their own, so that
-        equal prompts in one request differ; the first input's is that of a single input.
+        Each sampled completion is an input of its own with a random stream of its own, so that
+        equal prompts in one request differ; the first completion of the first text is that of a
+        request for one completion of it. A beam search is one input with all its answers.
 
         Raises:
             InvalidRequestError: the body is not a valid request.
         """
-        request = parse_generation_request(body, max_new_tokens=self._settings.max_new_tokens)
-        encodings = self._tokenizer.encode_batch(list(request.texts))
-        return tuple(
-            TextInput(
-                prompt=Prompt(
-                    token_ids=tuple(encoding.ids),
-                    max_new_tokens=self._new_tokens(
-                        len(encoding.ids), request.max_new_tokens, index=index
-                    ),
-                    sampling=request.sampling and replace(request.sampling, stream=index),
-                ),
-                text_before=text if request.return_full_text else "",
-            )
-            for index, (text, encoding) in enumerate(zip(request.texts, encodings, strict=True))
+        request = parse_generation_request(
+            body,
+            max_new_tokens=self._settings.max_new_tokens,
+            max_batch_size=self._max_batch_size,
         )
+        encodings = self._tokenizer.encode_batch(list(request.texts))
+        inputs: list[TextInput] = []
+        for index, (text, encoding) in enumerate(zip(request.texts, encodings, strict=True)):
+            prompt = Prompt(
+                token_ids=tuple(encoding.ids),
+                max_new_tokens=self._new_tokens(
+                    len(encoding.ids), request.max_new_tokens, index=index
+                ),
+                sampling=request.sampling,
+                beams=request.beams,
+            )
+            text_before = text if request.return_full_text else ""
+            for completion in range(request.completions):
+                sampling = request.sampling and replace(
+                    request.sampling, stream=(index, completion)
+                )
+                inputs.append(
+                    TextInput(replace(prompt, sampling=sampling), text_before, request.stop_texts)
+                )
+        return tuple(inputs)
 
-    def predict(self, batch: Sequence[TextInput]) -> list[str]:
-        """Returns the text generated for each input, in order."""
+    def predict(self, batch: Sequence[TextInput]) -> list[list[str]]:
+        """Returns the texts generated for each input, in order; one text but for beam searches.
+
+        What does not fit one forward pass, since a beam search takes a row per beam, is computed
+        in several generations, one after the other.
+        """
+        answers: list[list[str]] = [[] for _ in batch]
+        for places in self._generations(batch):
+            for place, texts in zip(
+                places, self._answer([batch[place] for place in places]), strict=True
+            ):
+                answers[place] = texts
+        return answers
+
+    def render(self, outputs: Sequence[Sequence[str]]) -> bytes:
+        """Returns `[{"generated_text": ...}, ...]`: all answers to the first text, then the next's.
+
+        The array is flat, so that it has the request's texts times its `num_return_sequences`
+        entries.
+        """
+        return json.dumps(
+            [{"generated_text": text} for texts in outputs for text in texts], ensure_ascii=False
+        ).encode()
+
+    def _generations(self, batch: Sequence[TextInput]) -> list[list[int]]:
+        """Returns the places in `batch` that are computed together, each generation's in order.
+
+        Every input goes to the first generation that has room for all its rows. As many rows as
+        the serving core handed over inputs always fit, so inputs of one row are never parted.
+        """
+        most_rows = max(self._max_batch_size, len(batch))
+        generations: list[list[int]] = []
+        rooms: list[int] = []
+        for place, text_input in enumerate(batch):
+            rows = text_input.prompt.rows
+            first = next((i for i, room in enumerate(rooms) if room >= rows), len(rooms))
+            if first == len(rooms):
+                generations.append([])
+                rooms.append(most_rows)
+            generations[first].append(place)
+            rooms[first] -= rows
+        return generations
+
+    def _answer(self, batch: Sequence[TextInput]) -> list[list[str]]:
+        """Generates for inputs that fit one forward pass."""
+        watches = [
+            StopWatch(self._tokenizer.decode, text_input.stop_texts)
+            if text_input.stop_texts
+            else None
+            for text_input in batch
+        ]
         generated = generate(
             self._session,
-            [text_input.prompt for text_input in batch],
+            [
+                replace(text_input.prompt, is_complete=watch.add) if watch else text_input.prompt
+                for text_input, watch in zip(batch, watches, strict=True)
+            ],
             eos_token_ids=self._config.eos_token_ids,
         )
         return [
-            text_input.text_before + self._tokenizer.decode(list(token_ids))
-            for text_input, token_ids in zip(batch, generated, strict=True)
+            [text_input.text_before + self._text(token_ids, watch) for token_ids in sequences]
+            for text_input, watch, sequences in zip(batch, watches, generated, strict=True)
         ]
 
-    def render(self, outputs: Sequence[str]) -> bytes:
-        """Returns `[{"generated_text": ...}, ...]`, one entry per input."""
-        return json.dumps(
-            [{"generated_text": text} for text in outputs], ensure_ascii=False
-        ).encode()
+    def _text(self, token_ids: TokenIds, watch: StopWatch | None) -> str:
+        text: str = watch.finish() if watch else self._tokenizer.decode(list(token_ids))
+        return text
 
     def _new_tokens(self, prompt_tokens: int, asked: int | None, *, index: int) -> int:
         """Returns how many tokens to generate: what was asked, or the default where it fits."""

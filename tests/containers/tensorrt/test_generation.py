@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from containers.tensorrt.generation import (
     Float32Array,
     Int64Array,
     Prompt,
-    Sampling,
+    StepSession,
     generate,
     left_pad,
 )
@@ -37,12 +38,23 @@ def session() -> OnnxRuntimeSession:
     return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
 
 
-def one(session: OnnxRuntimeSession, prompt: Prompt) -> tuple[int, ...]:
-    return generate(session, [prompt], eos_token_ids=NO_END)[0]
+def single(
+    session: StepSession, prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int] = NO_END
+) -> list[tuple[int, ...]]:
+    """The one answer to each prompt."""
+    answers = []
+    for sequences in generate(session, prompts, eos_token_ids=eos_token_ids):
+        [tokens] = sequences
+        answers.append(tokens)
+    return answers
+
+
+def one(session: StepSession, prompt: Prompt) -> tuple[int, ...]:
+    return single(session, [prompt])[0]
 
 
 def test_a_batch_gives_what_each_prompt_gives_alone(session: OnnxRuntimeSession) -> None:
-    together = generate(session, PROMPTS, eos_token_ids=NO_END)
+    together = single(session, PROMPTS)
     assert together == [one(session, prompt) for prompt in PROMPTS]
     assert [len(tokens) for tokens in together] == [12, 1, 7, 20]
 
@@ -60,29 +72,25 @@ def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeS
 
 
 def test_an_end_of_text_token_ends_its_row_only(session: OnnxRuntimeSession) -> None:
-    free = generate(session, PROMPTS, eos_token_ids=NO_END)
+    free = single(session, PROMPTS)
     end = free[0][3]
-    ended = generate(session, PROMPTS, eos_token_ids=frozenset({end}))
+    ended = single(session, PROMPTS, eos_token_ids=frozenset({end}))
     expected = [row[: row.index(end)] if end in row else row for row in free]
     assert ended == expected
     assert len(ended[0]) == 3
 
 
-def test_a_seed_repeats_whatever_the_neighbours(session: OnnxRuntimeSession) -> None:
-    sampled = replace(PROMPTS[0], sampling=Sampling(temperature=0.9, top_k=50, seed=7))
-    alone = one(session, sampled)
-    assert generate(session, [*PROMPTS, sampled], eos_token_ids=NO_END)[-1] == alone
-    other = replace(PROMPTS[0], sampling=Sampling(temperature=0.9, top_k=50, seed=8))
-    assert one(session, other) != alone
+def test_a_row_ends_where_its_owner_says_so(session: OnnxRuntimeSession) -> None:
+    free = single(session, PROMPTS)
+    seen: list[int] = []
 
+    def is_complete(token: int) -> bool:
+        seen.append(token)
+        return len(seen) == 4
 
-@pytest.mark.parametrize(
-    "sampling",
-    [Sampling(top_k=1, seed=3), Sampling(top_p=1e-9, seed=3), Sampling(temperature=0.001, seed=3)],
-    ids=["top_k", "top_p", "temperature"],
-)
-def test_the_narrowest_sampling_is_greedy(session: OnnxRuntimeSession, sampling: Sampling) -> None:
-    assert one(session, replace(PROMPTS[0], sampling=sampling)) == one(session, PROMPTS[0])
+    prompts = [replace(PROMPTS[0], is_complete=is_complete), *PROMPTS[1:]]
+    assert single(session, prompts) == [free[0][:4], *free[1:]]
+    assert tuple(seen) == free[0][:4]
 
 
 def test_the_cache_never_outgrows_the_longest_live_row(session: OnnxRuntimeSession) -> None:

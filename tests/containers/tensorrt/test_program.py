@@ -45,6 +45,19 @@ def program() -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
+def port_of(process: subprocess.Popen[str]) -> int:
+    """Waits until the model is loaded; returns the port that the server took."""
+    assert process.stdout is not None
+    port = 0
+    for line in process.stdout:
+        fields = json.loads(line)
+        if fields["event"] == "listening":
+            port = fields["port"]
+        if fields["event"] == "model_loaded":
+            return port
+    raise AssertionError("the process ended before it was ready")
+
+
 def test_concurrent_clients_get_what_one_alone_gets(program: subprocess.Popen[str]) -> None:
     assert program.stdout is not None
     seen: list[dict[str, Any]] = []
@@ -82,6 +95,67 @@ def test_concurrent_clients_get_what_one_alone_gets(program: subprocess.Popen[st
     assert program.returncode == 0
     assert events(log)[-1]["event"] == "stopped"
     assert max(line.get("batch_size", 0) for line in events(log)) > 1
+
+
+def test_every_way_to_generate_shares_batches_and_a_bad_request_fails_alone(
+    program: subprocess.Popen[str],
+) -> None:
+    port = port_of(program)
+    sampled = {"do_sample": True, "temperature": 1.5, "seed": 3}
+    requests: list[dict[str, Any]] = [
+        {"max_new_tokens": 20},
+        sampled | {"num_return_sequences": 3},
+        {"num_beams": 4, "num_return_sequences": 2},
+        sampled | {"stop": [" the"], "max_new_tokens": 30},
+        {"num_beams": 9},
+    ]
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
+
+        def complete(parameters: dict[str, Any]) -> tuple[int, Any]:
+            response = client.post(
+                "/invocations",
+                json={"inputs": "Specifies the name of", "parameters": parameters},
+            )
+            return response.status_code, response.json()
+
+        alone = [complete(parameters) for parameters in requests]
+        with ThreadPoolExecutor(len(requests) * 4) as pool:
+            assert list(pool.map(complete, requests * 4)) == alone * 4
+
+    assert [status for status, _ in alone] == [200, 200, 200, 200, 400]
+    assert [len(answers) for _, answers in alone[:4]] == [1, 3, 2, 1]
+    assert alone[4][1] == {
+        "error": {
+            "code": "invalid_request",
+            "message": "num_beams=9 is not within 1 to 8, the endpoint's max_batch_size.",
+        }
+    }
+
+
+def test_the_batch_size_bounds_the_sequences_of_a_request() -> None:
+    process = subprocess.Popen(
+        COMMAND,
+        cwd=ROOT,
+        env=environment(SLIPWAY_MAX_BATCH_SIZE="3"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        url = f"http://127.0.0.1:{port_of(process)}/invocations"
+        with httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            body = {"inputs": "The name", "parameters": {"num_beams": 3}}
+            assert client.post(url, json=body).status_code == 200
+            body["parameters"] = {"num_beams": 4}
+            refused = client.post(url, json=body)
+            assert refused.status_code == 400
+            assert refused.json()["error"]["message"] == (
+                "num_beams=4 is not within 1 to 3, the endpoint's max_batch_size."
+            )
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize(

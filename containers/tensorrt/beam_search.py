@@ -1,0 +1,147 @@
+"""Beam search over one prompt, as `generate` of Hugging Face transformers 5 defines it.
+
+The rules that decide the answer, beyond keeping the likeliest `num_beams` unfinished texts:
+
+- A candidate that ends (an end token, or the last allowed token) is an answer only where it is
+  among the `num_beams` likeliest candidates of its step; its score is its log probability divided
+  by its length to the power of `length_penalty`, the end token counted.
+- Of the answers the best `num_beams` are kept. The search ends at the length limit, and with that
+  many answers: at once where `early_stopping` is true, and else when the likeliest unfinished text
+  can no longer reach the worst of them.
+- "Can reach" is an estimate: the text's score at its present length. With "never" and a positive
+  penalty it is its score at the length limit, which is never too low.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+TokenIds = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Beams:
+    """How a prompt is searched.
+
+    Attributes:
+        num_beams: texts followed at a time; from two to the size of the vocabulary.
+        num_return_sequences: answers, best first; at most `num_beams`.
+        length_penalty: exponent of the length that a score is divided by; above 0 favours long
+            texts, below 0 short ones.
+        early_stopping: when to end a search that has `num_beams` answers; see the module.
+    """
+
+    num_beams: int
+    num_return_sequences: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool | Literal["never"] = False
+
+
+@dataclass(frozen=True)
+class _Beam:
+    token_ids: TokenIds
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class _Answer:
+    token_ids: TokenIds
+    score: float
+
+
+class BeamSearch:
+    """The search's state between steps; rows of the batch are its unfinished texts, in order.
+
+    Args:
+        beams: the settings.
+        max_new_tokens: most tokens of an answer.
+        eos_token_ids: tokens that end an answer; they count in its score and are not returned.
+    """
+
+    def __init__(self, beams: Beams, *, max_new_tokens: int, eos_token_ids: frozenset[int]) -> None:
+        self._settings = beams
+        self._max_new_tokens = max_new_tokens
+        self._eos_token_ids = eos_token_ids
+        # So many that enough are left to go on with when every text's likeliest tokens are ends.
+        self._candidates = max(2, 1 + len(eos_token_ids)) * beams.num_beams
+        # All texts are the same prompt before the first token, so one row computes it.
+        self._running: list[_Beam] = [_Beam((), 0.0)]
+        self._answers: list[_Answer] = []
+        self._length = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of the batch that the next step computes for this search."""
+        return len(self._running)
+
+    @property
+    def results(self) -> list[TokenIds]:
+        """The answers, best first."""
+        return [answer.token_ids for answer in self._answers[: self._settings.num_return_sequences]]
+
+    def advance(self, logits: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
+        """Takes one step.
+
+        Args:
+            logits: [rows, vocabulary].
+
+        Returns:
+            For each row of the next step the row that it continues and the token it adds; empty
+            when the search has ended.
+        """
+        self._length += 1
+        is_last = self._length == self._max_new_tokens
+        running: list[_Beam] = []
+        moves: list[tuple[int, int]] = []
+        for rank, (row, token, log_probability) in enumerate(self._likeliest(logits)):
+            token_ids = self._running[row].token_ids
+            is_end = token in self._eos_token_ids
+            if is_end or is_last:
+                if rank < self._settings.num_beams:
+                    self._answers.append(
+                        _Answer(
+                            token_ids if is_end else (*token_ids, token),
+                            log_probability / self._length**self._settings.length_penalty,
+                        )
+                    )
+            elif len(running) < self._settings.num_beams:
+                running.append(_Beam((*token_ids, token), log_probability))
+                moves.append((row, token))
+        # Stable: of equal scores the earlier answer stays.
+        self._answers.sort(key=lambda answer: -answer.score)
+        del self._answers[self._settings.num_beams :]
+        if is_last or self._is_decided(running):
+            return []
+        self._running = running
+        return moves
+
+    def _likeliest(self, logits: npt.NDArray[np.float32]) -> Sequence[tuple[int, int, float]]:
+        """Returns the likeliest continuations: row, token and log probability, best first."""
+        scores = logits.astype(np.float64)
+        scores -= scores.max(axis=-1, keepdims=True)
+        scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+        scores += np.array([[beam.log_probability] for beam in self._running])
+        flat = scores.ravel()
+        count = min(self._candidates, flat.size)
+        chosen = np.argpartition(flat, flat.size - count)[flat.size - count :]
+        chosen = chosen[np.lexsort((chosen, -flat[chosen]))]
+        rows, tokens = np.divmod(chosen, scores.shape[1])
+        return list(zip(rows.tolist(), tokens.tolist(), flat[chosen].tolist(), strict=True))
+
+    def _is_decided(self, running: Sequence[_Beam]) -> bool:
+        """Returns whether no unfinished text can become one of the answers."""
+        if not running:
+            return True
+        if len(self._answers) < self._settings.num_beams:
+            return False
+        if self._settings.early_stopping is True:
+            return True
+        penalty = self._settings.length_penalty
+        is_patient = self._settings.early_stopping == "never" and penalty > 0.0
+        length = self._max_new_tokens if is_patient else self._length
+        best_possible = running[0].log_probability / math.pow(length, penalty)
+        return best_possible <= self._answers[-1].score

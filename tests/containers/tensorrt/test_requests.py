@@ -1,0 +1,132 @@
+"""Parameters that are refused, in the words that the client reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from containers.serving.errors import InvalidRequestError
+from containers.tensorrt.beam_search import Beams
+from containers.tensorrt.requests import GenerationRequest, parse_generation_request
+
+LIMIT = "the endpoint's max_batch_size"
+
+
+def parse(parameters: dict[str, Any], inputs: Any = "text") -> GenerationRequest:
+    body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
+    return parse_generation_request(body, max_new_tokens=42, max_batch_size=8)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"stop": "x"}, "stop must be an array of strings, not a string."),
+        ({"stop": []}, "stop holds 0 texts: it must hold 1 to 16."),
+        ({"stop": ["x"] * 17}, "stop holds 17 texts: it must hold 1 to 16."),
+        ({"stop": ["x", 5]}, "stop[1] must be a string, not a number."),
+        ({"stop": ["x", ""]}, "stop[1] has 0 characters: it must have 1 to 1000."),
+        ({"stop": ["x" * 1001]}, "stop[0] has 1001 characters: it must have 1 to 1000."),
+        ({"stop": ["a\ud800"]}, "stop[0] holds half of a surrogate pair at character 1."),
+        (
+            {"stop": ["x"], "num_beams": 4},
+            "stop and num_beams=4 do not go together: leave one of them out.",
+        ),
+        ({"num_beams": 0}, f"num_beams=0 is not within 1 to 8, {LIMIT}."),
+        ({"num_beams": 9}, f"num_beams=9 is not within 1 to 8, {LIMIT}."),
+        ({"num_beams": 2.5}, "num_beams must be a whole number, not 2.5."),
+        (
+            {"num_return_sequences": 9, "do_sample": True},
+            f"num_return_sequences=9 is not within 1 to 8, {LIMIT}.",
+        ),
+        (
+            {"num_return_sequences": 9, "num_beams": 2},
+            f"num_return_sequences=9 is not within 1 to 8, {LIMIT}.",
+        ),
+        (
+            {"num_return_sequences": 2},
+            "num_return_sequences=2 and greedy decoding do not go together, which has one answer: "
+            "set do_sample to true, or num_beams to 2 or more.",
+        ),
+        (
+            {"num_return_sequences": 4, "num_beams": 3},
+            "num_return_sequences=4 exceeds num_beams=3: a search has one answer per beam; raise "
+            "num_beams or ask for fewer.",
+        ),
+        (
+            {"do_sample": True, "num_beams": 2},
+            "do_sample=true and num_beams=2 do not go together: leave one of them out.",
+        ),
+        (
+            {"num_beams": 2, "top_k": 3},
+            "top_k would have no effect: num_beams=2 searches without chance; leave one of them "
+            "out.",
+        ),
+        (
+            {"length_penalty": 1.0, "early_stopping": True},
+            "length_penalty, early_stopping would have no effect: set num_beams above 1 as well.",
+        ),
+        (
+            {"num_beams": 2, "length_penalty": -10.5},
+            "length_penalty=-10.5 is not within -10 to 10.",
+        ),
+        (
+            {"num_beams": 2, "early_stopping": "always"},
+            "early_stopping must be true, false or \"never\", not 'always'.",
+        ),
+        (
+            {"num_beams": 2, "early_stopping": 1},
+            'early_stopping must be true, false or "never", not a number.',
+        ),
+        ({"num_beam": 2}, "Unknown parameter 'num_beam' (did you mean num_beams?); allowed: "),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_parameter_is_refused_with_its_remedy(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        parse(parameters)
+    refusal = str(caught.value)
+    assert refusal[: len(message)] == message if message.endswith(" ") else refusal == message
+
+
+@pytest.mark.parametrize("sequences", [2, 4])
+@pytest.mark.parametrize("parameters", [{}, {"do_sample": True}], ids=["beams", "completions"])
+def test_the_sequences_of_a_request_fit_one_batch(
+    parameters: dict[str, Any], sequences: int
+) -> None:
+    name = "num_return_sequences" if parameters else "num_beams"
+    asked = parameters | {name: sequences}
+    most = 8 // sequences
+    assert len(parse(asked, ["a"] * most).texts) == most
+    with pytest.raises(InvalidRequestError) as caught:
+        parse(asked, ["a"] * (most + 1))
+    assert str(caught.value) == (
+        f"inputs holds {most + 1} texts of {sequences} sequences each (num_beams or "
+        f"num_return_sequences), {8 + sequences} together; the endpoint computes at most 8 at a "
+        f"time (max_batch_size): send at most {most}, or ask for fewer sequences."
+    )
+
+
+def test_texts_of_one_sequence_may_be_more_than_a_batch() -> None:
+    assert len(parse({}, ["a"] * 20).texts) == 20
+
+
+def test_defaults_are_greedy_and_those_of_hugging_face() -> None:
+    plain = parse({})
+    assert (plain.sampling, plain.beams, plain.completions, plain.stop_texts) == (None, None, 1, ())
+    # One beam and one answer are what greedy decoding is.
+    assert parse({"num_beams": 1, "num_return_sequences": 1}) == plain
+    assert parse({"num_beams": 3}).beams == Beams(3, 1, length_penalty=1.0, early_stopping=False)
+
+
+def test_what_is_asked_is_what_is_read() -> None:
+    asked = {
+        "num_beams": 3,
+        "num_return_sequences": 2,
+        "length_penalty": -2,
+        "early_stopping": "never",
+    }
+    assert parse(asked).beams == Beams(3, 2, length_penalty=-2.0, early_stopping="never")
+    sampled = parse({"do_sample": True, "num_return_sequences": 8, "stop": ["\n", "END"]})
+    assert (sampled.completions, sampled.stop_texts) == (8, ("\n", "END"))

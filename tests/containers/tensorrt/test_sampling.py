@@ -1,0 +1,116 @@
+"""Sampling: what may be drawn, how often, and that a seed decides it whatever else is computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from containers.tensorrt.generation import Prompt, generate
+from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
+from containers.tensorrt.sampling import Sampling, choose_token
+from tests.containers.tensorrt.history_model import HistoryModel
+
+SAMPLE = Path("samples/gpt2-autocomplete/model")
+NO_END: frozenset[int] = frozenset()
+PROMPT = Prompt((1163, 322, 19, 782), max_new_tokens=12)
+GREEDY = (
+    Prompt((5,), max_new_tokens=1),
+    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
+    Prompt((300, 263), max_new_tokens=20),
+)
+# Probabilities 0.5, 0.25, 0.125, 0.0625, 0.0625; not in order, so that positions are not ranks.
+LOGITS = np.log(np.array([0.0625, 0.5, 0.125, 0.0625, 0.25])).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def session() -> OnnxRuntimeSession:
+    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
+
+
+def frequencies(sampling: Sampling, *, draws: int = 20_000) -> list[float]:
+    random = replace(sampling, seed=5).generator()
+    counts = Counter(choose_token(LOGITS, sampling, random) for _ in range(draws))
+    return [counts[token] / draws for token in range(LOGITS.size)]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [
+        (Sampling(), [0.0625, 0.5, 0.125, 0.0625, 0.25]),
+        # Squared and divided by their sum, 86/256.
+        (Sampling(temperature=0.5), [1 / 86, 64 / 86, 4 / 86, 1 / 86, 16 / 86]),
+        (Sampling(top_k=2), [0, 2 / 3, 0, 0, 1 / 3]),
+        # Equal scores stand or fall together, as in Hugging Face's filter.
+        (Sampling(top_k=4), [0.0625, 0.5, 0.125, 0.0625, 0.25]),
+        (Sampling(top_k=99), [0.0625, 0.5, 0.125, 0.0625, 0.25]),
+        (Sampling(top_p=0.4), [0, 1, 0, 0, 0]),
+        (Sampling(top_p=0.7), [0, 2 / 3, 0, 0, 1 / 3]),
+        (Sampling(top_p=0.8), [0, 4 / 7, 1 / 7, 0, 2 / 7]),
+        # top_p is of what top_k left: two thirds and one third.
+        (Sampling(top_k=2, top_p=0.66), [0, 1, 0, 0, 0]),
+        # top_p is of what temperature made: 64, 16, 4, 1 and 1 of 86.
+        (Sampling(temperature=0.5, top_p=0.72), [0, 1, 0, 0, 0]),
+    ],
+    ids=str,
+)
+def test_tokens_are_drawn_as_often_as_their_probability_says(
+    sampling: Sampling, expected: list[float]
+) -> None:
+    measured = frequencies(sampling)
+    assert [frequency > 0 for frequency in measured] == [share > 0 for share in expected]
+    # Four standard deviations of 20 000 draws are at most 0.0142.
+    assert measured == pytest.approx(expected, abs=0.0142)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(top_k=1, seed=3), Sampling(top_p=1e-9, seed=3), Sampling(temperature=0.001, seed=3)],
+    ids=["top_k", "top_p", "temperature"],
+)
+def test_the_narrowest_sampling_is_greedy(session: OnnxRuntimeSession, sampling: Sampling) -> None:
+    sampled = generate(session, [replace(PROMPT, sampling=sampling)], eos_token_ids=NO_END)
+    assert sampled == generate(session, [PROMPT], eos_token_ids=NO_END)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 5, 8])
+def test_a_seed_repeats_whatever_the_batch(session: OnnxRuntimeSession, batch_size: int) -> None:
+    sampling = Sampling(temperature=0.9, top_k=50, top_p=0.95, seed=7)
+    sampled = replace(PROMPT, sampling=sampling)
+    [alone] = generate(session, [sampled], eos_token_ids=NO_END)
+    neighbours = [
+        *GREEDY,
+        *(
+            Prompt((token, 263), max_new_tokens=5 + token, sampling=Sampling(seed=token))
+            for token in range(1, 6)
+        ),
+    ]
+    for place in (0, batch_size - 1):
+        batch = neighbours[: batch_size - 1]
+        batch.insert(place, sampled)
+        assert generate(session, batch, eos_token_ids=NO_END)[place] == alone
+    for other in (replace(sampling, seed=8), replace(sampling, stream=(0, 1))):
+        drawn = generate(session, [replace(PROMPT, sampling=other)], eos_token_ids=NO_END)
+        assert drawn != [alone]
+
+
+def test_a_seed_gives_these_numbers_with_every_version_of_numpy() -> None:
+    first = [Sampling(seed=7).generator().random(), Sampling(seed=8).generator().random()]
+    assert first == [0.3921071947199256, 0.9231036562768594]
+    streams = {
+        Sampling(seed=seed, stream=stream).generator().random()
+        for seed in (0, 1, 2**32, 2**32 + 1, 2**63 - 1)
+        for stream in ((0, 0), (0, 1), (1, 0), (1, 1))
+    }
+    assert len(streams) == 20
+
+
+def test_without_a_seed_every_generation_differs() -> None:
+    prompt = Prompt((1, 2), max_new_tokens=30, sampling=Sampling())
+    model = HistoryModel(1000, spread=0.1)
+    together = generate(model, [prompt] * 4, eos_token_ids=NO_END)
+    assert len({tokens for [tokens] in together}) == 4

@@ -1,0 +1,137 @@
+"""The decode loop gives what Hugging Face's `generate` gives, with the sample's weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+INSTALL = "pip install -r requirements-export.txt"
+torch = pytest.importorskip("torch", reason=f"the comparison needs PyTorch: {INSTALL}")
+transformers = pytest.importorskip("transformers", reason=f"the comparison needs it: {INSTALL}")
+
+# After the skips: without the extra, nothing below is needed.
+from containers.tensorrt.beam_search import Beams  # noqa: E402
+from containers.tensorrt.generation import Prompt, generate, left_pad  # noqa: E402
+from containers.tensorrt.model_directory import read_config  # noqa: E402
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
+from containers.tensorrt.sampling import Sampling, choose_token  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+SAMPLE = Path(__file__).parents[3] / "samples" / "gpt2-autocomplete" / "model"
+PROMPTS = ((1163, 322, 19, 782), (5,), (434, 300, 263, 337, 322, 19, 782), (300, 263))
+NEW_TOKENS = 14
+PADDING = 0
+
+
+@pytest.fixture(scope="module")
+def model() -> GPT2LMHeadModel:
+    return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE).eval()
+
+
+@pytest.fixture(scope="module")
+def session() -> OnnxRuntimeSession:
+    return OnnxRuntimeSession(SAMPLE, read_config(SAMPLE), intra_op_threads=1)
+
+
+def expected(
+    model: GPT2LMHeadModel, ends: frozenset[int], **parameters: Any
+) -> list[list[tuple[int, ...]]]:
+    """What `generate` gives for each of `PROMPTS`, without end tokens and padding."""
+    ids, mask = left_pad(PROMPTS)
+    outputs = model.generate(
+        torch.tensor(ids),
+        attention_mask=torch.tensor(mask),
+        max_new_tokens=NEW_TOKENS,
+        do_sample=False,
+        eos_token_id=sorted(ends),
+        pad_token_id=PADDING,
+        **parameters,
+    )
+    answers = []
+    for row in outputs[:, ids.shape[1] :].tolist():
+        end = next((place for place, token in enumerate(row) if token in ends), len(row))
+        answers.append(tuple(row[:end]))
+    per_prompt = len(answers) // len(PROMPTS)
+    return [answers[first : first + per_prompt] for first in range(0, len(answers), per_prompt)]
+
+
+# 0 ends a text of the sample; with two frequent tokens beside it, answers end at many lengths.
+@pytest.mark.parametrize("ends", [{0}, {0, 263, 300}], ids=["one end", "several ends"])
+@pytest.mark.parametrize("early_stopping", [False, True, "never"])
+@pytest.mark.parametrize("length_penalty", [-1.0, 0.0, 1.0, 2.0])
+@pytest.mark.parametrize("num_beams", [2, 5])
+def test_beam_searches_that_share_a_batch(
+    model: GPT2LMHeadModel,
+    session: OnnxRuntimeSession,
+    num_beams: int,
+    length_penalty: float,
+    early_stopping: bool | Literal["never"],
+    ends: set[int],
+) -> None:
+    beams = Beams(num_beams, num_beams, length_penalty, early_stopping)
+    found = generate(
+        session,
+        [Prompt(prompt, NEW_TOKENS, beams=beams) for prompt in PROMPTS],
+        eos_token_ids=frozenset(ends),
+    )
+    assert found == expected(
+        model,
+        frozenset(ends),
+        num_beams=num_beams,
+        num_return_sequences=num_beams,
+        length_penalty=length_penalty,
+        early_stopping=early_stopping,
+    )
+
+
+def test_greedy_rows_that_share_a_batch(
+    model: GPT2LMHeadModel, session: OnnxRuntimeSession
+) -> None:
+    ends = frozenset({0})
+    found = generate(
+        session, [Prompt(prompt, NEW_TOKENS) for prompt in PROMPTS], eos_token_ids=ends
+    )
+    assert found == expected(model, ends)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=0.7),
+        Sampling(top_k=5),
+        Sampling(top_p=0.6),
+        Sampling(temperature=1.8, top_k=9, top_p=0.8),
+    ],
+    ids=str,
+)
+def test_what_may_be_drawn(sampling: Sampling) -> None:
+    """The tokens that are left, and how often each is drawn."""
+    logits = np.random.default_rng(1).standard_normal(16).astype(np.float32) * 2
+    scores = torch.tensor(logits[None])
+    warpers = transformers.generation.logits_process
+    scores = warpers.TemperatureLogitsWarper(sampling.temperature)(None, scores)
+    if sampling.top_k is not None:
+        scores = warpers.TopKLogitsWarper(sampling.top_k)(None, scores)
+    if sampling.top_p < 1.0:
+        scores = warpers.TopPLogitsWarper(sampling.top_p)(None, scores)
+    wanted = torch.softmax(scores, dim=-1)[0].numpy()
+    random = np.random.Generator(np.random.PCG64(2))
+    draws = 20_000
+    counts = np.zeros(16)
+    for _ in range(draws):
+        counts[choose_token(logits, sampling, random)] += 1
+    assert not counts[wanted == 0].any()
+    # Four standard deviations are at most 0.0142.
+    assert counts / draws == pytest.approx(wanted, abs=0.0142)
