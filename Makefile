@@ -70,6 +70,10 @@ lint: $(VENV)/.ready-dev ## Check style and types
 export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (several GB)
 	@$(INSTALL) requirements-export.txt
 
+.PHONY: builder
+builder: $(VENV)/.ready-dev ## Add NVIDIA's ONNX parser and engine builder, for tests only (95 MB, NVIDIA's licence)
+	@$(INSTALL) requirements-builder.txt
+
 # Maven Central's releases of DJL's Python package; Python imports from a jar as it is.
 DJL_PYTHON := $(patsubst %,build/djl_python/python-%.jar,0.20.0 0.25.0 0.34.0)
 
@@ -92,6 +96,8 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml --output-file requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
+	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/tensorrt/requirements.in --output-file containers/tensorrt/requirements.txt
 
 .PHONY: clean
 clean: ## Remove what setup, synth and tests made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import shutil
 from pathlib import Path
@@ -26,7 +27,10 @@ safetensors_torch = pytest.importorskip(
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 from tokenizers import Tokenizer  # noqa: E402
 
+from containers.serving.predictor import ModelLoadError  # noqa: E402
 from containers.tensorrt import export, external_data  # noqa: E402
+from containers.tensorrt.model_directory import ModelConfig  # noqa: E402
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -201,6 +205,7 @@ def test_weights_can_be_references_into_safetensors(
     assert referring.stat().st_size < 60_000
     checked = export.check_step_graph(referring, model, prompts(3, padded=True))
     assert checked.prompts == 3
+    assert checked.ties == 0
     assert checked.largest_logit_difference < 1e-4
 
 
@@ -232,6 +237,22 @@ def test_check_reports_other_weights(model: GPT2LMHeadModel, graph: Path) -> Non
         export.check_step_graph(graph, other, prompts(2, padded=True))
 
 
+def test_check_reports_a_mixed_up_cache(
+    model: GPT2LMHeadModel, graph: Path, tmp_path: Path
+) -> None:
+    mixed_up = onnx.load(graph)
+    outputs = mixed_up.graph.output
+    key, value = (onnx.ValueInfoProto.FromString(o.SerializeToString()) for o in outputs[1:3])
+    outputs[1].CopyFrom(value)
+    outputs[2].CopyFrom(key)
+    path = tmp_path / "model.onnx"
+    onnx.save(mixed_up, path)
+    with pytest.raises(
+        export.ParityError, match=r"logits of token 2 .*: the graph mishandles its cache"
+    ):
+        export.check_step_graph(path, model, prompts(2, padded=True))
+
+
 def test_check_reports_a_malformed_graph(
     model: GPT2LMHeadModel, graph: Path, tmp_path: Path
 ) -> None:
@@ -257,10 +278,107 @@ def test_other_families_are_refused(tmp_path: Path) -> None:
         export.export_gpt2_step(transformers.GPTNeoXForCausalLM(config), tmp_path / "model.onnx")
 
 
-def test_half_precision_models_are_refused(model: GPT2LMHeadModel, tmp_path: Path) -> None:
-    half = transformers.GPT2LMHeadModel(model.config).half()
-    with pytest.raises(export.ExportError, match=r"load it with from_pretrained\("):
-        export.export_gpt2_step(half, tmp_path / "model.onnx")
+@pytest.mark.parametrize(
+    ("given", "precision", "wanted"),
+    [("float16", "fp32", "float32"), ("float32", "fp16", "float16")],
+)
+def test_models_of_another_precision_are_refused(
+    model: GPT2LMHeadModel,
+    tmp_path: Path,
+    given: str,
+    precision: export.Precision,
+    wanted: str,
+) -> None:
+    other = transformers.GPT2LMHeadModel(model.config).to(getattr(torch, given))
+    with pytest.raises(
+        export.ExportError,
+        match=rf"cannot export a torch\.{given} model as {precision}: load it with "
+        rf"from_pretrained\(\.\.\., dtype=torch\.{wanted}\)",
+    ):
+        export.export_gpt2_step(other, tmp_path / "model.onnx", precision=precision)
+
+
+class TestHalfPrecision:
+    """A graph of float16 computes what PyTorch computes in float16."""
+
+    @pytest.fixture(scope="class")
+    def half_model(self, model: GPT2LMHeadModel) -> GPT2LMHeadModel:
+        return copy.deepcopy(model).half()
+
+    @pytest.fixture(scope="class")
+    def half_graph(
+        self, half_model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory
+    ) -> Path:
+        path = tmp_path_factory.mktemp("half") / "model.onnx"
+        export.export_gpt2_step(half_model, path, precision="fp16")
+        return path
+
+    def test_everything_but_whole_numbers_is_float16(self, half_graph: Path) -> None:
+        loaded = onnx.shape_inference.infer_shapes(
+            onnx.load(half_graph), check_type=True, strict_mode=True
+        ).graph
+        values = [*loaded.input, *loaded.output, *loaded.value_info]
+        types = {value.type.tensor_type.elem_type for value in values}
+        types |= {initialiser.data_type for initialiser in loaded.initializer}
+        names = {onnx.TensorProto.DataType.Name(kind) for kind in types}
+        assert names == {"FLOAT16", "INT64", "BOOL"}
+        assert {node.output[0] for node in loaded.node} <= {value.name for value in values}
+
+    def test_layer_norms_sum_in_float32(self, half_graph: Path) -> None:
+        norms = [n for n in onnx.load(half_graph).graph.node if n.op_type == "LayerNormalization"]
+        # Two in each block, and the last.
+        assert len(norms) == 2 * LAYERS + 1
+        for norm in norms:
+            attributes = {attribute.name: attribute.i for attribute in norm.attribute}
+            assert attributes["stash_type"] == onnx.TensorProto.FLOAT
+
+    def test_graph_agrees_with_model(self, half_model: GPT2LMHeadModel, half_graph: Path) -> None:
+        checked = export.check_step_graph(half_graph, half_model, prompts(10, padded=True))
+        assert checked.prompts == 10
+        assert checked.tokens > 200
+        # Two of a few hundred, where PyTorch's logits are equal or next to each other.
+        assert checked.ties < checked.tokens / 50
+        # Two ways to round, so not nothing; the largest logits are about 11.
+        assert 0 < checked.largest_logit_difference < 11 * export.HALF_LOGIT_TOLERANCE
+
+    def test_other_weights_are_reported(
+        self, half_model: GPT2LMHeadModel, half_graph: Path
+    ) -> None:
+        other = copy.deepcopy(half_model)
+        with torch.no_grad():
+            # Changes all logits by about 3 %.
+            other.transformer.ln_f.weight.mul_(1.03)
+        with pytest.raises(
+            export.ParityError,
+            match=r"logits of token 1 after the prompt \[.*\] differ by up to .* from the model's, "
+            r"and at most .* is rounding: the graph was made from other weights",
+        ):
+            export.check_step_graph(half_graph, other, prompts(2, padded=True))
+
+    def test_a_model_of_another_precision_is_reported(
+        self, model: GPT2LMHeadModel, half_graph: Path
+    ) -> None:
+        with pytest.raises(
+            export.ParityError,
+            match=r"computes in float16, and the model is torch\.float32: compare it with "
+            r"from_pretrained\(\.\.\., dtype=torch\.float16\)",
+        ):
+            export.check_step_graph(half_graph, model, prompts(1, padded=False))
+
+    def test_the_onnx_runtime_back_end_refuses_it(self, half_graph: Path) -> None:
+        config = ModelConfig(
+            layers=LAYERS,
+            heads=HEADS,
+            head_dim=WIDTH // HEADS,
+            max_positions=64,
+            vocabulary_size=VOCABULARY,
+            eos_token_ids=frozenset({0}),
+        )
+        with pytest.raises(
+            ModelLoadError,
+            match=r"input past_key_values\.0\.key is tensor\(float16\) instead of tensor\(float\)",
+        ):
+            OnnxRuntimeSession(half_graph.parent, config, intra_op_threads=1)
 
 
 class TestCommittedSample:
@@ -290,6 +408,7 @@ class TestCommittedSample:
         ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
         checked = export.check_step_graph(SAMPLE / "model.onnx", sample, ids, new_tokens=30)
         assert checked.prompts == len(texts)
+        assert checked.ties == 0
         assert checked.largest_logit_difference < 1e-3
 
     @pytest.mark.parametrize("batch", [1, 2, 10])
