@@ -28,6 +28,9 @@ MAX_DEPTH = 50
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 _TEXT_TAG = "tag:yaml.org,2002:str"
+_CORRECT_YAML = (
+    "Correct it there: spaces for indentation, no tabs, and quotes around a text with `: ` or ` #`."
+)
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,15 @@ def read_document(path: Path, shown_as: str) -> Document:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise _unreadable(place, f"cannot be read: {error.strerror}") from None
+        raise _unreadable(
+            place, f"cannot be read: {error.strerror}", "Make a readable file of it, or remove it."
+        ) from None
     if len(raw) > MAX_BYTES:
-        raise _unreadable(place, f"has {len(raw)} bytes; the limit is {MAX_BYTES}")
+        raise _unreadable(
+            place,
+            f"has {len(raw)} bytes; the limit is {MAX_BYTES}",
+            "Shorten it: weights and data are files of their own, which `artifacts` names.",
+        )
     return _parse(raw, shown_as)
 
 
@@ -121,20 +130,28 @@ def _parse(raw: bytes, shown_as: str) -> Document:
         mark = error.start_mark
         raise _too_deep(Location(shown_as, mark.line + 1, mark.column + 1)) from None
     except UnicodeDecodeError as error:
-        raise _unreadable(place, f"is not UTF-8 text (byte {error.start})") from None
+        raise _unreadable(
+            place, f"is not UTF-8 text (byte {error.start})", "Save it as UTF-8."
+        ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if mark is not None:
             place = Location(shown_as, mark.line + 1, mark.column + 1)
-        raise _unreadable(place, f"is not YAML: {error.problem or error.context}") from None
+        raise _unreadable(
+            place, f"is not YAML: {error.problem or error.context}", _CORRECT_YAML
+        ) from None
     except yaml.YAMLError as error:
         # Characters that YAML allows nowhere: the error has a byte's place and no mark.
         reason = getattr(error, "reason", type(error).__name__)
-        raise _unreadable(place, f"is not YAML: {reason}") from None
+        raise _unreadable(place, f"is not YAML: {reason}", _CORRECT_YAML) from None
     if not isinstance(root, yaml.MappingNode):
         is_list = isinstance(root, yaml.SequenceNode)
         found = "empty" if root is None else "a list" if is_list else "a single value"
-        raise _unreadable(Location(shown_as, 1, 1), f"is {found}; a mapping is needed")
+        raise _unreadable(
+            Location(shown_as, 1, 1),
+            f"is {found}; a mapping is needed",
+            "Write `KEY: VALUE` lines; docs/reference.md lists the keys.",
+        )
     return _Walk(shown_as).document(root)
 
 
@@ -172,13 +189,15 @@ class _Loader(_SafeLoader):
 
 
 def _too_deep(place: Location) -> UserError:
-    return _unreadable(place, f"is nested more than {MAX_DEPTH} levels deep")
-
-
-def _unreadable(place: Location, message: str) -> UserError:
-    return UserError(
-        [Problem(Kind.SHAPE, f"the file {message}", "see docs/reference.md", location=place)]
+    return _unreadable(
+        place,
+        f"is nested more than {MAX_DEPTH} levels deep",
+        "Write it flatter; docs/reference.md shows how deep the sections go.",
     )
+
+
+def _unreadable(place: Location, message: str, remedy: str) -> UserError:
+    return UserError([Problem(Kind.SHAPE, f"the file {message}", remedy, location=place)])
 
 
 class _Walk:
@@ -201,7 +220,9 @@ class _Walk:
         if self._nodes > MAX_NODES:
             # Nodes are counted after expansion, which is what a bomb of aliases is made of.
             raise _unreadable(
-                self._place(node), f"has more than {MAX_NODES} values once its aliases are expanded"
+                self._place(node),
+                f"has more than {MAX_NODES} values once its aliases are expanded",
+                "Write out what is needed: an alias of aliases grows with every level.",
             )
         if isinstance(node, yaml.CollectionNode):
             self._depth += 1
@@ -218,7 +239,9 @@ class _Walk:
         except (yaml.YAMLError, ValueError, KeyError, AttributeError):
             # PyYAML lets its own lookups fail on a value that its tag does not fit.
             raise _unreadable(
-                self._place(node), f"has a value that YAML cannot read: {node.value[:80]!r}"
+                self._place(node),
+                f"has a value that YAML cannot read: {node.value[:80]!r}",
+                "Put it in quotes if it is a text, and remove a tag (`!...`) before it.",
             ) from None
 
     def _collection(self, node: yaml.CollectionNode, field: FieldPath) -> Any:
@@ -241,12 +264,18 @@ class _Walk:
                 for source in reversed(sources):
                     if not isinstance(source, yaml.MappingNode):
                         raise _unreadable(
-                            self._place(source), "merges (`<<`) something that is not a mapping"
+                            self._place(source),
+                            "merges (`<<`) something that is not a mapping",
+                            "Merge a mapping that has an anchor: `<<: *NAME`.",
                         )
                     merged.update(self._value(source, field))
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
-                raise _unreadable(self._place(key_node), "has a key that is not a text")
+                raise _unreadable(
+                    self._place(key_node),
+                    "has a key that is not a text",
+                    "Write the key as a plain word.",
+                )
             key = str(key_node.value)
             place = self._place(key_node)
             if key in own:

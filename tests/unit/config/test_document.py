@@ -24,12 +24,29 @@ def read(tmp_path: Path):
     return read
 
 
+# What is wrong, and what to do about it.
+REMEDIES = {
+    "cannot be read": "Make a readable file of it, or remove it.",
+    "the limit is": "Shorten it: weights and data are files of their own, which `artifacts` names.",
+    "UTF-8": "Save it as UTF-8.",
+    "not YAML": "Correct it there: spaces for indentation, no tabs, and quotes around a text with "
+    "`: ` or ` #`.",
+    "a mapping is needed": "Write `KEY: VALUE` lines; docs/reference.md lists the keys.",
+    "levels deep": "Write it flatter; docs/reference.md shows how deep the sections go.",
+    "aliases are expanded": "Write out what is needed: an alias of aliases grows with every level.",
+    "YAML cannot read": "Put it in quotes if it is a text, and remove a tag (`!...`) before it.",
+    "merges": "Merge a mapping that has an anchor: `<<: *NAME`.",
+    "not a text": "Write the key as a plain word.",
+}
+
+
 def refusal(read, text: str | bytes) -> str:
     with pytest.raises(UserError) as caught:
         read(text)
     (problem,) = caught.value.problems
     assert problem.kind is Kind.SHAPE
-    assert problem.remedy == "see docs/reference.md"
+    [remedy] = [text for part, text in REMEDIES.items() if part in problem.message]
+    assert problem.remedy == remedy
     return f"{problem.location}: {problem.message}"
 
 
