@@ -6,20 +6,21 @@ start, so that a loading container and a dead one look different; SageMaker wait
 (https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html)
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable
-from dataclasses import asdict
-from typing import Final, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from typing import Any, Final, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from containers.serving.errors import (
@@ -34,12 +35,17 @@ from containers.serving.errors import (
 from containers.serving.logs import log_event
 from containers.serving.service import InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
+from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
+# Any: outputs are not looked at.
+_StreamItem: TypeAlias = bytes | BatchedOutputs[Any]
+
 _MEDIA_TYPE: Final = "application/json"
+_STREAM_MEDIA_TYPE: Final = "text/event-stream"
 _REQUEST_ID_HEADER: Final = "X-Amzn-RequestId"
 _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
 # What goes into the log and back into a header is held to a plain alphabet and a length.
@@ -62,6 +68,46 @@ def create_app(service: InferenceService, settings: ServingSettings) -> Starlett
     )
 
 
+class _RequestRecord:
+    """What the log says of one request."""
+
+    def __init__(self, request: Request) -> None:
+        self._received_at = time.monotonic()
+        self.request_id = _identifier(request, _REQUEST_ID_HEADER) or str(uuid.uuid4())
+        self.fields: dict[str, object] = {"request_id": self.request_id}
+        if inference_id := _identifier(request, _INFERENCE_ID_HEADER):
+            self.fields["inference_id"] = inference_id
+        self._failure: Exception | None = None
+        self._level = logging.INFO
+
+    # Any: outputs are not looked at.
+    def cost(self, batched: BatchedOutputs[Any]) -> None:
+        """Says what an answer cost."""
+        self.fields |= {
+            "queue_milliseconds": round(batched.queue_milliseconds, 2),
+            "compute_milliseconds": round(batched.compute_milliseconds, 2),
+            "batch_size": batched.batch_size,
+        }
+
+    def client_disconnected(self) -> None:
+        """Says that nobody got an answer, or not all of it."""
+        self.fields["error_code"] = "client_disconnected"
+
+    def failed(self, error: Exception) -> tuple[ErrorKind, str]:
+        """Says why there is no answer; returns what the client is told."""
+        kind, message = classify(error)
+        self._level = logging.WARNING if kind.status < 500 else logging.ERROR
+        self._failure = error if kind.code == "internal_error" else None
+        self.fields |= {"error_code": kind.code, "error_message": message}
+        return kind, message
+
+    def log(self, status: int) -> None:
+        """Writes the line."""
+        milliseconds = round((time.monotonic() - self._received_at) * 1000, 2)
+        fields = self.fields | {"status": status, "milliseconds": milliseconds}
+        log_event(_logger, self._level, "request", error=self._failure, **fields)
+
+
 class _Endpoint:
     def __init__(self, service: InferenceService, settings: ServingSettings) -> None:
         self._service = service
@@ -75,38 +121,27 @@ class _Endpoint:
         return _error_response(kind, message)
 
     async def invocations(self, request: Request) -> Response:
-        received_at = time.monotonic()
-        request_id = _identifier(request, _REQUEST_ID_HEADER) or str(uuid.uuid4())
-        fields: dict[str, object] = {"request_id": request_id}
-        if inference_id := _identifier(request, _INFERENCE_ID_HEADER):
-            fields["inference_id"] = inference_id
-        failure: Exception | None = None
-        level = logging.INFO
+        record = _RequestRecord(request)
         self._service.requests_in_flight += 1
+        response: Response
         try:
-            response = await self._answer(request, fields)
+            response = await self._answer(request, record)
         except ClientDisconnect:
             # The response is never sent; the server needs one all the same.
             response = Response(status_code=_CLIENT_CLOSED_REQUEST)
-            fields["error_code"] = "client_disconnected"
+            record.client_disconnected()
         except Exception as error:
-            kind, message = classify(error)
+            kind, message = record.failed(error)
             response = _error_response(kind, message)
             if isinstance(error, RequestTooLargeError):
                 # The rest of the body is unread, and a client may send it without end.
                 response.headers["Connection"] = "close"
-            level = logging.WARNING if kind.status < 500 else logging.ERROR
-            failure = error if kind.code == "internal_error" else None
-            fields |= {"error_code": kind.code, "error_message": message}
-        finally:
-            self._service.requests_in_flight -= 1
-        response.headers[_REQUEST_ID_HEADER] = request_id
-        fields["status"] = response.status_code
-        fields["milliseconds"] = round((time.monotonic() - received_at) * 1000, 2)
-        log_event(_logger, level, "request", error=failure, **fields)
+        response.headers[_REQUEST_ID_HEADER] = record.request_id
+        if not isinstance(response, StreamingResponse):
+            self._finish(record, response.status_code)
         return response
 
-    async def _answer(self, request: Request, fields: dict[str, object]) -> Response:
+    async def _answer(self, request: Request, record: _RequestRecord) -> Response:
         timeout_seconds = self._settings.request_timeout_seconds
         deadline = asyncio.get_running_loop().time() + timeout_seconds
         if self._service.state is ServiceState.LOADING:
@@ -115,18 +150,52 @@ class _Endpoint:
         try:
             async with asyncio.timeout_at(deadline):
                 body = await _read_body(request, self._settings.max_request_bytes)
-                fields["request_bytes"] = len(body)
-                content, batched = await _unless_disconnected(
-                    request, self._service.answer(body, deadline=deadline)
+                record.fields["request_bytes"] = len(body)
+                inputs = await self._service.parse(body)
+                if self._service.is_streamed(inputs):
+                    items = self._service.stream(inputs, deadline=deadline)
+                    # Until there is something to send, an error is an answer like any other.
+                    first = await _unless_disconnected(request, anext(items))
+                    return StreamingResponse(
+                        self._events(first, items, record), media_type=_STREAM_MEDIA_TYPE
+                    )
+                content, cost = await _unless_disconnected(
+                    request, self._service.answer(inputs, deadline=deadline)
                 )
         except (TimeoutError, RequestExpiredError) as error:
             raise RequestExpiredError(
                 f"The answer was not ready within {timeout_seconds} seconds."
             ) from error
-        for name, value in asdict(batched).items():
-            if name != "outputs":
-                fields[name] = round(value, 2)
+        record.cost(cost)
         return Response(content, media_type=_MEDIA_TYPE)
+
+    async def _events(
+        self, first: _StreamItem, items: AsyncGenerator[_StreamItem, None], record: _RequestRecord
+    ) -> AsyncIterator[bytes]:
+        """Yields the pieces of an answer as server-sent events, and an error as the last one.
+
+        (https://html.spec.whatwg.org/multipage/server-sent-events.html)
+        """
+        try:
+            item = first
+            while not isinstance(item, BatchedOutputs):
+                yield b"data:" + item + b"\n\n"
+                item = await anext(items)
+            record.cost(item)
+        except (GeneratorExit, asyncio.CancelledError):
+            record.client_disconnected()
+            raise
+        except Exception as error:
+            kind, message = record.failed(error)
+            yield b"data:" + error_body(kind.code, message) + b"\n\n"
+        finally:
+            # What is left would otherwise be computed until the garbage collector comes by.
+            await items.aclose()
+            self._finish(record, 200)
+
+    def _finish(self, record: _RequestRecord, status: int) -> None:
+        self._service.requests_in_flight -= 1
+        record.log(status)
 
 
 async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) -> ResultT:

@@ -6,7 +6,8 @@ client gets a plain 500 and the log gets the traceback under the request's id.
 """
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -27,7 +28,16 @@ class RequestTooLargeError(ServingError):
 
 
 class QueueFullError(ServingError):
-    """The queue cannot hold the request's inputs now; a later attempt may succeed."""
+    """The queue cannot hold the request's inputs now; a later attempt may succeed.
+
+    Args:
+        message: for the client.
+        retry_after_seconds: when that may be; 0 where nothing is known.
+    """
+
+    def __init__(self, message: str, *, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NotReadyError(ServingError):
@@ -67,6 +77,9 @@ ERROR_KINDS: Final[dict[type[ServingError], ErrorKind]] = {
     RequestExpiredError: ErrorKind(504, "timeout"),
 }
 
+# By then another instance may serve.
+_LONGEST_RETRY_AFTER_SECONDS: Final = 60
+
 INTERNAL_ERROR: Final = ErrorKind(500, "internal_error")
 INTERNAL_ERROR_MESSAGE: Final = "The server failed to answer; its log holds the request id."
 
@@ -76,6 +89,9 @@ def classify(error: Exception) -> tuple[ErrorKind, str]:
     kind = ERROR_KINDS.get(type(error)) if isinstance(error, ServingError) else None
     if kind is None:
         return INTERNAL_ERROR, INTERNAL_ERROR_MESSAGE
+    if isinstance(error, QueueFullError):
+        seconds = min(max(1, math.ceil(error.retry_after_seconds)), _LONGEST_RETRY_AFTER_SECONDS)
+        kind = replace(kind, retry_after_seconds=seconds)
     return kind, str(error)
 
 

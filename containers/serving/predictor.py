@@ -1,27 +1,30 @@
 """What a model family supplies to the serving core."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
+ParsedT_co = TypeVar("ParsedT_co", covariant=True)
+RenderedT_contra = TypeVar("RenderedT_contra", contravariant=True)
 
 
 class ModelLoadError(Exception):
     """The model directory or the hardware cannot serve; the message is one the operator can act on.
 
     It ends the process with exit code 1 and one line in the log. Any other exception out of
-    `Predictor.load` is a bug of ours and is logged with its traceback.
+    `Model.load` is a bug of ours and is logged with its traceback.
     """
 
 
-class Predictor(Protocol[InputT, OutputT]):
-    """A model that answers batches.
+class Model(Protocol[ParsedT_co, RenderedT_contra]):
+    """What every model has; it is a `Predictor` or a `StepwisePredictor` besides.
 
-    `load` and `predict` run on one and the same thread (CUDA contexts and many engines belong to
-    the thread that made them), never at the same time. `parse` and `render` run on other threads
-    while a batch computes, so they may only read what `load` left.
+    `load` and what computes run on one and the same thread (CUDA contexts and many engines belong
+    to the thread that made them), never at the same time. `parse` and `render` run on other
+    threads meanwhile, so they may only read what `load` left.
     """
 
     def load(self, model_dir: Path) -> None:
@@ -31,7 +34,7 @@ class Predictor(Protocol[InputT, OutputT]):
             ModelLoadError: the directory cannot be served; every problem is in the message.
         """
 
-    def parse(self, body: bytes) -> tuple[InputT, ...]:
+    def parse(self, body: bytes) -> tuple[ParsedT_co, ...]:
         """Checks a request body in full, so that a bad request never joins a batch.
 
         Returns:
@@ -41,11 +44,54 @@ class Predictor(Protocol[InputT, OutputT]):
             InvalidRequestError: the body is not a valid request.
         """
 
+    def render(self, outputs: Sequence[RenderedT_contra]) -> bytes:
+        """Returns the JSON body that answers a request with these outputs."""
+
+
+class Predictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
+    """A model that answers batches, each computed in one go."""
+
     def predict(self, batch: Sequence[InputT]) -> Sequence[OutputT]:
         """Computes one output per input, in order.
 
         An exception fails every request that has an input in this batch.
         """
 
-    def render(self, outputs: Sequence[OutputT]) -> bytes:
-        """Returns the JSON body that answers a request with these outputs."""
+
+@dataclass(frozen=True)
+class StepResult(Generic[OutputT]):
+    """What one step brought.
+
+    Attributes:
+        outputs: of the inputs that are finished; they have left the batch.
+        pieces: what became known of inputs whose request is streamed, ready to be sent.
+    """
+
+    outputs: Mapping[Hashable, OutputT] = field(default_factory=dict)
+    pieces: Mapping[Hashable, bytes] = field(default_factory=dict)
+
+
+@runtime_checkable
+class StepwisePredictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
+    """A model that computes in steps, between which inputs join its batch and leave it.
+
+    An exception out of `join` or `step` fails every input of the batch, and `clear` follows.
+    """
+
+    def is_streamed(self, inputs: Sequence[InputT]) -> bool:
+        """Returns whether the request asked for its answer piece by piece, as it is computed."""
+
+    def rows(self, value: InputT) -> int:
+        """Returns how many of the batch's rows the input takes."""
+
+    def join(self, inputs: Mapping[Hashable, InputT]) -> StepResult[OutputT]:
+        """Adds inputs, each under a key of its own, and takes their first step."""
+
+    def step(self) -> StepResult[OutputT]:
+        """Takes a step in every input of the batch."""
+
+    def leave(self, keys: Sequence[Hashable]) -> None:
+        """Takes inputs out that nobody waits for; a key that is not there is passed over."""
+
+    def clear(self) -> None:
+        """Takes every input out."""

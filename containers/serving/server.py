@@ -13,14 +13,14 @@ import signal
 import socket
 import sys
 from collections.abc import Generator
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import uvicorn
 
 from containers.serving.app import create_app
 from containers.serving.logs import log_event
-from containers.serving.predictor import ModelLoadError, Predictor
-from containers.serving.service import InferenceService, ServiceState
+from containers.serving.predictor import ModelLoadError
+from containers.serving.service import AnyPredictor, InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
 
 _logger = logging.getLogger(__name__)
@@ -51,8 +51,7 @@ class ModelServer:
         settings: port, limits and time-outs.
     """
 
-    # Any: see InferenceService.
-    def __init__(self, predictor: Predictor[Any, Any], settings: ServingSettings) -> None:
+    def __init__(self, predictor: AnyPredictor, settings: ServingSettings) -> None:
         self._settings = settings
         self.service = InferenceService(predictor, settings)
         self._uvicorn = _Uvicorn(
@@ -146,8 +145,7 @@ class ModelServer:
             self._uvicorn.should_exit = True
 
 
-# Any: see InferenceService.
-def run_until_terminated(predictor: Predictor[Any, Any], settings: ServingSettings) -> NoReturn:
+def run_until_terminated(predictor: AnyPredictor, settings: ServingSettings) -> NoReturn:
     """Serves until SIGTERM or SIGINT, then ends the process.
 
     Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, or

@@ -4,20 +4,26 @@ import asyncio
 import enum
 import logging
 import time
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from containers.serving.batching import BatchedOutputs, Batcher
+from containers.serving.batching import Batcher
+from containers.serving.continuous import ContinuousBatcher
 from containers.serving.errors import NotReadyError
 from containers.serving.logs import log_event
-from containers.serving.predictor import Predictor
+from containers.serving.predictor import Predictor, StepwisePredictor
 from containers.serving.settings import ServingSettings
+from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 
 # Below this a hop to another thread costs more than parsing; above it, parsing on the event loop
 # would delay every other request.
 _PARSE_INLINE_MAX_BYTES: Final = 32 * 1024
+
+# Any: the service moves a family's inputs and outputs about without looking at them.
+AnyPredictor: TypeAlias = Predictor[Any, Any] | StepwisePredictor[Any, Any]
 
 
 class ServiceState(enum.Enum):
@@ -32,23 +38,16 @@ class InferenceService:
     """Loads a predictor and answers request bodies with it.
 
     Args:
-        predictor: the model; `load` and `predict` are called on one thread of this service.
+        predictor: the model; it is loaded and computes on one thread of this service.
         settings: limits of batching and the model directory.
     """
 
-    # Any: the service moves a family's inputs and outputs about without looking at them.
-    def __init__(self, predictor: Predictor[Any, Any], settings: ServingSettings) -> None:
+    def __init__(self, predictor: AnyPredictor, settings: ServingSettings) -> None:
         self._predictor = predictor
         self._model_dir = settings.model_dir
         self._compute_executor = ThreadPoolExecutor(1, thread_name_prefix="compute")
         self._parse_executor = ThreadPoolExecutor(1, thread_name_prefix="parse")
-        self._batcher: Batcher[Any, Any] = Batcher(
-            predict=predictor.predict,
-            executor=self._compute_executor,
-            max_batch_size=settings.max_batch_size,
-            max_batch_delay_seconds=settings.max_batch_delay_milliseconds / 1000,
-            max_queue_length=settings.max_queue_length,
-        )
+        self._batcher = self._new_batcher(settings)
         self._batching: asyncio.Task[None] | None = None
         self._is_loading = False
         self.state = ServiceState.LOADING
@@ -58,6 +57,11 @@ class InferenceService:
     def is_computing(self) -> bool:
         """Whether the compute thread is busy; it cannot be interrupted."""
         return self._is_loading or self._batcher.is_computing
+
+    @property
+    def queue_length(self) -> int:
+        """Inputs that wait."""
+        return self._batcher.queue_length
 
     async def load(self) -> None:
         """Loads the model on the compute thread and starts batching.
@@ -82,26 +86,49 @@ class InferenceService:
             milliseconds=round((time.monotonic() - started_at) * 1000, 1),
         )
 
-    async def answer(self, body: bytes, *, deadline: float) -> tuple[bytes, BatchedOutputs[Any]]:
-        """Returns the JSON answer to `body`, and what it cost.
+    # Any: see AnyPredictor.
+    async def parse(self, body: bytes) -> tuple[Any, ...]:
+        """Returns what the model computes for a request with this body.
+
+        Raises:
+            NotReadyError: the model is not loaded yet.
+            InvalidRequestError: the body is not a valid request.
+        """
+        if self._batching is None:
+            raise NotReadyError("The model is still loading.")
+        if len(body) <= _PARSE_INLINE_MAX_BYTES:
+            return self._predictor.parse(body)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._parse_executor, self._predictor.parse, body
+        )
+
+    def is_streamed(self, inputs: Sequence[Any]) -> bool:
+        """Returns whether the answer is wanted piece by piece, from `stream`."""
+        predictor = self._predictor
+        return isinstance(predictor, StepwisePredictor) and predictor.is_streamed(inputs)
+
+    async def answer(
+        self, inputs: Sequence[Any], *, deadline: float
+    ) -> tuple[bytes, BatchedOutputs[Any]]:
+        """Returns the JSON answer, and what it cost.
 
         Args:
-            body: the request's body.
+            inputs: from `parse`.
             deadline: time of the event loop's clock, in seconds.
 
         Raises:
             ServingError: the request is answered with an error; see `errors.ERROR_KINDS`.
         """
-        if self._batching is None:
-            raise NotReadyError("The model is still loading.")
-        if len(body) <= _PARSE_INLINE_MAX_BYTES:
-            inputs = self._predictor.parse(body)
-        else:
-            inputs = await asyncio.get_running_loop().run_in_executor(
-                self._parse_executor, self._predictor.parse, body
-            )
         batched = await self._batcher.submit(inputs, deadline=deadline)
         return self._predictor.render(batched.outputs), batched
+
+    def stream(
+        self, inputs: Sequence[Any], *, deadline: float
+    ) -> AsyncGenerator[bytes | BatchedOutputs[Any], None]:
+        """As `answer`, but yields the pieces of the answer, each in JSON, and at last its cost."""
+        if not isinstance(self._batcher, ContinuousBatcher):
+            raise TypeError("this model does not compute in steps")
+        return self._batcher.stream(inputs, deadline=deadline)
 
     async def close(self) -> None:
         """Stops batching and lets the threads go; a batch that still computes is abandoned."""
@@ -116,3 +143,23 @@ class InferenceService:
         self._is_loading = False
         if not loading.cancelled():
             loading.exception()  # marks it as seen, where the waiting task was cancelled before
+
+    def _new_batcher(
+        self, settings: ServingSettings
+    ) -> Batcher[Any, Any] | ContinuousBatcher[Any, Any]:
+        max_batch_delay_seconds = settings.max_batch_delay_milliseconds / 1000
+        if isinstance(self._predictor, StepwisePredictor):
+            return ContinuousBatcher(
+                predictor=self._predictor,
+                executor=self._compute_executor,
+                max_batch_size=settings.max_batch_size,
+                max_batch_delay_seconds=max_batch_delay_seconds,
+                max_queue_length=settings.max_queue_length,
+            )
+        return Batcher(
+            predict=self._predictor.predict,
+            executor=self._compute_executor,
+            max_batch_size=settings.max_batch_size,
+            max_batch_delay_seconds=max_batch_delay_seconds,
+            max_queue_length=settings.max_queue_length,
+        )

@@ -1,56 +1,29 @@
-"""The decode loop: many prompts with settings of their own in one left-padded batch.
+"""The decode loop: prompts with settings of their own that share a batch, and come and go.
 
 Every prompt has its tokens, its length limit and its way of choosing the next token. Greedy and
 sampled prompts are one row each; a beam search is one row per beam, side by side, and begins with
-one. After each step the rows that go on are gathered out of the key/value cache: a row that ended
-is left out, one that several beams continue is copied, and leading columns that are padding for
-every row are cut off. The cache's length thus never exceeds the longest live row's prompt and new
-tokens, which the caller holds within the model's positions.
+one. Prompts join between two steps: they are computed up to their first token by themselves, and
+their rows are put below the others. After each step the rows that go on are selected out of the
+key/value cache: a row that ended is left out, one that several beams continue is copied, and
+leading columns that are padding for every row are cut off. The cache's length thus never exceeds
+the longest live row's prompt and new tokens, which the caller holds within the model's positions.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from containers.tensorrt.beam_search import Beams, BeamSearch, TokenIds
 from containers.tensorrt.sampling import Sampling, choose_token
+from containers.tensorrt.stepping import Float32Array, Int64Array, StepSession
 
-Int64Array = npt.NDArray[np.int64]
-Float32Array = npt.NDArray[np.float32]
-# Keys and values, layer by layer: key 0, value 0, key 1, ...; each [batch, heads, past, head_dim].
-Cache = Sequence[Float32Array]
+# Text Generation Inference's names.
+FinishReason: TypeAlias = Literal["length", "eos_token", "stop_sequence"]
 
 # Padding is masked, so any valid token does.
 _PAD_TOKEN_ID: Final = 0
-
-
-class StepSession(Protocol):
-    """A runtime with the step graph loaded."""
-
-    def empty_cache(self, batch_size: int) -> Cache:
-        """Returns a cache of past length 0."""
-
-    def step(
-        self,
-        input_ids: Int64Array,
-        attention_mask: Int64Array,
-        position_ids: Int64Array,
-        past: Cache,
-    ) -> tuple[Float32Array, Cache]:
-        """Runs the graph once.
-
-        Args:
-            input_ids: [batch, sequence].
-            attention_mask: [batch, past + sequence], 0 on padding.
-            position_ids: [batch, sequence].
-            past: the cache of the steps before.
-
-        Returns:
-            Logits of the last position, [batch, vocabulary], and the grown cache.
-        """
 
 
 @dataclass(frozen=True)
@@ -77,6 +50,153 @@ class Prompt:
         return self.beams.num_beams if self.beams else 1
 
 
+class Continuation:
+    """A prompt in a `DecodingBatch`, and what it has become so far."""
+
+    def __init__(self, prompt: Prompt, eos_token_ids: frozenset[int]) -> None:
+        self.is_finished = False
+        self._search: _SingleRow | BeamSearch = (
+            _SingleRow(prompt, eos_token_ids)
+            if prompt.beams is None
+            else BeamSearch(
+                prompt.beams, max_new_tokens=prompt.max_new_tokens, eos_token_ids=eos_token_ids
+            )
+        )
+
+    @property
+    def rows(self) -> int:
+        """Rows of the batch that the next step computes for it."""
+        return self._search.rows
+
+    @property
+    def results(self) -> list[TokenIds]:
+        """The new tokens: one sequence, or as many as a beam search returns, best first."""
+        return self._search.results
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why a finished prompt that is not a beam search ended."""
+        if isinstance(self._search, BeamSearch):
+            raise TypeError("the answers of a beam search end for reasons of their own")
+        return self._search.finish_reason
+
+    def advance(self, logits: Float32Array, likeliest: Sequence[int]) -> list[tuple[int, int]]:
+        """Takes one step.
+
+        Args:
+            logits: [rows, vocabulary].
+            likeliest: the greatest logit's token in each row.
+
+        Returns:
+            For each row of the next step the row that it continues and the token it adds.
+        """
+        if isinstance(self._search, BeamSearch):
+            moves = self._search.advance(logits)
+        else:
+            token = self._search.choose(logits[0], likeliest[0])
+            moves = [] if token is None else [(0, token)]
+        self.is_finished = not moves
+        return moves
+
+
+class DecodingBatch:
+    """The prompts that are continued together; empty at first.
+
+    A prompt's tokens do not depend on its neighbours, up to the runtime's rounding.
+
+    Args:
+        session: runs the steps, on at most the sum of the prompts' `rows` rows at a time.
+        eos_token_ids: tokens that end a row; they are not returned.
+    """
+
+    # Any: the session's cache is its own affair.
+    def __init__(self, session: StepSession[Any], *, eos_token_ids: frozenset[int]) -> None:
+        self._session = session
+        self._eos_token_ids = eos_token_ids
+        self.clear()
+
+    @property
+    def rows(self) -> int:
+        """Rows that the next step computes."""
+        return len(self._tokens)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._live: list[Continuation] = []
+        # The token that each row adds in the next step.
+        self._tokens: list[int] = []
+        self._attention_mask: Int64Array = np.zeros((0, 0), dtype=np.int64)
+        self._cache: Any = None
+
+    def join(self, prompts: Sequence[Prompt]) -> list[Continuation]:
+        """Adds prompts and computes their first tokens.
+
+        Args:
+            prompts: at least one.
+
+        Returns:
+            What becomes of each; some may be finished already.
+        """
+        joining = [Continuation(prompt, self._eos_token_ids) for prompt in prompts]
+        input_ids, mask = left_pad([prompt.token_ids for prompt in prompts])
+        positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
+        logits, cache = self._session.prefill(input_ids, mask, positions)
+        sources, tokens = _advance(joining, logits)
+        if sources:
+            mask, cache = self._select(mask, cache, sources)
+            if self._live:
+                mask = _stack(self._attention_mask, mask)
+                cache = self._session.concatenate(self._cache, cache)
+            self._attention_mask, self._cache = mask, cache
+            self._tokens += tokens
+            self._live += [each for each in joining if not each.is_finished]
+        return joining
+
+    def step(self) -> list[Continuation]:
+        """Adds a token to every prompt; returns those that finished.
+
+        There is at least one row.
+        """
+        mask = np.pad(self._attention_mask, ((0, 0), (0, 1)), constant_values=1)
+        positions = mask.sum(axis=1, keepdims=True) - 1
+        input_ids = np.array(self._tokens, dtype=np.int64)[:, None]
+        logits, cache = self._session.step(input_ids, mask, positions, self._cache)
+        sources, self._tokens = _advance(self._live, logits)
+        finished = [each for each in self._live if each.is_finished]
+        if sources:
+            self._attention_mask, self._cache = self._select(mask, cache, sources)
+            self._live = [each for each in self._live if not each.is_finished]
+        else:
+            self.clear()
+        return finished
+
+    def leave(self, leaving: Sequence[Continuation]) -> None:
+        """Takes prompts out that nobody waits for; those that finished are out already."""
+        staying: list[int] = []
+        row = 0
+        for each in self._live:
+            if each not in leaving:
+                staying += range(row, row + each.rows)
+            row += each.rows
+        if not staying:
+            self.clear()
+        elif len(staying) < row:
+            self._live = [each for each in self._live if each not in leaving]
+            self._tokens = [self._tokens[source] for source in staying]
+            self._attention_mask, self._cache = self._select(
+                self._attention_mask, self._cache, staying
+            )
+
+    # Any: the session's cache.
+    def _select(self, mask: Int64Array, cache: Any, sources: Sequence[int]) -> tuple[Any, Any]:
+        """Returns mask and cache of these rows, without the columns that all of them mask."""
+        if sources == list(range(len(mask))):
+            return mask, cache
+        selected = mask[sources]
+        first_column = int(selected.any(axis=0).argmax())
+        return selected[:, first_column:], self._session.select(cache, sources, first_column)
+
+
 class _SingleRow:
     """A prompt that is continued greedily or by sampling."""
 
@@ -87,6 +207,7 @@ class _SingleRow:
         self._eos_token_ids = eos_token_ids
         self._random = prompt.sampling.generator() if prompt.sampling else None
         self._new_token_ids: list[int] = []
+        self.finish_reason: FinishReason = "length"
 
     @property
     def results(self) -> list[TokenIds]:
@@ -99,45 +220,35 @@ class _SingleRow:
         if self._random is not None and prompt.sampling is not None:
             token = choose_token(logits, prompt.sampling, self._random)
         if token in self._eos_token_ids:
+            self.finish_reason = "eos_token"
             return None
         self._new_token_ids.append(token)
         if prompt.is_complete is not None and prompt.is_complete(token):
+            self.finish_reason = "stop_sequence"
             return None
         return None if len(self._new_token_ids) == prompt.max_new_tokens else token
 
 
+# Any: the session's cache.
 def generate(
-    session: StepSession, prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int]
+    session: StepSession[Any], prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int]
 ) -> list[list[TokenIds]]:
-    """Generates for all prompts together.
-
-    A prompt's tokens do not depend on its neighbours, up to the runtime's rounding.
+    """Generates for all prompts together, from the first step to the last.
 
     Args:
-        session: runs the steps, on at most the sum of the prompts' `rows` rows at a time.
+        session: see `DecodingBatch`.
         prompts: at least one.
-        eos_token_ids: tokens that end a row; they are not returned.
+        eos_token_ids: see `DecodingBatch`.
 
     Returns:
         The new tokens of each prompt, in the order of `prompts`: one sequence, or as many as its
         beam search returns, best first.
     """
-    searches = [_search(prompt, eos_token_ids) for prompt in prompts]
-    live = searches
-    input_ids, attention_mask = left_pad([prompt.token_ids for prompt in prompts])
-    cache = session.empty_cache(len(prompts))
-    while True:
-        positions = np.maximum(attention_mask.cumsum(axis=1) - 1, 0)
-        logits, cache = session.step(
-            input_ids, attention_mask, positions[:, -input_ids.shape[1] :], cache
-        )
-        live, sources, tokens = _advance(live, logits)
-        if not live:
-            return [search.results for search in searches]
-        if sources != list(range(len(logits))):
-            attention_mask, cache = _gather(attention_mask, cache, sources)
-        input_ids = np.array(tokens, dtype=np.int64)[:, None]
-        attention_mask = np.pad(attention_mask, ((0, 0), (0, 1)), constant_values=1)
+    batch = DecodingBatch(session, eos_token_ids=eos_token_ids)
+    continuations = batch.join(prompts)
+    while batch.rows:
+        batch.step()
+    return [each.results for each in continuations]
 
 
 def left_pad(sequences: Sequence[Sequence[int]]) -> tuple[Int64Array, Int64Array]:
@@ -151,48 +262,28 @@ def left_pad(sequences: Sequence[Sequence[int]]) -> tuple[Int64Array, Int64Array
     return token_ids, mask
 
 
-def _search(prompt: Prompt, eos_token_ids: frozenset[int]) -> _SingleRow | BeamSearch:
-    if prompt.beams is None:
-        return _SingleRow(prompt, eos_token_ids)
-    return BeamSearch(
-        prompt.beams, max_new_tokens=prompt.max_new_tokens, eos_token_ids=eos_token_ids
-    )
-
-
-def _advance(
-    live: Sequence[_SingleRow | BeamSearch], logits: Float32Array
-) -> tuple[list[_SingleRow | BeamSearch], list[int], list[int]]:
-    """Takes one step in every search.
+def _advance(live: Sequence[Continuation], logits: Float32Array) -> tuple[list[int], list[int]]:
+    """Takes one step in every continuation.
 
     Returns:
-        The searches that go on; for each row of the next step the row that it continues; and the
-        token that it adds.
+        For each row of the next step the row that it continues, and the token that it adds.
     """
     likeliest: list[int] = logits.argmax(axis=-1).tolist()
-    staying: list[_SingleRow | BeamSearch] = []
     sources: list[int] = []
     tokens: list[int] = []
     first_row = 0
-    for search in live:
-        rows = search.rows
-        if isinstance(search, BeamSearch):
-            moves = search.advance(logits[first_row : first_row + rows])
-            sources += [first_row + row for row, _ in moves]
-            tokens += [token for _, token in moves]
-            if moves:
-                staying.append(search)
-        elif (token := search.choose(logits[first_row], likeliest[first_row])) is not None:
-            sources.append(first_row)
-            tokens.append(token)
-            staying.append(search)
-        first_row += rows
-    return staying, sources, tokens
+    for each in live:
+        end_row = first_row + each.rows
+        moves = each.advance(logits[first_row:end_row], likeliest[first_row:end_row])
+        sources += [first_row + row for row, _ in moves]
+        tokens += [token for _, token in moves]
+        first_row = end_row
+    return sources, tokens
 
 
-def _gather(
-    attention_mask: Int64Array, cache: Cache, sources: Sequence[int]
-) -> tuple[Int64Array, Cache]:
-    """Returns the rows `sources`, without the leading columns that all of them mask."""
-    mask = attention_mask[sources]
-    first_column = int(mask.any(axis=0).argmax())
-    return mask[:, first_column:], [tensor[sources, :, first_column:, :] for tensor in cache]
+def _stack(upper: Int64Array, lower: Int64Array) -> Int64Array:
+    """Returns both masks, one above the other, the narrower one padded on the left."""
+    columns = max(upper.shape[1], lower.shape[1])
+    return np.concatenate(
+        [np.pad(mask, ((0, 0), (columns - mask.shape[1], 0))) for mask in (upper, lower)]
+    )

@@ -2,18 +2,18 @@
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
 from containers.serving.errors import InvalidRequestError
 from containers.serving.logs import log_event
-from containers.serving.predictor import ModelLoadError
+from containers.serving.predictor import ModelLoadError, StepResult
 from containers.serving.settings import ServingSettings
-from containers.tensorrt.beam_search import TokenIds
-from containers.tensorrt.generation import Prompt, StepSession, generate
+from containers.tensorrt.generation import Continuation, DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import (
     TOKENIZER_FILE,
     ModelConfig,
@@ -23,11 +23,13 @@ from containers.tensorrt.model_directory import (
 from containers.tensorrt.requests import parse_generation_request
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
-from containers.tensorrt.stop_sequences import StopWatch
+from containers.tensorrt.stepping import StepSession
+from containers.tensorrt.stop_sequences import AnswerText
 
 _logger = logging.getLogger(__name__)
 
-OpenSession = Callable[[Path, ModelConfig, GenerationSettings], StepSession]
+# Any: the session's cache.
+OpenSession = Callable[[Path, ModelConfig, GenerationSettings], StepSession[Any]]
 
 
 @dataclass(frozen=True)
@@ -38,20 +40,22 @@ class TextInput:
         prompt: the prompt in tokens, and how it is continued.
         text_before: what an answer starts with, "" or the prompt itself.
         stop_texts: texts before which the answer is cut.
+        is_streamed: whether the answer is wanted piece by piece; it is then one.
     """
 
     prompt: Prompt
     text_before: str
     stop_texts: tuple[str, ...] = ()
+    is_streamed: bool = False
 
 
 class TextGenerationPredictor:
-    """Generates text with a step graph; a `containers.serving.predictor.Predictor`.
+    """Generates text with a step graph; a `containers.serving.predictor.StepwisePredictor`.
 
     Args:
         settings: limits of a request.
         max_batch_size: most rows of one forward pass, which the sequences of one request must
-            fit; the serving core's setting, which also bounds the inputs it hands to `predict`.
+            fit; the serving core's setting.
         open_session: returns the runtime's session for a checked model directory.
     """
 
@@ -68,7 +72,11 @@ class TextGenerationPredictor:
         self._max_input_tokens = 0
         self._config: ModelConfig
         self._tokenizer: Tokenizer
-        self._session: StepSession
+        self._session: StepSession[Any]
+        self._batch: DecodingBatch
+        # The inputs in the batch.
+        self._keys: dict[Continuation, Hashable] = {}
+        self._answers: dict[Hashable, _Answer] = {}
 
     def load(self, model_dir: Path) -> None:
         """Checks the directory, opens the session and runs one step through it.
@@ -93,6 +101,7 @@ class TextGenerationPredictor:
                 f"only {self._config.vocabulary_size}: they do not belong together"
             )
         self._session = self._open_session(model_dir, self._config, self._settings)
+        self._batch = DecodingBatch(self._session, eos_token_ids=self._config.eos_token_ids)
         self._warm_up()
         log_event(
             _logger,
@@ -136,23 +145,47 @@ class TextGenerationPredictor:
                     request.sampling, stream=(index, completion)
                 )
                 inputs.append(
-                    TextInput(replace(prompt, sampling=sampling), text_before, request.stop_texts)
+                    TextInput(
+                        replace(prompt, sampling=sampling),
+                        text_before,
+                        request.stop_texts,
+                        request.is_streamed,
+                    )
                 )
         return tuple(inputs)
 
-    def predict(self, batch: Sequence[TextInput]) -> list[list[str]]:
-        """Returns the texts generated for each input, in order; one text but for beam searches.
+    def is_streamed(self, inputs: Sequence[TextInput]) -> bool:
+        """Returns whether the request asked for pieces; it is then of one input."""
+        return inputs[0].is_streamed
 
-        What does not fit one forward pass, since a beam search takes a row per beam, is computed
-        in several generations, one after the other.
-        """
-        answers: list[list[str]] = [[] for _ in batch]
-        for places in self._generations(batch):
-            for place, texts in zip(
-                places, self._answer([batch[place] for place in places]), strict=True
-            ):
-                answers[place] = texts
-        return answers
+    def rows(self, value: TextInput) -> int:
+        """Returns 1, or the number of beams."""
+        return value.prompt.rows
+
+    def join(self, inputs: Mapping[Hashable, TextInput]) -> StepResult[list[str]]:
+        """Computes the first tokens of some inputs and adds them to the batch."""
+        answers = {key: _Answer(value, self._tokenizer.decode) for key, value in inputs.items()}
+        continuations = self._batch.join([answer.prompt for answer in answers.values()])
+        self._keys |= dict(zip(continuations, answers, strict=True))
+        self._answers |= answers
+        return self._result([each for each in continuations if each.is_finished])
+
+    def step(self) -> StepResult[list[str]]:
+        """Computes the next token of every input."""
+        return self._result(self._batch.step())
+
+    def leave(self, keys: Sequence[Hashable]) -> None:
+        """Forgets inputs that nobody waits for."""
+        leaving = [continuation for continuation, key in self._keys.items() if key in keys]
+        self._batch.leave(leaving)
+        for continuation in leaving:
+            del self._answers[self._keys.pop(continuation)]
+
+    def clear(self) -> None:
+        """Forgets every input."""
+        self._batch.clear()
+        self._keys.clear()
+        self._answers.clear()
 
     def render(self, outputs: Sequence[Sequence[str]]) -> bytes:
         """Returns `[{"generated_text": ...}, ...]`: all answers to the first text, then the next's.
@@ -164,49 +197,20 @@ class TextGenerationPredictor:
             [{"generated_text": text} for texts in outputs for text in texts], ensure_ascii=False
         ).encode()
 
-    def _generations(self, batch: Sequence[TextInput]) -> list[list[int]]:
-        """Returns the places in `batch` that are computed together, each generation's in order.
-
-        Every input goes to the first generation that has room for all its rows. As many rows as
-        the serving core handed over inputs always fit, so inputs of one row are never parted.
-        """
-        most_rows = max(self._max_batch_size, len(batch))
-        generations: list[list[int]] = []
-        rooms: list[int] = []
-        for place, text_input in enumerate(batch):
-            rows = text_input.prompt.rows
-            first = next((i for i, room in enumerate(rooms) if room >= rows), len(rooms))
-            if first == len(rooms):
-                generations.append([])
-                rooms.append(most_rows)
-            generations[first].append(place)
-            rooms[first] -= rows
-        return generations
-
-    def _answer(self, batch: Sequence[TextInput]) -> list[list[str]]:
-        """Generates for inputs that fit one forward pass."""
-        watches = [
-            StopWatch(self._tokenizer.decode, text_input.stop_texts)
-            if text_input.stop_texts
-            else None
-            for text_input in batch
-        ]
-        generated = generate(
-            self._session,
-            [
-                replace(text_input.prompt, is_complete=watch.add) if watch else text_input.prompt
-                for text_input, watch in zip(batch, watches, strict=True)
-            ],
-            eos_token_ids=self._config.eos_token_ids,
-        )
-        return [
-            [text_input.text_before + self._text(token_ids, watch) for token_ids in sequences]
-            for text_input, watch, sequences in zip(batch, watches, generated, strict=True)
-        ]
-
-    def _text(self, token_ids: TokenIds, watch: StopWatch | None) -> str:
-        text: str = watch.finish() if watch else self._tokenizer.decode(list(token_ids))
-        return text
+    def _result(self, finished: Sequence[Continuation]) -> StepResult[list[str]]:
+        """Returns the texts of what is finished, and what is new of what is streamed."""
+        outputs: dict[Hashable, list[str]] = {}
+        pieces: dict[Hashable, bytes] = {}
+        for continuation in finished:
+            key = self._keys.pop(continuation)
+            answer = self._answers.pop(key)
+            outputs[key] = answer.texts(continuation)
+            if answer.is_streamed:
+                pieces[key] = answer.last_piece(continuation)
+        for key, answer in self._answers.items():
+            if answer.is_streamed and (piece := answer.piece()):
+                pieces[key] = piece
+        return StepResult(outputs, pieces)
 
     def _new_tokens(self, prompt_tokens: int, asked: int | None, *, index: int) -> int:
         """Returns how many tokens to generate: what was asked, or the default where it fits."""
@@ -230,6 +234,66 @@ class TextGenerationPredictor:
     def _warm_up(self) -> None:
         """Runs prefill and one decoding step, so that the first request pays for no set-up."""
         generate(self._session, [Prompt((0,), max_new_tokens=2)], eos_token_ids=frozenset())
+
+
+class _Answer:
+    """What becomes of one input.
+
+    Args:
+        text_input: the input.
+        decode: gives the text of token ids.
+    """
+
+    def __init__(self, text_input: TextInput, decode: Callable[[list[int]], str]) -> None:
+        self._text_input = text_input
+        self._decode = decode
+        self.is_streamed = text_input.is_streamed
+        # Text is followed token by token only where something depends on it.
+        self._growing = (
+            AnswerText(decode, text_input.stop_texts)
+            if text_input.stop_texts or text_input.is_streamed
+            else None
+        )
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt, which ends where the text does."""
+        prompt = self._text_input.prompt
+        return prompt if self._growing is None else replace(prompt, is_complete=self._growing.add)
+
+    def texts(self, continuation: Continuation) -> list[str]:
+        """Returns the answers; one but for a beam search."""
+        texts = (
+            [self._growing.finish()]
+            if self._growing
+            else [self._decode(list(token_ids)) for token_ids in continuation.results]
+        )
+        return [self._text_input.text_before + text for text in texts]
+
+    def piece(self) -> bytes | None:
+        """Returns what is new, in JSON, or None where nothing is."""
+        text = self._growing.take() if self._growing else ""
+        return _piece(text) if text else None
+
+    def last_piece(self, continuation: Continuation) -> bytes:
+        """Returns what is left, in JSON, with the whole text and why it ended."""
+        [generated_text] = self.texts(continuation)
+        return _piece(
+            self._growing.take_rest() if self._growing else "",
+            generated_text=generated_text,
+            details={
+                "finish_reason": continuation.finish_reason,
+                "generated_tokens": len(continuation.results[0]),
+            },
+        )
+
+
+def _piece(
+    text: str, generated_text: str | None = None, details: Mapping[str, object] | None = None
+) -> bytes:
+    """Returns an event of a stream as Text Generation Inference has it, as far as it goes here."""
+    event = {"token": {"text": text}, "generated_text": generated_text, "details": details}
+    return json.dumps(event, ensure_ascii=False).encode()
 
 
 def _read_tokenizer(path: Path) -> Tokenizer:

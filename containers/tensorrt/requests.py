@@ -1,7 +1,7 @@
 """What clients send: the request of Hugging Face's text-generation task, checked in full.
 
-`{"inputs": TEXT or [TEXT, ...], "parameters": {...}}`. `return_full_text` is false unless the
-request says otherwise, as in the task's specification
+`{"inputs": TEXT or [TEXT, ...], "parameters": {...}, "stream": false}`. `return_full_text` is
+false unless the request says otherwise, as in the task's specification
 (https://huggingface.co/docs/inference-providers/tasks/text-generation). Stricter than there:
 an unknown parameter, one that would have no effect, and two that cannot go together are errors.
 `num_return_sequences`, `num_beams`, `length_penalty` and `early_stopping` are those of
@@ -21,7 +21,7 @@ from containers.serving.suggestions import nearest_name_hint
 from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.sampling import Sampling
 
-_FIELDS: Final = ("inputs", "parameters")
+_FIELDS: Final = ("inputs", "parameters", "stream")
 _SAMPLING_PARAMETERS: Final = ("temperature", "top_k", "top_p", "seed")
 _BEAM_PARAMETERS: Final = ("length_penalty", "early_stopping")
 _PARAMETERS: Final = (
@@ -58,6 +58,7 @@ class GenerationRequest:
         beams: None for greedy decoding and sampling.
         stop_texts: texts before which an answer is cut.
         return_full_text: whether the answer starts with the prompt.
+        is_streamed: whether the answer is wanted piece by piece; it is then one answer to one text.
     """
 
     texts: tuple[str, ...]
@@ -67,6 +68,7 @@ class GenerationRequest:
     beams: Beams | None
     stop_texts: tuple[str, ...]
     return_full_text: bool
+    is_streamed: bool
 
 
 def parse_generation_request(
@@ -111,6 +113,7 @@ def parse_generation_request(
         beams=beams,
         stop_texts=_stop_texts(parameters, beams),
         return_full_text=_boolean(parameters, "return_full_text"),
+        is_streamed=_is_streamed(document, texts, sequences),
     )
 
 
@@ -207,6 +210,22 @@ def _sequences(parameters: dict[str, Any], beams: Beams | None, max_batch_size: 
             f"answer: set do_sample to true, or num_beams to {answers} or more."
         )
     return answers
+
+
+def _is_streamed(document: dict[str, Any], texts: tuple[str, ...], sequences: int) -> bool:
+    if not _boolean(document, "stream"):
+        return False
+    if len(texts) > 1:
+        raise InvalidRequestError(
+            f"stream=true and inputs of {len(texts)} texts do not go together: send one text, or "
+            "set stream to false."
+        )
+    if sequences > 1:
+        raise InvalidRequestError(
+            f"stream=true and {sequences} sequences (num_beams or num_return_sequences) do not go "
+            "together: leave them out, or set stream to false."
+        )
+    return True
 
 
 def _stop_texts(parameters: dict[str, Any], beams: Beams | None) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class GrowingText:
         return self._decode(self._window)[len(self._decode(self._window[: self._shown])) :]
 
 
-class StopWatch:
+class AnswerText:
     """Collects a row's text up to the first of its stop texts; one per generation.
 
     The first is the one that is complete first, character by character: where it is cut does not
@@ -51,26 +51,38 @@ class StopWatch:
 
     Args:
         decode: gives the text of token ids.
-        stop_texts: at least one, none empty.
+        stop_texts: none of them empty.
     """
 
     def __init__(self, decode: Callable[[list[int]], str], stop_texts: Sequence[str]) -> None:
         self._growing = GrowingText(decode)
         self._stop_texts = stop_texts
-        self._longest = max(len(stop_text) for stop_text in stop_texts)
+        self._longest = max((len(stop_text) for stop_text in stop_texts), default=0)
         self._text = ""
-        self._is_stopped = False
+        self._taken = 0
+        self.is_stopped = False
 
     def add(self, token: int) -> bool:
         """Takes the next token; returns whether a stop text is now complete."""
         self._append(self._growing.add(token))
-        return self._is_stopped
+        return self.is_stopped
+
+    def take(self) -> str:
+        """Returns what became certain since the last time: no stop text can begin in it."""
+        certain = len(self._text) if self.is_stopped else len(self._text) - self._uncertain()
+        piece = self._text[self._taken : certain]
+        self._taken = max(self._taken, certain)
+        return piece
 
     def finish(self) -> str:
         """Returns the text before the first stop text, or all of it where there is none."""
-        if not self._is_stopped:
+        if not self.is_stopped:
             self._append(self._growing.finish())
         return self._text
+
+    def take_rest(self) -> str:
+        """Returns what `take` has not returned, after `finish`."""
+        return self._text[self._taken :]
 
     def _append(self, piece: str) -> None:
         # No stop text is complete in what was there before; one may have begun in it.
@@ -84,4 +96,14 @@ class StopWatch:
         if found:
             _, start = min(found)
             self._text = self._text[:start]
-            self._is_stopped = True
+            self.is_stopped = True
+
+    def _uncertain(self) -> int:
+        """Returns the length of the longest end of the text that begins a stop text."""
+        lengths = range(min(self._longest - 1, len(self._text)), 0, -1)
+        beginnings = (
+            length
+            for length in lengths
+            if any(stop_text.startswith(self._text[-length:]) for stop_text in self._stop_texts)
+        )
+        return next(beginnings, 0)

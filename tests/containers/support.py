@@ -5,7 +5,7 @@ import contextlib
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import httpx
 from containers.serving.errors import InvalidRequestError
 from containers.serving.json_requests import parse_json_object
 from containers.serving.logs import JsonFormatter
+from containers.serving.predictor import StepResult
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
 
@@ -130,3 +131,67 @@ def captured_logs() -> Iterator[LogCapture]:
     finally:
         logger.removeHandler(capture)
         logger.setLevel(level)
+
+
+class CountdownPredictor:
+    """Computes `{"inputs": [[NAME, STEPS], ...]}` in as many steps; keeps who was in each.
+
+    An input may have a third entry, the rows that it takes. The answer to an input is its name.
+    With `gated`, each step waits until `release` is called for it; an input called "fail" makes
+    its step raise.
+    """
+
+    def __init__(self, *, gated: bool = False) -> None:
+        self.steps: list[list[str]] = []
+        self.left: list[str] = []
+        self._gated = gated
+        self._permits = threading.Semaphore(0)
+        self._batch: dict[Hashable, tuple[str, int]] = {}
+
+    def release(self, steps: int = 1) -> None:
+        self._permits.release(steps)
+
+    def load(self, model_dir: Path) -> None:
+        pass
+
+    def parse(self, body: bytes) -> tuple[Any, ...]:
+        document = parse_json_object(body)
+        is_streamed = document.get("stream", False)
+        return tuple((*each, is_streamed) for each in document["inputs"])
+
+    def render(self, outputs: Sequence[Any]) -> bytes:
+        return json.dumps(list(outputs)).encode()
+
+    def is_streamed(self, inputs: Sequence[Any]) -> bool:
+        return inputs[0][-1] is True
+
+    def rows(self, value: Any) -> int:
+        return int(value[2]) if len(value) > 2 else 1
+
+    def join(self, inputs: Mapping[Hashable, Any]) -> StepResult[str]:
+        self._batch |= {key: (value[0], value[1]) for key, value in inputs.items()}
+        return self.step(inputs)
+
+    def step(self, only: Mapping[Hashable, Any] | None = None) -> StepResult[str]:
+        keys = list(self._batch if only is None else only)
+        self.steps.append([self._batch[key][0] for key in keys])
+        if self._gated:
+            assert self._permits.acquire(timeout=PATIENCE_SECONDS)
+        if "fail" in self.steps[-1]:
+            raise RuntimeError("/secret/path: out of memory")
+        outputs: dict[Hashable, str] = {}
+        pieces: dict[Hashable, bytes] = {}
+        for key in keys:
+            name, steps = self._batch[key]
+            pieces[key] = json.dumps(f"{name}{steps}").encode()
+            self._batch[key] = (name, steps - 1)
+            if steps == 1:
+                del self._batch[key]
+                outputs[key] = name
+        return StepResult(outputs, pieces)
+
+    def leave(self, keys: Sequence[Hashable]) -> None:
+        self.left += [self._batch.pop(key)[0] for key in keys if key in self._batch]
+
+    def clear(self) -> None:
+        self._batch.clear()

@@ -5,15 +5,19 @@ The graph's contract: inputs `input_ids`, `attention_mask`, `position_ids` (int6
 last position only, and `present.{i}.key` / `.value`. One graph does prefill and decoding.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import onnxruntime
 
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.generation import Cache, Float32Array, Int64Array
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
+from containers.tensorrt.stepping import Float32Array, Int64Array
+
+# Key 0, value 0, key 1, ...; each [rows, heads, columns, head_dim].
+Cache: TypeAlias = Sequence[Float32Array]
 
 _STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
 _LOGITS: Final = "logits"
@@ -57,24 +61,35 @@ class OnnxRuntimeSession:
         self._output_names = [_LOGITS, *(f"present.{part}" for part in parts)]
         self._check_graph()
 
-    def empty_cache(self, batch_size: int) -> Cache:
-        """Returns a cache of past length 0."""
-        shape = (batch_size, self._config.heads, 0, self._config.head_dim)
-        return [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
+    def prefill(
+        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
+    ) -> tuple[Float32Array, Cache]:
+        """Runs whole prompts; see `StepSession.prefill`."""
+        shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
+        empty = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
+        return self.step(input_ids, attention_mask, position_ids, empty)
 
     def step(
         self,
         input_ids: Int64Array,
         attention_mask: Int64Array,
         position_ids: Int64Array,
-        past: Cache,
+        cache: Cache,
     ) -> tuple[Float32Array, Cache]:
-        """Runs the graph once; see `StepSession.step` for the shapes."""
+        """Runs the graph once; see `StepSession.step`."""
         feeds = dict(
             zip(_STEP_INPUTS, (input_ids, attention_mask, position_ids), strict=True)
-        ) | dict(zip(self._past_names, past, strict=True))
+        ) | dict(zip(self._past_names, cache, strict=True))
         logits, *present = self._session.run(self._output_names, feeds)
         return logits[:, -1, :], present
+
+    def select(self, cache: Cache, rows: Sequence[int], first_column: int) -> Cache:
+        """Copies rows; see `StepSession.select`."""
+        return [tensor[rows, :, first_column:, :] for tensor in cache]
+
+    def concatenate(self, first: Cache, second: Cache) -> Cache:
+        """Joins two caches; see `StepSession.concatenate`."""
+        return [_stack(upper, lower) for upper, lower in zip(first, second, strict=True)]
 
     def _check_graph(self) -> None:
         expected = _TENSOR_TYPES | dict.fromkeys(self._past_names, _CACHE_TYPE)
@@ -96,3 +111,13 @@ class OnnxRuntimeSession:
                 f"{GRAPH_FILE} is not a step graph with {self._config.layers} layers: "
                 f"{'; '.join(problems)}"
             )
+
+
+def _stack(upper: Float32Array, lower: Float32Array) -> Float32Array:
+    """Returns the rows of both, the shorter one padded with zeros in front."""
+    rows, heads, columns, head_dim = upper.shape
+    longest = max(columns, lower.shape[2])
+    both = np.zeros((rows + len(lower), heads, longest, head_dim), dtype=np.float32)
+    both[:rows, :, longest - columns :] = upper
+    both[rows:, :, longest - lower.shape[2] :] = lower
+    return both

@@ -2,20 +2,23 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import onnxruntime
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.generation import StepSession
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig, engine_files
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.stepping import StepSession
 
 _logger = logging.getLogger(__name__)
 
 
-def open_session(model_dir: Path, config: ModelConfig, settings: GenerationSettings) -> StepSession:
+def open_session(
+    model_dir: Path, config: ModelConfig, settings: GenerationSettings
+) -> StepSession[Any]:
     """Returns a session of the runtime that fits what is in `model_dir`.
 
     Raises:

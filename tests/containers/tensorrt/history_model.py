@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from containers.tensorrt.generation import Cache, Float32Array, Int64Array
+from containers.tensorrt.stepping import Float32Array, Int64Array
 
 
 class HistoryModel:
@@ -32,23 +32,38 @@ class HistoryModel:
         random = np.random.default_rng([self._seed, len(token_ids), *token_ids])
         return (random.standard_normal(self._vocabulary) * self._spread).astype(np.float32)
 
-    def empty_cache(self, batch_size: int) -> Cache:
-        return [np.zeros((batch_size, 1, 0, 1), dtype=np.float32)]
+    def prefill(
+        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
+    ) -> tuple[Float32Array, Float32Array]:
+        return self._compute(input_ids.astype(np.float32), attention_mask, position_ids)
 
     def step(
         self,
         input_ids: Int64Array,
         attention_mask: Int64Array,
         position_ids: Int64Array,
-        past: Cache,
-    ) -> tuple[Float32Array, Cache]:
-        self.batch_sizes.append(len(input_ids))
-        added = input_ids.astype(np.float32)[:, None, :, None]
-        [known] = past
-        history = np.concatenate([known, added], axis=2)
+        cache: Float32Array,
+    ) -> tuple[Float32Array, Float32Array]:
+        assert input_ids.shape == (len(cache), 1)
+        history = np.concatenate([cache, input_ids.astype(np.float32)], axis=1)
+        return self._compute(history, attention_mask, position_ids)
+
+    def select(self, cache: Float32Array, rows: Sequence[int], first_column: int) -> Float32Array:
+        return cache[list(rows), first_column:]
+
+    def concatenate(self, first: Float32Array, second: Float32Array) -> Float32Array:
+        columns = max(first.shape[1], second.shape[1])
+        return np.concatenate(
+            [np.pad(each, ((0, 0), (columns - each.shape[1], 0))) for each in (first, second)]
+        )
+
+    def _compute(
+        self, history: Float32Array, attention_mask: Int64Array, position_ids: Int64Array
+    ) -> tuple[Float32Array, Float32Array]:
+        self.batch_sizes.append(len(history))
         rows = [
             row[mask.astype(bool)].astype(int).tolist()
-            for row, mask in zip(history[:, 0, :, 0], attention_mask, strict=True)
+            for row, mask in zip(history, attention_mask, strict=True)
         ]
         assert position_ids[:, -1].tolist() == [len(row) - 1 for row in rows]
-        return np.stack([self.logits(row) for row in rows]), [history]
+        return np.stack([self.logits(row) for row in rows]), history

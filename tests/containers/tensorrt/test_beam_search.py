@@ -169,7 +169,7 @@ def test_the_sample_is_searched_with_a_cache_as_without_one() -> None:
     def logits_of(token_ids: Sequence[int]) -> Float32Array:
         ids = np.array([token_ids], dtype=np.int64)
         positions = np.arange(len(token_ids))[None]
-        logits, _ = session.step(ids, np.ones_like(ids), positions, session.empty_cache(1))
+        logits, _ = session.prefill(ids, np.ones_like(ids), positions)
         row: Float32Array = logits[0]
         return row
 

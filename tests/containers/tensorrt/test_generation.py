@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies
+from hypothesis.strategies import DataObject, SearchStrategy
 
+from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.generation import (
-    Cache,
-    Float32Array,
-    Int64Array,
+    Continuation,
+    DecodingBatch,
     Prompt,
-    StepSession,
     generate,
     left_pad,
 )
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
+from containers.tensorrt.sampling import Sampling
+from containers.tensorrt.stepping import Float32Array, Int64Array, StepSession
+from tests.containers.tensorrt.history_model import HistoryModel
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 NO_END: frozenset[int] = frozenset()
@@ -39,7 +44,7 @@ def session() -> OnnxRuntimeSession:
 
 
 def single(
-    session: StepSession, prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int] = NO_END
+    session: StepSession[Any], prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int] = NO_END
 ) -> list[tuple[int, ...]]:
     """The one answer to each prompt."""
     answers = []
@@ -49,7 +54,7 @@ def single(
     return answers
 
 
-def one(session: StepSession, prompt: Prompt) -> tuple[int, ...]:
+def one(session: StepSession[Any], prompt: Prompt) -> tuple[int, ...]:
     return single(session, [prompt])[0]
 
 
@@ -64,9 +69,7 @@ def test_the_cache_gives_what_recomputing_everything_gives(session: OnnxRuntimeS
     tokens = list(prompt.token_ids)
     for _ in range(prompt.max_new_tokens):
         ids = np.array([tokens], dtype=np.int64)
-        logits, _ = session.step(
-            ids, np.ones_like(ids), np.arange(len(tokens))[None], session.empty_cache(1)
-        )
+        logits, _ = session.prefill(ids, np.ones_like(ids), np.arange(len(tokens))[None])
         tokens.append(int(logits[0].argmax()))
     assert tuple(tokens[len(prompt.token_ids) :]) == one(session, prompt)
 
@@ -96,27 +99,111 @@ def test_a_row_ends_where_its_owner_says_so(session: OnnxRuntimeSession) -> None
 def test_the_cache_never_outgrows_the_longest_live_row(session: OnnxRuntimeSession) -> None:
     """A long prompt that ends early must not push a short one past the model's positions."""
 
-    class Recording:
-        def __init__(self) -> None:
-            self.lengths: list[int] = []
-            self.rows: list[int] = []
-
-        def empty_cache(self, batch_size: int) -> Cache:
-            return session.empty_cache(batch_size)
-
-        def step(
-            self, input_ids: Int64Array, mask: Int64Array, positions: Int64Array, past: Cache
-        ) -> tuple[Float32Array, Cache]:
-            self.rows.append(mask.shape[0])
-            self.lengths.append(mask.shape[1])
-            return session.step(input_ids, mask, positions, past)
-
-    recording = Recording()
+    recording = Recording(session)
     prompts = [Prompt(tuple(range(1, 121)), max_new_tokens=3), Prompt((5, 6), max_new_tokens=100)]
     generate(recording, prompts, eos_token_ids=NO_END)
-    assert recording.rows == [2] * 3 + [1] * 97
     # Three steps at the long prompt's length, then the short one alone, without padding.
-    assert recording.lengths == [120, 121, 122, *range(5, 102)]
+    assert recording.shapes == [(2, 120), (2, 121), (2, 122), *((1, n) for n in range(5, 102))]
+
+
+class Recording:
+    """A session that keeps the shape of the attention mask of every run."""
+
+    def __init__(self, session: StepSession[Any]) -> None:
+        self._session = session
+        self.shapes: list[tuple[int, int]] = []
+        self.select = session.select
+        self.concatenate = session.concatenate
+
+    def prefill(
+        self, input_ids: Int64Array, mask: Int64Array, positions: Int64Array
+    ) -> tuple[Float32Array, Any]:
+        self.shapes.append((mask.shape[0], mask.shape[1]))
+        return self._session.prefill(input_ids, mask, positions)
+
+    def step(
+        self, input_ids: Int64Array, mask: Int64Array, positions: Int64Array, cache: Any
+    ) -> tuple[Float32Array, Any]:
+        self.shapes.append((mask.shape[0], mask.shape[1]))
+        return self._session.step(input_ids, mask, positions, cache)
+
+
+def test_a_prompt_that_joins_gives_what_it_gives_alone(session: OnnxRuntimeSession) -> None:
+    alone = {prompt: one(session, prompt) for prompt in PROMPTS}
+    for steps_between in range(4):
+        batch = DecodingBatch(session, eos_token_ids=NO_END)
+        continuations: list[Continuation] = []
+        for prompt in PROMPTS:
+            continuations += batch.join([prompt])
+            for _ in range(steps_between):
+                if batch.rows:
+                    batch.step()
+        while batch.rows:
+            batch.step()
+        assert [each.results for each in continuations] == [[alone[p]] for p in PROMPTS]
+
+
+def test_what_leaves_is_computed_no_more_and_the_others_do_not_notice(
+    session: OnnxRuntimeSession,
+) -> None:
+    recording = Recording(session)
+    batch = DecodingBatch(recording, eos_token_ids=NO_END)
+    first, _, long, last = batch.join(PROMPTS)
+    batch.step()
+    batch.leave([long, first])
+    assert batch.rows == 1
+    while batch.rows:
+        batch.step()
+    assert last.results == [one(session, PROMPTS[3])]
+    # The longest prompt has 7 tokens; without it there are no columns of padding.
+    assert recording.shapes[:3] == [(4, 7), (3, 8), (1, 4)]
+    batch.leave([last])
+    assert batch.rows == 0
+
+
+def test_the_batch_says_who_finished(session: OnnxRuntimeSession) -> None:
+    batch = DecodingBatch(session, eos_token_ids=NO_END)
+    continuations = batch.join([Prompt((5,), 1), Prompt((6,), 2), Prompt((7,), 3)])
+    assert [each.is_finished for each in continuations] == [True, False, False]
+    assert batch.step() == [continuations[1]]
+    assert batch.step() == [continuations[2]]
+    assert batch.rows == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=strategies.data())
+def test_any_coming_and_going_gives_what_each_prompt_gives_alone(data: DataObject) -> None:
+    """Beams, samples and greedy rows join, end and leave at random; cache and mask keep up."""
+    model = HistoryModel(11, seed=3)
+    ends = frozenset({0})
+    batch = DecodingBatch(model, eos_token_ids=ends)
+    waited_for: list[tuple[Prompt, Continuation]] = []
+    for _ in range(data.draw(strategies.integers(1, 12))):
+        match data.draw(strategies.sampled_from(["join", "step", "step", "leave"])):
+            case "join":
+                prompts = data.draw(strategies.lists(_prompts(), min_size=1, max_size=3))
+                waited_for += zip(prompts, batch.join(prompts), strict=True)
+            case "step" if batch.rows:
+                batch.step()
+            case "leave" if waited_for:
+                place = data.draw(strategies.integers(0, len(waited_for) - 1))
+                batch.leave([waited_for.pop(place)[1]])
+    while batch.rows:
+        batch.step()
+    for prompt, continuation in waited_for:
+        assert continuation.is_finished
+        assert continuation.results == generate(model, [prompt], eos_token_ids=ends)[0]
+
+
+def _prompts() -> SearchStrategy[Prompt]:
+    ways = strategies.sampled_from(
+        [{}, {"sampling": Sampling(seed=5)}, {"beams": Beams(3, num_return_sequences=2)}]
+    )
+    tokens = strategies.lists(strategies.integers(1, 10), min_size=1, max_size=6)
+    return strategies.builds(
+        lambda ids, length, way: Prompt(tuple(ids), length, **way),
+        tokens, strategies.integers(1, 6), ways,
+    )  # fmt: skip
 
 
 def test_padding_is_on_the_left() -> None:

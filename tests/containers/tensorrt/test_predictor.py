@@ -11,9 +11,7 @@ import pytest
 
 from containers.serving.errors import InvalidRequestError
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.generation import Cache, Float32Array, Int64Array, StepSession
 from containers.tensorrt.predictor import TextGenerationPredictor
-from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
@@ -29,7 +27,11 @@ def predictor() -> TextGenerationPredictor:
 
 def answer(predictor: TextGenerationPredictor, inputs: Any, **parameters: Any) -> list[str]:
     body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
-    outputs = json.loads(predictor.render(predictor.predict(predictor.parse(body))))
+    parsed = dict(enumerate(predictor.parse(body)))
+    texts = dict(predictor.join(parsed).outputs)
+    while len(texts) < len(parsed):
+        texts |= predictor.step().outputs
+    outputs = json.loads(predictor.render([texts[place] for place in parsed]))
     return [output["generated_text"] for output in outputs]
 
 
@@ -109,47 +111,61 @@ def test_beams_are_answered_best_first(predictor: TextGenerationPredictor) -> No
     assert full == ["The name of the" + best[0]]
 
 
-class Counting:
-    """A session that notes the rows of every step."""
-
-    def __init__(self, session: StepSession, batch_sizes: list[int]) -> None:
-        self._session = session
-        self._batch_sizes = batch_sizes
-        self.empty_cache = session.empty_cache
-
-    def step(
-        self, ids: Int64Array, mask: Int64Array, positions: Int64Array, past: Cache
-    ) -> tuple[Float32Array, Cache]:
-        self._batch_sizes.append(len(ids))
-        return self._session.step(ids, mask, positions, past)
+def stream(predictor: TextGenerationPredictor, text: str, **parameters: Any) -> list[Any]:
+    """The events of a streamed request, in order."""
+    body = json.dumps({"inputs": text, "parameters": parameters, "stream": True}).encode()
+    inputs = predictor.parse(body)
+    assert predictor.is_streamed(inputs)
+    results = [predictor.join({"key": inputs[0]})]
+    while not results[-1].outputs:
+        results.append(predictor.step())
+    return [json.loads(piece) for result in results for piece in result.pieces.values()]
 
 
-def test_no_step_exceeds_the_batch_size_and_no_input_notices() -> None:
-    batch_sizes: list[int] = []
-    predictor = TextGenerationPredictor(
-        GenerationSettings(),
-        max_batch_size=5,
-        open_session=lambda *arguments: Counting(open_session(*arguments), batch_sizes),
-    )
-    predictor.load(SAMPLE)
-    requests: list[tuple[str, dict[str, Any]]] = [
-        ("Amazon S3 bucket", {"num_beams": 4}),
-        ("Specifies the", {"num_beams": 5, "num_return_sequences": 2}),
-        ("The name", {}),
-        ("The name of the", {"do_sample": True, "seed": 4, "stop": ["e"]}),
-    ]
-    inputs = [
-        one
-        for text, parameters in requests
-        for one in predictor.parse(json.dumps({"inputs": text, "parameters": parameters}).encode())
-    ]
-    alone = [predictor.predict([one])[0] for one in inputs]
-    batch_sizes.clear()
-    assert predictor.predict(inputs) == alone
-    # The search with 4 beams and the greedy row, then the one with 5, then the sampled row.
-    assert batch_sizes[:2] == [2, 5]
-    assert max(batch_sizes) == 5
-    assert [len(texts) for texts in alone] == [1, 2, 1, 1]
+def test_a_stream_tells_the_text_piece_by_piece(predictor: TextGenerationPredictor) -> None:
+    events = stream(predictor, "Amazon S3 bucket")
+    whole = " name for the Amazon S3 bucket."
+    assert "".join(event["token"]["text"] for event in events) == whole
+    assert len(events) > 5
+    assert all(event["generated_text"] is event["details"] is None for event in events[:-1])
+    assert events[-1]["generated_text"] == whole
+    assert events[-1]["details"]["finish_reason"] == "eos_token"
+
+
+def test_a_stream_says_why_it_ended(predictor: TextGenerationPredictor) -> None:
+    assert stream(predictor, "The name of the", max_new_tokens=3)[-1]["details"] == {
+        "finish_reason": "length",
+        "generated_tokens": 3,
+    }
+    stopped = stream(predictor, "Amazon S3 bucket", stop=["the Amazon"], return_full_text=True)
+    assert stopped[-1]["details"]["finish_reason"] == "stop_sequence"
+    assert stopped[-1]["generated_text"] == "Amazon S3 bucket name for "
+
+
+def test_a_stream_never_shows_the_beginning_of_a_stop_text(
+    predictor: TextGenerationPredictor,
+) -> None:
+    for stop in ("the Amazon", " S3 b", "bucket.", "r the Amazon S4", "name for it"):
+        [whole] = answer(predictor, "Amazon S3 bucket", stop=[stop])
+        events = stream(predictor, "Amazon S3 bucket", stop=[stop])
+        assert "".join(event["token"]["text"] for event in events) == whole
+
+
+def test_an_input_that_left_is_forgotten(predictor: TextGenerationPredictor) -> None:
+    [first, second] = predictor.parse(b'{"inputs": ["The name of the", "Amazon S3 bucket"]}')
+    predictor.join({1: first, 2: second})
+    predictor.leave([1, 1, 3])
+    outputs: dict[Any, list[str]] = {}
+    while not outputs:
+        outputs |= predictor.step().outputs
+    assert outputs == {2: [" name for the Amazon S3 bucket."]}
+
+
+def test_nothing_is_left_after_a_failure(predictor: TextGenerationPredictor) -> None:
+    [one] = predictor.parse(b'{"inputs": "The name of the"}')
+    predictor.join({1: one})
+    predictor.clear()
+    assert answer(predictor, "Amazon S3 bucket") == [" name for the Amazon S3 bucket."]
 
 
 @pytest.mark.parametrize(

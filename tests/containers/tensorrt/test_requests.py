@@ -130,3 +130,32 @@ def test_what_is_asked_is_what_is_read() -> None:
     assert parse(asked).beams == Beams(3, 2, length_penalty=-2.0, early_stopping="never")
     sampled = parse({"do_sample": True, "num_return_sequences": 8, "stop": ["\n", "END"]})
     assert (sampled.completions, sampled.stop_texts) == (8, ("\n", "END"))
+
+
+def test_a_stream_is_one_answer_to_one_text() -> None:
+    def streamed(parameters: dict[str, Any], inputs: Any, stream: Any = True) -> GenerationRequest:
+        document = {"inputs": inputs, "parameters": parameters, "stream": stream}
+        return parse_generation_request(
+            json.dumps(document).encode(), max_new_tokens=42, max_batch_size=8
+        )
+
+    assert streamed({}, ["a"]).is_streamed
+    assert not streamed({}, ["a", "b"], stream=False).is_streamed
+    assert not parse({}).is_streamed
+    refused: list[tuple[dict[str, Any], Any, Any, str]] = [
+        (
+            {}, ["a", "b"], True,
+            "stream=true and inputs of 2 texts do not go together: send one text, or set stream to "
+            "false.",
+        ),
+        (
+            {"num_beams": 3}, "a", True,
+            "stream=true and 3 sequences (num_beams or num_return_sequences) do not go together: "
+            "leave them out, or set stream to false.",
+        ),
+        ({}, "a", "yes", "stream must be true or false, not a string."),
+    ]  # fmt: skip
+    for parameters, inputs, stream, message in refused:
+        with pytest.raises(InvalidRequestError) as caught:
+            streamed(parameters, inputs, stream)
+        assert str(caught.value) == message

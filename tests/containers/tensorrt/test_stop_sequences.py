@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies
 from tokenizers import Tokenizer
 
-from containers.tensorrt.stop_sequences import GrowingText, StopWatch
+from containers.tensorrt.stop_sequences import AnswerText, GrowingText
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 
@@ -26,7 +27,7 @@ def decode_bytes(token_ids: Sequence[int]) -> str:
 
 def cut(text: str, *stop_texts: str) -> tuple[str, int]:
     """What is left of `text`, and after how many bytes it is known."""
-    watch = StopWatch(decode_bytes, stop_texts)
+    watch = AnswerText(decode_bytes, stop_texts)
     for place, byte in enumerate(text.encode(), start=1):
         if watch.add(byte):
             return watch.finish(), place
@@ -85,7 +86,7 @@ def test_the_text_is_cut_before_the_stop_text(
     "tokens", [["abcdefgh"], ["a", "bcdefgh"], ["abcd", "efgh"], list("abcdefgh")]
 )
 def test_the_cut_does_not_depend_on_the_tokens(tokens: list[str]) -> None:
-    watch = StopWatch(lambda ids: "".join(tokens[i] for i in ids), ["bcdefg", "de"])
+    watch = AnswerText(lambda ids: "".join(tokens[i] for i in ids), ["bcdefg", "de"])
     for token in range(len(tokens)):
         if watch.add(token):
             break
@@ -95,6 +96,35 @@ def test_the_cut_does_not_depend_on_the_tokens(tokens: list[str]) -> None:
 def test_an_unfinished_character_at_the_end_stays_and_can_stop() -> None:
     half = "a\u65e5".encode()[:-1]
     for stop_text, expected in (("b", "a\ufffd"), ("\ufffd", "a")):
-        watch = StopWatch(decode_bytes, [stop_text])
+        watch = AnswerText(decode_bytes, [stop_text])
         assert not any(watch.add(byte) for byte in half)
         assert watch.finish() == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=strategies.text("ab\u65e5", max_size=20),
+    stop_texts=strategies.lists(strategies.text("ab\u65e5", min_size=1, max_size=4), max_size=3),
+)
+def test_what_is_taken_is_never_taken_back(text: str, stop_texts: list[str]) -> None:
+    answer = AnswerText(decode_bytes, stop_texts)
+    pieces: list[str] = []
+    for byte in text.encode():
+        is_stopped = answer.add(byte)
+        pieces.append(answer.take())
+        if is_stopped:
+            break
+    whole = answer.finish()
+    assert "".join(pieces) + answer.take_rest() == whole
+    assert whole == cut(text, *stop_texts)[0]
+
+
+def test_only_what_may_begin_a_stop_text_is_held_back() -> None:
+    answer = AnswerText(decode_bytes, ["abc", "bd"])
+    taken = []
+    for byte in b"xxaabxab":
+        answer.add(byte)
+        taken.append(answer.take())
+    assert taken == ["x", "x", "", "a", "", "abx", "", ""]
+    answer.finish()
+    assert answer.take_rest() == "ab"

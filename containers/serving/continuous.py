@@ -1,0 +1,277 @@
+"""Continuous batching: inputs join a batch that is being computed, and leave it, between steps.
+
+A short answer does not wait for the long ones beside it, and what arrives does not wait for a
+whole batch to end. The compute thread takes one step after another by itself; it comes back to
+the event loop when an input is finished, and when something arrived that has room, or someone
+left.
+
+There is one wait. When inputs finish, their clients are about to send their next requests;
+letting the first of them join alone would split the same clients into parts that begin at
+different times for ever, each with a beginning of its own to compute. So for at most the
+configured delay after inputs finished, as many are waited for as did; the inputs that go on are
+computed meanwhile.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import AsyncGenerator, Hashable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, Generic, TypeVar
+
+from containers.serving.errors import ModelFailureError, NotReadyError
+from containers.serving.logs import log_event
+from containers.serving.predictor import StepwisePredictor
+from containers.serving.tickets import (
+    BatchedOutputs,
+    BoundedQueue,
+    Entry,
+    Ticket,
+    expire,
+    fail_all,
+)
+
+_logger = logging.getLogger(__name__)
+
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
+
+
+class ContinuousBatcher(Generic[InputT, OutputT]):
+    """Joins the inputs of concurrent requests in the batch of a stepwise predictor.
+
+    Args:
+        predictor: computes; called on `executor`.
+        executor: a pool of one thread.
+        max_batch_size: most rows of the batch.
+        max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
+        max_queue_length: most inputs waiting.
+    """
+
+    def __init__(
+        self,
+        *,
+        predictor: StepwisePredictor[InputT, OutputT],
+        executor: Executor,
+        max_batch_size: int,
+        max_batch_delay_seconds: float,
+        max_queue_length: int,
+    ) -> None:
+        self._predictor = predictor
+        self._executor = executor
+        self._max_batch_size = max_batch_size
+        self._max_batch_delay_seconds = max_batch_delay_seconds
+        self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
+        # The batch: what is computed, by the keys that the predictor knows.
+        self._active: dict[Hashable, Entry[InputT, OutputT]] = {}
+        self._leaving: list[Hashable] = []
+        # Read by the compute thread after every step, written by the event loop: a plain bool is
+        # enough, since all that a late look costs is one step.
+        self._is_wanted = False
+        self._is_computing = False
+        self._expected = 0
+        self._waits_until = float("-inf")
+
+    @property
+    def queue_length(self) -> int:
+        """Inputs waiting to join the batch."""
+        return len(self._queue)
+
+    @property
+    def is_computing(self) -> bool:
+        """Whether the executor thread is inside the predictor."""
+        return self._is_computing
+
+    async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
+        """Queues all `inputs` or none, and waits for their outputs.
+
+        Cancelling the call, as when the client went away, takes what is queued or computed of it
+        out again.
+
+        Args:
+            inputs: what one request asks for, at least one.
+            deadline: time of the event loop's clock, in seconds, after which nobody waits.
+
+        Raises:
+            InvalidRequestError: more inputs than the queue could ever hold.
+            QueueFullError: more inputs than there is room or time for now.
+            RequestExpiredError: the deadline passed.
+            ModelFailureError: the predictor raised.
+            NotReadyError: the batcher is stopping.
+        """
+        ticket = self._add(inputs, deadline)
+        expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
+        try:
+            await ticket.future
+        finally:
+            expiry.cancel()
+            self._withdraw(ticket)
+        return ticket.result()
+
+    async def stream(
+        self, inputs: Sequence[InputT], *, deadline: float
+    ) -> AsyncGenerator[bytes | BatchedOutputs[OutputT], None]:
+        """As `submit`, but yields the pieces as they are computed, and at last the outputs.
+
+        Closing the iterator takes out what is not computed yet.
+        """
+        ticket = self._add(inputs, deadline)
+        expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
+        try:
+            while (piece := await ticket.pieces.get()) is not None:
+                yield piece
+            await ticket.future
+            yield ticket.result()
+        finally:
+            expiry.cancel()
+            self._withdraw(ticket)
+            if ticket.future.done() and not ticket.future.cancelled():
+                ticket.future.exception()  # marks it as seen, where the client went away before
+
+    async def run(self) -> None:
+        """Computes until cancelled; then fails the requests that are not answered."""
+        try:
+            while True:
+                await self._wait_for_work()
+                await self._compute(self._admit())
+        finally:
+            self._is_wanted = True
+            stopping = NotReadyError("The server is stopping.")
+            fail_all(self._active.values(), stopping)
+            self._queue.fail(stopping)
+
+    def _add(self, inputs: Sequence[InputT], deadline: float) -> Ticket[OutputT]:
+        ticket = self._queue.add(inputs, deadline=deadline, computing=len(self._active))
+        self._is_wanted |= self._has_room()
+        return ticket
+
+    async def _wait_for_work(self) -> None:
+        """Returns when there is something to compute or to take out."""
+        loop = asyncio.get_running_loop()
+        while not (self._active or self._leaving or self._is_time_to_join(loop.time())):
+            self._queue.arrived.clear()
+            give_up_at = self._waits_until if len(self._queue) else None
+            try:
+                async with asyncio.timeout_at(give_up_at):
+                    await self._queue.arrived.wait()
+            except TimeoutError:
+                continue
+
+    def _is_time_to_join(self, now: float) -> bool:
+        expected = min(self._expected, self._max_batch_size - self._rows())
+        return len(self._queue) > 0 and (len(self._queue) >= expected or now >= self._waits_until)
+
+    def _admit(self) -> dict[Hashable, Entry[InputT, OutputT]]:
+        """Takes out of the queue what joins the batch now."""
+        now = asyncio.get_running_loop().time()
+        joining: dict[Hashable, Entry[InputT, OutputT]] = {}
+        if not self._is_time_to_join(now):
+            return joining
+        while self._has_room():
+            entry = self._queue.take()
+            # An entry is equal to itself only.
+            joining[entry] = entry
+            self._active[entry] = entry
+        for entry in self._active.values():
+            entry.ticket.start(at=now, batch_size=len(self._active))
+        return joining
+
+    async def _compute(self, joining: Mapping[Hashable, Entry[InputT, OutputT]]) -> None:
+        """Takes steps until an input is finished, or the event loop is wanted."""
+        leaving, self._leaving = self._leaving, []
+        if not self._active and not leaving:
+            return
+        loop = asyncio.get_running_loop()
+        started_at = loop.time()
+        self._is_wanted = False
+        if self._has_room():  # and waits for others, but not longer than that
+            loop.call_at(self._waits_until, self._want)
+        self._is_computing = True
+        future = loop.run_in_executor(
+            self._executor,
+            functools.partial(
+                self._take_steps,
+                {key: entry.value for key, entry in joining.items()},
+                leaving,
+                bool(self._active),
+                loop,
+            ),
+        )
+        # Stays true if this task is cancelled meanwhile: the thread goes on regardless.
+        future.add_done_callback(self._computed)
+        try:
+            outputs = await asyncio.shield(future)
+        except Exception as error:
+            failed = list(self._active.values())
+            log_event(_logger, logging.ERROR, "batch_failed", error=error, batch_size=len(failed))
+            self._active.clear()
+            fail_all(failed, ModelFailureError("The model failed to compute an answer."))
+            return
+        now = loop.time()
+        for key, output in outputs.items():
+            # One that left in its last step is not there any more.
+            if entry := self._active.pop(key, None):
+                entry.ticket.deliver(entry.index, output, at=now)
+        if outputs:
+            self._expected = len(outputs) + len(self._queue)
+            self._waits_until = now + self._max_batch_delay_seconds
+        self._queue.wait_estimate.record(busy_seconds=now - started_at, completed=len(outputs))
+
+    def _take_steps(
+        self,
+        joining: Mapping[Hashable, InputT],
+        leaving: Sequence[Hashable],
+        has_inputs: bool,
+        loop: asyncio.AbstractEventLoop,
+    ) -> Mapping[Hashable, OutputT]:
+        """Computes, on the executor's thread; returns the outputs of what is finished."""
+        try:
+            if leaving:
+                self._predictor.leave(leaving)
+            if not has_inputs:
+                return {}
+            result = self._predictor.join(joining) if joining else self._predictor.step()
+            while True:
+                if result.pieces:
+                    loop.call_soon_threadsafe(self._deliver_pieces, result.pieces)
+                if result.outputs or self._is_wanted:
+                    return result.outputs
+                result = self._predictor.step()
+        except Exception:
+            self._predictor.clear()
+            raise
+
+    def _deliver_pieces(self, pieces: Mapping[Hashable, bytes]) -> None:
+        for key, piece in pieces.items():
+            if entry := self._active.get(key):
+                entry.ticket.pieces.put_nowait(piece)
+
+    def _want(self) -> None:
+        self._is_wanted = True
+
+    def _withdraw(self, ticket: Ticket[OutputT]) -> None:
+        """Takes a request that ended early out of queue and batch, so that it costs no compute."""
+        if not ticket.missing:
+            return
+        self._queue.withdraw(ticket)
+        left = [key for key, entry in self._active.items() if entry.ticket is ticket]
+        for key in left:
+            del self._active[key]
+        self._leaving += left
+        self._is_wanted |= bool(left)
+        self._queue.arrived.set()
+
+    def _rows(self) -> int:
+        return sum(self._predictor.rows(entry.value) for entry in self._active.values())
+
+    def _has_room(self) -> bool:
+        """Whether the input that is next fits; one that never would goes alone."""
+        if not len(self._queue):
+            return False
+        rows = self._rows()
+        return not rows or rows + self._predictor.rows(self._queue.first()) <= self._max_batch_size
+
+    def _computed(self, future: asyncio.Future[Any]) -> None:
+        self._is_computing = False
+        if not future.cancelled():
+            future.exception()  # marks it as seen, where the task was cancelled before

@@ -1,0 +1,175 @@
+"""A request on its way through the model: its inputs, and the answer that its client waits for."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+from containers.serving.errors import InvalidRequestError, QueueFullError, RequestExpiredError
+from containers.serving.waiting import WaitEstimate
+
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
+
+
+@dataclass(frozen=True)
+class BatchedOutputs(Generic[OutputT]):
+    """What one request got, and what it cost.
+
+    Attributes:
+        outputs: one per input, in the request's order.
+        queue_milliseconds: from being queued to the start of its first batch.
+        compute_milliseconds: from the start of its first batch to the end of its last.
+        batch_size: inputs, other requests' included, of the largest batch it was in.
+    """
+
+    outputs: tuple[OutputT, ...]
+    queue_milliseconds: float
+    compute_milliseconds: float
+    batch_size: int
+
+
+@dataclass(eq=False)
+class Ticket(Generic[OutputT]):
+    """One request: its outputs arrive one by one, its future ends with the last or an error.
+
+    Attributes:
+        pieces: what was computed of a streamed request, until None.
+    """
+
+    future: asyncio.Future[None]
+    outputs: list[OutputT | None]
+    missing: int
+    queued_at: float
+    started_at: float | None = None
+    ended_at: float = 0.0
+    batch_size: int = 0
+    pieces: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
+
+    def start(self, *, at: float, batch_size: int) -> None:
+        """Says that one of its inputs is being computed, in a batch of that size."""
+        if self.started_at is None:
+            self.started_at = at
+        self.batch_size = max(self.batch_size, batch_size)
+
+    def deliver(self, index: int, output: OutputT, *, at: float) -> None:
+        """Takes the output of one input."""
+        self.outputs[index] = output
+        self.missing -= 1
+        self.ended_at = at
+        if not self.missing and not self.future.done():
+            self.future.set_result(None)
+            self.pieces.put_nowait(None)
+
+    def fail(self, error: Exception) -> None:
+        """Ends the request with an error, where it has not ended yet."""
+        if not self.future.done():
+            self.future.set_exception(error)
+            self.pieces.put_nowait(None)
+
+    def result(self) -> BatchedOutputs[OutputT]:
+        """Returns the outputs, none of which is missing now."""
+        started_at = self.queued_at if self.started_at is None else self.started_at
+        return BatchedOutputs(
+            outputs=cast(tuple[OutputT, ...], tuple(self.outputs)),
+            queue_milliseconds=(started_at - self.queued_at) * 1000,
+            compute_milliseconds=(self.ended_at - started_at) * 1000,
+            batch_size=self.batch_size,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Generic[InputT, OutputT]):
+    """One input of a request."""
+
+    ticket: Ticket[OutputT]
+    index: int
+    value: InputT = field(repr=False)
+
+
+class BoundedQueue(Generic[InputT, OutputT]):
+    """The inputs that wait, in order of arrival; whole requests come in or are refused.
+
+    Args:
+        max_length: most inputs waiting.
+    """
+
+    def __init__(self, max_length: int) -> None:
+        self._max_length = max_length
+        self._entries: deque[Entry[InputT, OutputT]] = deque()
+        self.arrived = asyncio.Event()
+        self.wait_estimate = WaitEstimate()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, inputs: Sequence[InputT], *, deadline: float, computing: int) -> Ticket[OutputT]:
+        """Queues all inputs of a request.
+
+        Args:
+            inputs: at least one.
+            deadline: time of the event loop's clock, in seconds, after which nobody waits.
+            computing: inputs that are being computed, which go before those that wait.
+
+        Raises:
+            InvalidRequestError: more inputs than the queue could ever hold.
+            QueueFullError: more inputs than there is room for now, or more wait already than can
+                be computed before the deadline.
+        """
+        if len(inputs) > self._max_length:
+            raise InvalidRequestError(
+                f"The request holds {len(inputs)} inputs; the limit is {self._max_length}."
+            )
+        if len(self) + len(inputs) > self._max_length:
+            raise QueueFullError(
+                f"The queue holds {len(self)} of at most {self._max_length} inputs; retry later.",
+                retry_after_seconds=self.wait_estimate.seconds(len(self) + computing),
+            )
+        loop = asyncio.get_running_loop()
+        patience_seconds = deadline - loop.time()
+        wait_seconds = self.wait_estimate.seconds(len(self) + computing) if len(self) else 0.0
+        if wait_seconds > patience_seconds:
+            raise QueueFullError(
+                f"{len(self)} inputs wait, which take about {wait_seconds:.0f} seconds; the "
+                f"request would be answered too late, {patience_seconds:.0f} seconds from now at "
+                "most; retry later.",
+                retry_after_seconds=wait_seconds - patience_seconds,
+            )
+        ticket: Ticket[OutputT] = Ticket(
+            future=loop.create_future(),
+            outputs=[None] * len(inputs),
+            missing=len(inputs),
+            queued_at=loop.time(),
+        )
+        self._entries.extend(Entry(ticket, index, value) for index, value in enumerate(inputs))
+        self.arrived.set()
+        return ticket
+
+    def first(self) -> InputT:
+        """Returns the input that is next; there is one."""
+        return self._entries[0].value
+
+    def take(self) -> Entry[InputT, OutputT]:
+        """Removes the entry that is next; there is one."""
+        return self._entries.popleft()
+
+    def withdraw(self, ticket: Ticket[OutputT]) -> None:
+        """Frees the queue of a request that ended early, so that it costs no compute."""
+        self._entries = deque(entry for entry in self._entries if entry.ticket is not ticket)
+
+    def fail(self, error: Exception) -> None:
+        """Ends every request that waits."""
+        fail_all(self._entries, error)
+
+
+# Any: the entries' types are of no concern here.
+def fail_all(entries: Iterable[Entry[Any, Any]], error: Exception) -> None:
+    """Ends the requests of all entries with an error."""
+    for entry in entries:
+        entry.ticket.fail(error)
+
+
+def expire(ticket: Ticket[Any]) -> None:
+    """Ends a request whose deadline has come."""
+    ticket.fail(RequestExpiredError("The answer was not ready within the time limit."))

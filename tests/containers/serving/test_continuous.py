@@ -1,0 +1,290 @@
+"""Continuous batching, on a predictor whose steps a test lets through one by one."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from containers.serving.continuous import ContinuousBatcher
+from containers.serving.errors import (
+    InvalidRequestError,
+    ModelFailureError,
+    NotReadyError,
+    QueueFullError,
+    RequestExpiredError,
+)
+from containers.serving.tickets import BatchedOutputs
+from tests.containers.support import CountdownPredictor, until
+
+pytestmark = pytest.mark.anyio
+
+# A wait of this length would hit the time-out of the test that should not wait.
+NEVER_SECONDS = 60.0
+
+
+class Harness:
+    def __init__(self, batcher: ContinuousBatcher[Any, Any], predictor: CountdownPredictor) -> None:
+        self.batcher = batcher
+        self.predictor = predictor
+
+    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
+        deadline = asyncio.get_running_loop().time() + seconds
+        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
+
+    def stream(self, value: Any, *, seconds: float = NEVER_SECONDS) -> Any:
+        deadline = asyncio.get_running_loop().time() + seconds
+        return self.batcher.stream((value,), deadline=deadline)
+
+    async def begun(self, steps: int) -> None:
+        """Waits until that many steps have begun."""
+        await until(lambda: len(self.predictor.steps) == steps)
+
+    async def queued(self, length: int) -> None:
+        await until(lambda: self.batcher.queue_length == length)
+
+    def run_freely(self) -> None:
+        self.predictor.release(10_000)
+
+
+@contextlib.asynccontextmanager
+async def batching(
+    predictor: CountdownPredictor, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 16
+) -> AsyncIterator[Harness]:
+    with ThreadPoolExecutor(1) as executor:
+        batcher: ContinuousBatcher[Any, Any] = ContinuousBatcher(
+            predictor=predictor,
+            executor=executor,
+            max_batch_size=size,
+            max_batch_delay_seconds=delay_seconds,
+            max_queue_length=queue,
+        )
+        running = asyncio.create_task(batcher.run())
+        try:
+            yield Harness(batcher, predictor)
+        finally:
+            predictor.release(10_000)
+            running.cancel()
+            await asyncio.wait([running])
+
+
+async def test_what_arrives_joins_before_the_next_step() -> None:
+    async with batching(CountdownPredictor(gated=True)) as harness:
+        long = harness.submit(("long", 5))
+        await harness.begun(1)
+        short = harness.submit(("short", 2))
+        await harness.queued(1)
+        harness.run_freely()
+        assert (await short).outputs == ("short",)
+        assert (await long).outputs == ("long",)
+    # A joining input takes its first step by itself.
+    assert harness.predictor.steps[:3] == [["long"], ["short"], ["long", "short"]]
+
+
+async def test_a_short_answer_does_not_wait_for_a_long_one() -> None:
+    async with batching(CountdownPredictor(gated=True)) as harness:
+        both = [harness.submit(("long", 9)), harness.submit(("short", 2))]
+        await harness.begun(1)
+        harness.predictor.release(4)
+        await both[1]
+        assert not both[0].done()
+        harness.run_freely()
+        await both[0]
+
+
+async def test_inputs_wait_until_there_is_room_in_order_of_arrival() -> None:
+    async with batching(CountdownPredictor(gated=True), size=2) as harness:
+        tasks = [harness.submit((name, steps)) for name, steps in [("a", 3), ("b", 4), ("c", 1)]]
+        await harness.begun(1)
+        assert harness.batcher.queue_length == 1
+        harness.run_freely()
+        results = [await task for task in tasks]
+    assert max(len(step) for step in harness.predictor.steps) == 2
+    assert harness.predictor.steps == [["a", "b"], ["a", "b"], ["a", "b"], ["c"], ["b"]]
+    assert [result.batch_size for result in results] == [2, 2, 2]
+
+
+async def test_a_request_of_more_inputs_than_rows_is_computed_in_parts() -> None:
+    async with batching(CountdownPredictor(), size=2) as harness:
+        result = await harness.submit(*((str(number), 2) for number in range(5)))
+    assert result.outputs == ("0", "1", "2", "3", "4")
+
+
+async def test_rows_count_and_an_input_that_is_too_wide_goes_alone() -> None:
+    async with batching(CountdownPredictor(gated=True), size=4) as harness:
+        tasks = [harness.submit((name, 2, rows)) for name, rows in [("a", 3), ("b", 2), ("c", 9)]]
+        await harness.begun(1)
+        harness.run_freely()
+        await asyncio.gather(*tasks)
+    assert harness.predictor.steps == [["a"], ["a"], ["b"], ["b"], ["c"], ["c"]]
+
+
+async def test_a_cancelled_request_leaves_queue_and_batch() -> None:
+    async with batching(CountdownPredictor(gated=True), size=1) as harness:
+        computing, waiting = harness.submit(("computing", 9)), harness.submit(("waiting", 9))
+        await harness.begun(1)
+        waiting.cancel()
+        computing.cancel()
+        await until(lambda: computing.done() and waiting.done())
+        harness.predictor.release(1)
+        await until(lambda: harness.predictor.left == ["computing"])
+        harness.run_freely()
+        assert (await harness.submit(("next", 1))).outputs == ("next",)
+    assert harness.predictor.steps == [["computing"], ["next"]]
+
+
+async def test_the_deadline_ends_a_request_and_frees_its_rows() -> None:
+    async with batching(CountdownPredictor(gated=True)) as harness:
+        late = harness.submit(("late", 9), seconds=0.05)
+        patient = harness.submit(("patient", 3))
+        with pytest.raises(RequestExpiredError):
+            await late
+        harness.run_freely()
+        assert (await patient).outputs == ("patient",)
+    assert harness.predictor.left == ["late"]
+
+
+async def test_a_failure_ends_all_that_were_in_the_batch_and_nobody_else() -> None:
+    async with batching(CountdownPredictor(gated=True), size=2) as harness:
+        failing = [harness.submit(("good", 5)), harness.submit(("fail", 5))]
+        after = harness.submit(("after", 2))
+        await harness.begun(1)
+        harness.run_freely()
+        for task in failing:
+            with pytest.raises(ModelFailureError, match="The model failed to compute an answer"):
+                await task
+        assert (await after).outputs == ("after",)
+
+
+async def test_the_queue_is_bounded() -> None:
+    async with batching(CountdownPredictor(gated=True), size=1, queue=2) as harness:
+        accepted = [harness.submit(("a", 1))]
+        await harness.begun(1)
+        accepted.append(harness.submit(("b", 1), ("c", 1)))
+        await harness.queued(2)
+        with pytest.raises(QueueFullError, match="The queue holds 2 of at most 2 inputs"):
+            await harness.submit(("d", 1))
+        with pytest.raises(InvalidRequestError, match="holds 3 inputs; the limit is 2"):
+            await harness.submit(*[("e", 1)] * 3)
+        harness.run_freely()
+        await asyncio.gather(*accepted)
+
+
+async def test_what_would_wait_too_long_is_refused_at_once() -> None:
+    async with batching(CountdownPredictor(gated=True), size=1, queue=500) as harness:
+        # Sixteen inputs that took a while each: then the estimate is known.
+        known = [harness.submit((str(number), 1)) for number in range(16)]
+        for number in range(16):
+            await harness.begun(number + 1)
+            await asyncio.sleep(0.01)
+            harness.predictor.release()
+        await asyncio.gather(*known)
+        waiting = [harness.submit((str(number), 1)) for number in range(100)]
+        await harness.queued(99)
+        with pytest.raises(QueueFullError) as refused:
+            await harness.submit(("hurried", 1), seconds=0.5)
+        assert "99 inputs wait, which take about 1 seconds" in str(refused.value)
+        assert 0.3 < refused.value.retry_after_seconds < 5
+        patient = harness.submit(("patient", 1))
+        harness.run_freely()
+        await asyncio.gather(*waiting, patient)
+
+
+async def test_after_an_end_as_many_are_waited_for_as_finished() -> None:
+    async with batching(CountdownPredictor(gated=True), delay_seconds=NEVER_SECONDS) as harness:
+        both = [harness.submit(("a", 1)), harness.submit(("b", 1))]
+        await harness.begun(1)
+        harness.run_freely()
+        await asyncio.gather(*both)
+        first = harness.submit(("c", 1))
+        await harness.queued(1)
+        second = harness.submit(("d", 1))
+        await asyncio.gather(first, second)
+    assert harness.predictor.steps == [["a", "b"], ["c", "d"]]
+
+
+async def test_the_wait_for_others_ends_and_what_goes_on_does_not_stop_for_it() -> None:
+    async with batching(CountdownPredictor(gated=True), delay_seconds=0.2) as harness:
+        several = [harness.submit(("long", 10_000)), *(harness.submit((n, 1)) for n in "ab")]
+        await harness.begun(1)
+        harness.predictor.release(1)
+        await asyncio.gather(*several[1:])
+        lone = harness.submit(("lone", 1))
+        await harness.queued(1)
+        harness.predictor.release(50)
+        await harness.begun(52)
+        assert ["lone"] not in harness.predictor.steps
+        await asyncio.sleep(0.25)  # what is tested is that time passes: the delay is over
+        harness.predictor.release(2)
+        assert (await lone).outputs == ("lone",)
+        several[0].cancel()
+
+
+async def test_pieces_arrive_while_the_rest_is_computed() -> None:
+    async with batching(CountdownPredictor(gated=True)) as harness:
+        items = harness.stream(("a", 3))
+        seen = []
+        for _ in range(3):
+            harness.predictor.release()
+            seen.append(await anext(items))
+        assert seen == [b'"a3"', b'"a2"', b'"a1"']
+        end = await anext(items)
+        assert isinstance(end, BatchedOutputs)
+        assert end.outputs == ("a",)
+        with pytest.raises(StopAsyncIteration):
+            await anext(items)
+
+
+async def test_a_stream_that_is_closed_leaves_the_batch() -> None:
+    async with batching(CountdownPredictor(gated=True)) as harness:
+        items = harness.stream(("gone", 10_000))
+        harness.predictor.release()
+        await anext(items)
+        await items.aclose()
+        harness.predictor.release()
+        await until(lambda: harness.predictor.left == ["gone"])
+
+
+async def test_a_stream_ends_with_the_error() -> None:
+    async with batching(CountdownPredictor(gated=True)) as harness:
+        items = harness.stream(("late", 10_000), seconds=0.1)
+        harness.predictor.release()
+        assert await anext(items) == b'"late10000"'
+        with pytest.raises(RequestExpiredError):
+            await anext(items)
+
+
+async def test_stopping_ends_every_request() -> None:
+    async with batching(CountdownPredictor(gated=True), size=1) as harness:
+        tasks = [harness.submit(("computing", 9)), harness.submit(("waiting", 9))]
+        await harness.begun(1)
+    for task in tasks:
+        with pytest.raises(NotReadyError, match="The server is stopping"):
+            await task
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_any_mix_is_answered_whole_and_nothing_is_left(seed: int) -> None:
+    """Random arrivals, lengths, widths and departures, without gates: real races of threads."""
+    chance = random.Random(seed)  # noqa: S311  # not for secrets
+    predictor = CountdownPredictor()
+    async with batching(predictor, size=5, queue=1000, delay_seconds=0.001) as harness:
+        tasks: list[tuple[list[str], asyncio.Task[Any]]] = []
+        for number in range(200):
+            names = [f"{number}.{part}" for part in range(chance.randint(1, 4))]
+            inputs = [(name, chance.randint(1, 6), chance.randint(1, 3)) for name in names]
+            tasks.append((names, harness.submit(*inputs)))
+            if chance.random() < 0.2:
+                chance.choice(tasks)[1].cancel()
+            if chance.random() < 0.3:
+                await asyncio.sleep(chance.random() / 500)
+        for names, task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                assert list((await task).outputs) == names
+        await until(lambda: not harness.batcher.is_computing)
+        assert harness.batcher.queue_length == 0
+        assert (await harness.submit(("last", 2))).outputs == ("last",)
+    assert not predictor._batch

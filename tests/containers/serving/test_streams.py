@@ -1,0 +1,172 @@
+"""Answers that are sent piece by piece, over HTTP."""
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+import pytest
+
+from tests.containers.support import (
+    CountdownPredictor,
+    EchoPredictor,
+    captured_logs,
+    running_server,
+    until,
+)
+
+pytestmark = pytest.mark.anyio
+
+LONG = {"inputs": [["long", 10_000]], "stream": True}
+
+
+def body_of(events: str) -> list[Any]:
+    """The data of server-sent events, each in one line, each with an empty line after it."""
+    assert events.endswith("\n\n")
+    blocks = events[:-2].split("\n\n")
+    assert all(block.startswith("data:") and "\n" not in block for block in blocks)
+    return [json.loads(block.removeprefix("data:")) for block in blocks]
+
+
+async def test_a_stream_is_server_sent_events_and_one_line_in_the_log() -> None:
+    with captured_logs() as logs:
+        async with running_server(CountdownPredictor()) as running:
+            response = await running.client.post(
+                "/invocations",
+                json={"inputs": [["a", 3]], "stream": True},
+                headers={"X-Amzn-RequestId": "abc-1"},
+            )
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["x-amzn-requestid"] == "abc-1"
+    assert body_of(response.text) == ["a3", "a2", "a1"]
+    [line] = logs.events("request")
+    assert (line["request_id"], line["status"], line["batch_size"]) == ("abc-1", 200, 1)
+    assert line["milliseconds"] >= line["compute_milliseconds"]
+
+
+async def test_the_first_piece_is_there_before_the_last_is_computed() -> None:
+    predictor = CountdownPredictor(gated=True)
+    predictor.release()  # headers are sent with the first piece
+    async with (
+        running_server(predictor) as running,
+        running.client.stream("POST", "/invocations", json=LONG | {"inputs": [["a", 2]]}) as answer,
+    ):
+        pieces = answer.aiter_text()
+        assert await anext(pieces) == 'data:"a2"\n\n'
+        assert not predictor._permits.acquire(blocking=False)
+        predictor.release()
+        assert await anext(pieces) == 'data:"a1"\n\n'
+
+
+async def test_a_client_that_goes_away_mid_stream_costs_no_further_step() -> None:
+    predictor = CountdownPredictor(gated=True)
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            predictor.release()
+            async with running.client.stream("POST", "/invocations", json=LONG) as answer:
+                await anext(answer.aiter_text())
+            await until(lambda: running.server.service.requests_in_flight == 0)
+            predictor.release(10)
+            await until(lambda: predictor.left == ["long"])
+            assert len(predictor.steps) < 5
+            assert (await running.post(["next", 1])).json() == ["next"]
+    [gone, _] = logs.events("request")
+    assert gone["error_code"] == "client_disconnected"
+
+
+async def test_a_client_that_goes_away_before_the_first_piece_leaves_too() -> None:
+    predictor = CountdownPredictor(gated=True)
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            asking = asyncio.create_task(running.client.post("/invocations", json=LONG))
+            await until(lambda: predictor.steps == [["long"]])
+            asking.cancel()
+            await until(lambda: running.server.service.requests_in_flight == 0)
+            predictor.release(10)
+            await until(lambda: predictor.left == ["long"])
+    [gone] = logs.events("request")
+    assert (gone["status"], gone["error_code"]) == (499, "client_disconnected")
+
+
+async def test_an_error_before_the_first_piece_is_an_answer_like_any_other() -> None:
+    async with running_server(CountdownPredictor()) as running:
+        response = await running.client.post(
+            "/invocations", json={"inputs": [["fail", 3]], "stream": True}
+        )
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "model_failure"
+
+
+async def test_an_error_after_it_is_the_last_event() -> None:
+    predictor = CountdownPredictor(gated=True)
+    with captured_logs() as logs:
+        async with running_server(predictor, request_timeout_seconds=1) as running:
+            predictor.release()
+            response = await running.client.post("/invocations", json=LONG)
+    assert response.status_code == 200
+    assert body_of(response.text) == [
+        "long10000",
+        {
+            "error": {
+                "code": "timeout",
+                "message": "The answer was not ready within the time limit.",
+            }
+        },
+    ]
+    [line] = logs.events("request")
+    assert (line["level"], line["error_code"]) == ("ERROR", "timeout")
+
+
+async def test_a_client_that_does_not_read_holds_nobody_up() -> None:
+    predictor = CountdownPredictor()
+    async with running_server(predictor, request_timeout_seconds=2) as running:
+        content = json.dumps({"inputs": [["long", 1_000_000]], "stream": True}).encode()
+        head = (
+            f"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n"
+        ).encode()
+        with socket.create_connection(("127.0.0.1", running.server.port)) as silent:
+            silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            silent.sendall(head + content)
+            await until(lambda: len(predictor.steps) > 10)
+            for _ in range(20):
+                assert (await running.post(["quick", 3])).json() == ["quick"]
+        await until(lambda: running.server.service.requests_in_flight == 0)
+
+
+async def test_a_drain_lets_streams_end() -> None:
+    predictor = CountdownPredictor(gated=True)
+    predictor.release()
+    async with (
+        running_server(predictor) as running,
+        running.client.stream(
+            "POST", "/invocations", json={"inputs": [["a", 3]], "stream": True}
+        ) as answer,
+    ):
+        pieces = answer.aiter_text()
+        seen = [await anext(pieces)]
+        running.server.stop()
+        predictor.release(2)
+        seen += [piece async for piece in pieces]
+    assert body_of("".join(seen)) == ["a3", "a2", "a1"]
+
+
+async def test_whole_answers_and_streams_share_a_batch() -> None:
+    predictor = CountdownPredictor(gated=True)
+    async with running_server(predictor) as running:
+        streamed = asyncio.create_task(
+            running.client.post("/invocations", json={"inputs": [["s", 4]], "stream": True})
+        )
+        await until(lambda: predictor.steps == [["s"]])
+        whole = asyncio.create_task(running.post(["w", 2]))
+        await until(lambda: running.server.service.queue_length == 1)
+        predictor.release(10)
+        assert (await whole).json() == ["w"]
+        assert len(body_of((await streamed).text)) == 4
+    assert ["s", "w"] in predictor.steps
+
+
+async def test_a_model_without_steps_answers_whole() -> None:
+    async with running_server(EchoPredictor()) as running:
+        response = await running.client.post("/invocations", json={"inputs": [1], "stream": True})
+    assert response.headers["content-type"] == "application/json"
