@@ -13,7 +13,7 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from moto.moto_server.werkzeug_app import (
@@ -142,17 +142,33 @@ class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships n
             return
         environ = self.make_environ()
         environ["wsgi.input"] = io.BytesIO(self.rfile.read(int(length)))
-        body = b"".join(self.server.app(environ, self._start_response))
+        body = self.server.app(environ, self._start_response)
         try:
-            self.end_headers()
-            self.wfile.write(body)
+            self._write(body)
         except (ConnectionError, TimeoutError) as error:
+            self.close_connection = True
             self.connection_dropped(error, environ)
+        finally:
+            if isinstance(body, Generator):
+                body.close()
+
+    def _write(self, body: Iterable[bytes]) -> None:
+        self.end_headers()
+        for chunk in body:
+            if self._is_chunked:
+                chunk = b"%x\r\n%b\r\n" % (len(chunk), chunk)
+            self.wfile.write(chunk)
+        if self._is_chunked:
+            self.wfile.write(b"0\r\n\r\n")
 
     def _start_response(self, status: str, headers: list[tuple[str, str]]) -> None:
         self.send_response(int(status.split(" ", 1)[0]))
         for name, value in headers:
             self.send_header(name, value)
+        # A stream's length is known when it has ended.
+        self._is_chunked = all(name != "Content-Length" for name, _ in headers)
+        if self._is_chunked:
+            self.send_header("Transfer-Encoding", "chunked")
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: ARG002  # werkzeug's
         logger.debug(message, *args)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 # A connection that idled longer may be closed by the container just as a request goes out, and a
@@ -30,6 +31,68 @@ class ContainerResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+class ContainerStream:
+    """An answer that is read as it arrives.
+
+    Attributes:
+        status: the HTTP status.
+        headers: names in lower case.
+    """
+
+    def __init__(
+        self,
+        connection: http.client.HTTPConnection,
+        response: http.client.HTTPResponse,
+        deadline: float,
+        put_back: Callable[[http.client.HTTPConnection], None],
+    ) -> None:
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self._connection = connection
+        self._response = response
+        self._deadline = deadline
+        self._put_back = put_back
+        self._is_whole = False
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yields the body.
+
+        Raises:
+            ContainerTimeoutError: it did not end within the time.
+            ContainerUnreachableError: the connection broke.
+        """
+        with _named_errors():
+            while chunk := self._response.read1(_READ_BYTES):
+                yield chunk
+                remaining = self._deadline - time.monotonic()
+                if remaining <= 0:
+                    raise TimeoutError
+                if self._connection.sock is not None:
+                    self._connection.sock.settimeout(remaining)
+            self._is_whole = True
+
+    def close(self) -> None:
+        """Keeps the connection for the next request, or closes it on an answer that is not whole.
+
+        The container learns by that that nobody reads any more.
+        """
+        self._response.close()  # read1 leaves a response of known length open
+        if self._is_whole and not self._response.will_close:
+            self._put_back(self._connection)
+        else:
+            self._connection.close()
+
+
+@contextlib.contextmanager
+def _named_errors() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise ContainerTimeoutError from None
+    except (OSError, http.client.HTTPException) as error:
+        raise ContainerUnreachableError(str(error) or type(error).__name__) from error
 
 
 class ContainerConnections:
@@ -61,39 +124,37 @@ class ContainerConnections:
     def invoke(
         self, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float
     ) -> ContainerResponse:
-        """Sends POST /invocations once.
+        """Sends POST /invocations once and reads the answer.
 
         Raises:
             ContainerTimeoutError: no complete answer within the time.
             ContainerUnreachableError: no answer at all.
         """
+        stream = self.open(body, headers, timeout_seconds=timeout_seconds)
+        try:
+            return ContainerResponse(stream.status, stream.headers, b"".join(stream.chunks()))
+        finally:
+            stream.close()
+
+    def open(
+        self, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float
+    ) -> ContainerStream:
+        """Sends POST /invocations once; returns the answer's beginning, which must be closed.
+
+        Raises:
+            ContainerTimeoutError: no answer began within the time.
+            ContainerUnreachableError: no answer at all.
+        """
         deadline = time.monotonic() + timeout_seconds
         connection = self._take(timeout_seconds)
-        keep = False
         try:
-            connection.request("POST", "/invocations", body, dict(headers))
-            response = connection.getresponse()
-            chunks: list[bytes] = []
-            while chunk := response.read1(_READ_BYTES):
-                chunks.append(chunk)
-                remaining = deadline - time.monotonic()
-                if remaining <= 0:
-                    raise TimeoutError
-                if connection.sock is not None:
-                    connection.sock.settimeout(remaining)
-            response.close()  # read1 leaves a response of known length open
-            keep = not response.will_close
-            names = {name.lower(): value for name, value in response.getheaders()}
-            return ContainerResponse(response.status, names, b"".join(chunks))
-        except TimeoutError:
-            raise ContainerTimeoutError from None
-        except (OSError, http.client.HTTPException) as error:
-            raise ContainerUnreachableError(str(error) or type(error).__name__) from error
-        finally:
-            if keep:
-                self._put_back(connection)
-            else:
-                connection.close()
+            with _named_errors():
+                connection.request("POST", "/invocations", body, dict(headers))
+                response = connection.getresponse()
+        except (ContainerTimeoutError, ContainerUnreachableError):
+            connection.close()
+            raise
+        return ContainerStream(connection, response, deadline, self._put_back)
 
     def drop_idle(self) -> None:
         """Closes the connections that nobody uses, because the container that had them is gone."""

@@ -1,25 +1,28 @@
-"""SageMaker's data plane: InvokeEndpoint, proxied to a variant's container.
+"""SageMaker's data plane: InvokeEndpoint, whole and streamed, proxied to a variant's container.
 
 The request's body and headers reach the container as they came. An answer that is not 2XX, none
 within the time, or one that is too large becomes ModelError (424); a connection that breaks becomes
 InternalFailure (500); a container that is down ServiceUnavailable (503); what the caller does wrong
-ValidationError (400). boto3 tries 500 and 503 again by itself.
+ValidationError (400). boto3 tries 500 and 503 again by itself. A stream that ends early, after its
+first part, says so in its last message: ModelStreamError.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from embedded_aws.hosting import event_stream
 from embedded_aws.hosting.connections import (
-    ContainerResponse,
+    ContainerStream,
     ContainerTimeoutError,
     ContainerUnreachableError,
 )
-from embedded_aws.hosting.metrics import Invocation
+from embedded_aws.hosting.metrics import Invocation, MetricPublisher
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.variants import RunningVariant
 from embedded_aws.identity import ACCOUNT_ID
@@ -33,10 +36,8 @@ MAX_BODY_BYTES = 6_291_456
 RESPONSE_TIMEOUT_SECONDS = 60.0
 _MESSAGE_CHARACTERS = 2048  # botocore's maximum of Message and OriginalMessage
 _PATH = re.compile(r"/endpoints/(?P<name>[^/]+)/(?P<operation>[a-z-]+)")
-_OPERATIONS = {
-    "async-invocations": "InvokeEndpointAsync",
-    "invocations-response-stream": "InvokeEndpointWithResponseStream",
-}
+_WHOLE, _STREAMED = "invocations", "invocations-response-stream"
+_OPERATIONS = {"async-invocations": "InvokeEndpointAsync"}
 _TIMED_OUT = (
     "Your invocation timed out while waiting for a response from container primary. Review the "
     "latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
@@ -54,6 +55,7 @@ _NO_INSTANCE = (
 _PASSED_ON = {
     "CONTENT_TYPE": "Content-Type",
     "HTTP_ACCEPT": "Accept",
+    "HTTP_X_AMZN_SAGEMAKER_ACCEPT": "Accept",  # of a stream
     "HTTP_X_AMZN_SAGEMAKER_CUSTOM_ATTRIBUTES": "X-Amzn-SageMaker-Custom-Attributes",
     "HTTP_X_AMZN_SAGEMAKER_INFERENCE_ID": "X-Amzn-SageMaker-Inference-Id",
 }
@@ -97,23 +99,37 @@ class InvocationApi:
         """Answers one request (PEP 3333)."""
         request_id = ("x-amzn-RequestId", environ["slipway.request_id"])
         try:
-            variant_name, answer = self._invoke(environ)
+            name, is_streamed = _operation(environ)
+            invocation = self._begin(environ, name)
+            try:
+                answer = invocation.ask()
+                body = None if is_streamed else invocation.whole(answer)
+            except BaseException:
+                invocation.finish()
+                raise
         except _InvocationError as error:
-            body = json.dumps(error.body).encode()
+            content = json.dumps(error.body).encode()
             headers = [("Content-Type", "application/json"), request_id]
             if error.code is not None:
                 headers.append(("x-amzn-ErrorType", error.code))
-            return _respond(start_response, error.status, headers, body)
-        headers = [("x-Amzn-Invoked-Production-Variant", variant_name), request_id]
-        if "content-type" in answer.headers:
-            headers.append(("Content-Type", answer.headers["content-type"]))
+            return _respond(start_response, error.status, headers, content)
+        headers = [("x-Amzn-Invoked-Production-Variant", invocation.variant.name), request_id]
         if _CUSTOM_ATTRIBUTES in answer.headers:
             headers.append((_CUSTOM_ATTRIBUTES, answer.headers[_CUSTOM_ATTRIBUTES]))
-        return _respond(start_response, 200, headers, answer.body)
+        content_type = answer.headers.get("content-type")
+        if body is not None:
+            if content_type is not None:
+                headers.append(("Content-Type", content_type))
+            invocation.finish()
+            return _respond(start_response, 200, headers, body)
+        headers.append(("Content-Type", "application/vnd.amazon.eventstream"))
+        if content_type is not None:
+            headers.append(("X-Amzn-SageMaker-Content-Type", content_type))
+        start_response("200 ", headers)
+        return invocation.parts(answer)
 
-    def _invoke(self, environ: WSGIEnvironment) -> tuple[str, ContainerResponse]:
+    def _begin(self, environ: WSGIEnvironment, name: str) -> _Invocation:
         begun = time.perf_counter()
-        name = _endpoint_name(environ)
         for header, feature in _REFUSED.items():
             if header in environ:
                 raise _validation_error(f"The embedded AWS does not emulate {feature}.")
@@ -128,63 +144,146 @@ class InvocationApi:
                     f"Variant {target} of endpoint {name} of account {ACCOUNT_ID} not found."
                 )
             raise _validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
-        sent = answered = time.perf_counter()
-        status = 0
-        try:
-            try:
-                if not variant.is_healthy:
-                    raise _InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
-                answer = self._ask(variant, environ, body, region, name)
-            finally:
-                answered = time.perf_counter()
-                variant.leave()
-            status = answer.status
-            return variant.name, _checked(answer, region, name)
-        finally:
-            model_seconds = answered - sent
-            overhead_seconds = time.perf_counter() - begun - model_seconds
-            self._hosting.metrics.record(
-                Invocation(
-                    region=region,
-                    endpoint_name=name,
-                    variant_name=variant.name,
-                    instance_count=variant.instance_count,
-                    status=status,
-                    model_seconds=model_seconds,
-                    overhead_seconds=overhead_seconds,
-                )
-            )
+        return _Invocation(
+            variant=variant,
+            body=body,
+            headers={
+                header: environ[key] for key, header in _PASSED_ON.items() if environ.get(key)
+            },
+            region=region,
+            endpoint_name=name,
+            request_id=environ["slipway.request_id"],
+            timeout_seconds=self._timeout_seconds,
+            begun=begun,
+            metrics=self._hosting.metrics,
+        )
 
-    def _ask(
+
+class _Invocation:
+    """One request at a variant's container, from `RunningVariant.enter` to `finish`."""
+
+    def __init__(
         self,
+        *,
         variant: RunningVariant,
-        environ: WSGIEnvironment,
         body: bytes,
+        headers: Mapping[str, str],
         region: str,
-        name: str,
-    ) -> ContainerResponse:
-        headers = {header: environ[key] for key, header in _PASSED_ON.items() if environ.get(key)}
+        endpoint_name: str,
+        request_id: str,
+        timeout_seconds: float,
+        begun: float,
+        metrics: MetricPublisher,
+    ) -> None:
+        self.variant = variant
+        self._body = body
+        self._headers = headers
+        self._region = region
+        self._endpoint_name = endpoint_name
+        self._request_id = request_id
+        self._timeout_seconds = timeout_seconds
+        self._begun = begun
+        self._metrics = metrics
+        self._sent = time.perf_counter()
+        self._answered: float | None = None
+        self._status = 0
+        self._stream: ContainerStream | None = None
+
+    def ask(self) -> ContainerStream:
+        """Returns the beginning of a good answer.
+
+        Raises:
+            _InvocationError: there is none.
+        """
+        if not self.variant.is_healthy:
+            raise _InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
+        with self._named_errors():
+            self._stream = self.variant.connections.open(
+                self._body, self._headers, timeout_seconds=self._timeout_seconds
+            )
+            stream = self._stream
+            if not 200 <= stream.status < 300:
+                text = b"".join(stream.chunks()).decode(errors="replace")
+                self._status = stream.status
+                raise self._model_error(stream.status, text)
+        return stream
+
+    def whole(self, stream: ContainerStream) -> bytes:
+        """Returns the answer's body.
+
+        Raises:
+            _InvocationError: it did not arrive whole, or is too large.
+        """
+        with self._named_errors():
+            body = b"".join(stream.chunks())
+        self._answered = time.perf_counter()
+        self._status = stream.status
+        if len(body) > MAX_BODY_BYTES:
+            raise self._model_error(stream.status, f"The response exceeds {MAX_BODY_BYTES} bytes.")
+        return body
+
+    def parts(self, stream: ContainerStream) -> Iterator[bytes]:
+        """Yields the messages of a stream; closing it ends the invocation."""
         try:
-            return variant.connections.invoke(body, headers, timeout_seconds=self._timeout_seconds)
+            for chunk in stream.chunks():
+                yield event_stream.event("PayloadPart", chunk)
+            self._status = stream.status
         except ContainerTimeoutError:
-            raise _model_error(0, _TIMED_OUT, region, name) from None
+            yield _stream_error("ModelInvocationTimeExceeded", _TIMED_OUT)
         except ContainerUnreachableError as error:
-            request_id = environ["slipway.request_id"]
-            message = f"{_BROKEN_CONNECTION} regarding request {request_id}. ({error})"
+            yield _stream_error("StreamBroken", f"{_BROKEN_CONNECTION}. ({error})")
+        finally:
+            self.finish()
+
+    def finish(self) -> None:
+        """Counts the request; the variant may go now."""
+        now = time.perf_counter()
+        if self._stream is not None:
+            self._stream.close()
+        self.variant.leave()
+        model_seconds = (self._answered or now) - self._sent
+        self._metrics.record(
+            Invocation(
+                region=self._region,
+                endpoint_name=self._endpoint_name,
+                variant_name=self.variant.name,
+                instance_count=self.variant.instance_count,
+                status=self._status,
+                model_seconds=model_seconds,
+                overhead_seconds=now - self._begun - model_seconds,
+            )
+        )
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ContainerTimeoutError:
+            raise self._model_error(0, _TIMED_OUT) from None
+        except ContainerUnreachableError as error:
+            message = f"{_BROKEN_CONNECTION} regarding request {self._request_id}. ({error})"
             raise _InvocationError(500, "InternalFailure", {"Message": message}) from error
 
+    def _model_error(self, status: int, text: str) -> _InvocationError:
+        return _model_error(status, text, self._region, self._endpoint_name)
 
-def _endpoint_name(environ: WSGIEnvironment) -> str:
+
+def _operation(environ: WSGIEnvironment) -> tuple[str, bool]:
+    """Returns the endpoint's name, and whether its answer is streamed."""
     match = _PATH.fullmatch(environ.get("PATH_INFO", ""))
     if match is None or environ["REQUEST_METHOD"] != "POST":
         raise _InvocationError(404, "UnknownOperationException", {"Message": "Unknown operation."})
-    if match["operation"] != "invocations":
+    if match["operation"] not in (_WHOLE, _STREAMED):
         operation = _OPERATIONS.get(match["operation"], match["operation"])
         raise _validation_error(
             f"The embedded AWS does not emulate {operation}; "
             "docs/embedded-aws/hosting.md lists what it does."
         )
-    return match["name"]
+    return match["name"], match["operation"] == _STREAMED
+
+
+def _stream_error(code: str, message: str) -> bytes:
+    return event_stream.exception("ModelStreamError", {"ErrorCode": code, "Message": message})
 
 
 def _body(environ: WSGIEnvironment) -> bytes:
@@ -196,17 +295,6 @@ def _body(environ: WSGIEnvironment) -> bytes:
         )
     body: bytes = environ["wsgi.input"].read(length)
     return body
-
-
-def _checked(answer: ContainerResponse, region: str, name: str) -> ContainerResponse:
-    if not 200 <= answer.status < 300:
-        text = answer.body.decode(errors="replace")
-        raise _model_error(answer.status, text, region, name)
-    if len(answer.body) > MAX_BODY_BYTES:
-        raise _model_error(
-            answer.status, f"The response exceeds {MAX_BODY_BYTES} bytes.", region, name
-        )
-    return answer
 
 
 def _model_error(status: int, text: str, region: str, name: str) -> _InvocationError:

@@ -38,45 +38,61 @@ def invoke(
     ] = None,
     content_type: Annotated[str, typer.Option(help="Of the request.")] = _JSON,
     accept: Annotated[str, typer.Option(help="Content type of the answer.")] = _JSON,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show the answer as it arrives, part by part.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Send one request; the answer goes to standard output, its latency to standard error."""
     from slipway.access import open_access
+    from slipway.operations.invoke import Request, StreamAnswer, invoke_stream
     from slipway.operations.invoke import invoke as send
 
-    request = _request(name, body, file)
+    content = _request(name, body, file)
     if content_type == _JSON:
-        _check_json(request, file)
+        _check_json(content, file)
     project = current_project()
     environment = project.environment(env)
-    answer = send(
-        f"{name}-{environment.name}",
-        request,
-        open_access(environment, project.root),
-        content_type=content_type,
-        accept=accept,
-        variant=variant,
-    )
+    access = open_access(environment, project.root)
+    request = Request(f"{name}-{environment.name}", content, content_type, accept, variant)
+    streamed: StreamAnswer | None = None
+    if stream:
+        streamed = invoke_stream(request, access, show=_ignore if as_json else _write)
+        answer = streamed.answer
+    else:
+        answer = send(request, access)
     milliseconds = answer.latency_seconds * 1000
+    first_milliseconds = streamed.first_part_seconds * 1000 if streamed else None
     if as_json:
-        print_json(
-            {
-                "answer": _content(answer.body, answer.content_type),
-                "content_type": answer.content_type,
-                "variant": answer.variant,
-                "latency_milliseconds": round(milliseconds, 3),
-                "request_id": answer.request_id,
-            }
-        )
+        document = {
+            "answer": _content(answer.body, answer.content_type),
+            "content_type": answer.content_type,
+            "variant": answer.variant,
+            "latency_milliseconds": round(milliseconds, 3),
+            "request_id": answer.request_id,
+        }
+        if first_milliseconds is not None:
+            document["first_part_milliseconds"] = round(first_milliseconds, 3)
+        print_json(document)
         return
-    sys.stdout.buffer.write(answer.body)
+    if streamed is None:
+        _write(answer.body)
     if sys.stdout.isatty() and not answer.body.endswith(b"\n"):
-        sys.stdout.buffer.write(b"\n")
-    sys.stdout.flush()
+        _write(b"\n")
+    first = "" if first_milliseconds is None else f", the first part after {first_milliseconds:.1f}"
     typer.echo(
-        f"{answer.variant} answered in {milliseconds:.1f} ms (request {answer.request_id})",
+        f"{answer.variant} answered in {milliseconds:.1f} ms{first} (request {answer.request_id})",
         err=True,
     )
+
+
+def _write(part: bytes) -> None:
+    sys.stdout.buffer.write(part)
+    sys.stdout.flush()
+
+
+def _ignore(_part: bytes) -> None:
+    pass
 
 
 def _request(name: str, body: str | None, file: str | None) -> bytes:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.config import Config
-from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
+from botocore.exceptions import ClientError, ConnectionError, EventStreamError, HTTPClientError
 
 from slipway.access import Access
 from slipway.errors import UserError
@@ -39,43 +41,130 @@ class Answer:
     request_id: str
 
 
-def invoke(
-    endpoint_name: str,
-    body: bytes,
-    access: Access,
-    *,
-    content_type: str,
-    accept: str,
-    variant: str | None,
-) -> Answer:
-    """Sends one request, once: what fails is shown, not tried again.
+@dataclass(frozen=True)
+class StreamAnswer:
+    """An answer that came in parts.
+
+    Args:
+        answer: the whole of it.
+        parts: how many there were; one may be several of the container's.
+        first_part_seconds: from the call to the first one.
+    """
+
+    answer: Answer
+    parts: int
+    first_part_seconds: float
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is sent.
 
     Args:
         endpoint_name: endpoint.
         body: request.
-        access: to the endpoint's account.
         content_type: of the body.
         accept: content type wanted.
         variant: production variant; None lets the weights decide.
+    """
+
+    endpoint_name: str
+    body: bytes
+    content_type: str
+    accept: str
+    variant: str | None
+
+
+def invoke(request: Request, access: Access) -> Answer:
+    """Sends one request, once: what fails is shown, not tried again.
+
+    Args:
+        request: what is sent.
+        access: to the endpoint's account.
 
     Raises:
         UserError: the body is too large, there is no such endpoint, the model answered an error,
             or there was no answer.
     """
-    if len(body) > MAX_BODY_BYTES:
+    begun = time.perf_counter()
+    with _located_errors(request.endpoint_name):
+        response = _client(request, access).invoke_endpoint(**_parameters(request))
+        answered = response["Body"].read()
+    return _answer(response, answered, time.perf_counter() - begun)
+
+
+def invoke_stream(request: Request, access: Access, show: Callable[[bytes], None]) -> StreamAnswer:
+    """As `invoke`, but shows the parts of the answer as they arrive.
+
+    Args:
+        request: what is sent; the container decides by its body whether it streams.
+        access: to the endpoint's account.
+        show: is called with every part.
+
+    Raises:
+        UserError: as of `invoke`, or the stream broke off.
+    """
+    begun = time.perf_counter()
+    parts: list[bytes] = []
+    first_part_seconds: float | None = None
+    with _located_errors(request.endpoint_name):
+        client = _client(request, access)
+        response = client.invoke_endpoint_with_response_stream(**_parameters(request))
+        with contextlib.closing(response["Body"]) as events:
+            for event in events:
+                part = event["PayloadPart"]["Bytes"]
+                if first_part_seconds is None:
+                    first_part_seconds = time.perf_counter() - begun
+                parts.append(part)
+                show(part)
+    whole = _answer(response, b"".join(parts), time.perf_counter() - begun)
+    return StreamAnswer(whole, len(parts), first_part_seconds or whole.latency_seconds)
+
+
+# Any: boto3's clients and their answers have no types of their own.
+def _client(request: Request, access: Access) -> Any:
+    if len(request.body) > MAX_BODY_BYTES:
         raise UserError.of(
-            f"the request is {len(body):,} bytes; SageMaker takes at most {MAX_BODY_BYTES:,}",
+            f"the request is {len(request.body):,} bytes; SageMaker takes at most "
+            f"{MAX_BODY_BYTES:,}",
             "Send less in one request, or use an asynchronous endpoint.",
         )
     once = Config(retries={"total_max_attempts": 1}, read_timeout=_READ_TIMEOUT_SECONDS)
-    client = access.client("sagemaker-runtime", once)
-    target = {"TargetVariant": variant} if variant else {}
-    begun = time.perf_counter()
+    return access.client("sagemaker-runtime", once)
+
+
+def _parameters(request: Request) -> dict[str, Any]:
+    target = {"TargetVariant": request.variant} if request.variant else {}
+    return {
+        "EndpointName": request.endpoint_name,
+        "Body": request.body,
+        "ContentType": request.content_type,
+        "Accept": request.accept,
+        **target,
+    }
+
+
+def _answer(response: Any, body: bytes, latency_seconds: float) -> Answer:
+    return Answer(
+        body=body,
+        content_type=response["ContentType"],
+        variant=response["InvokedProductionVariant"],
+        latency_seconds=latency_seconds,
+        request_id=response["ResponseMetadata"]["RequestId"],
+    )
+
+
+@contextlib.contextmanager
+def _located_errors(endpoint_name: str) -> Iterator[None]:
     try:
-        response = client.invoke_endpoint(
-            EndpointName=endpoint_name, Body=body, ContentType=content_type, Accept=accept, **target
-        )
-        answered = response["Body"].read()
+        yield
+    except EventStreamError as error:
+        detail: Any = error.response
+        raise UserError.of(
+            f"the answer of {endpoint_name} broke off: "
+            f"{detail['Error'].get('Message') or detail.get('Message') or error}",
+            f"Look at its log with `{_status_command(endpoint_name)}`.",
+        ) from None
     except ClientError as error:
         raise _refused(endpoint_name, error) from None
     except (ConnectionError, HTTPClientError) as error:
@@ -83,13 +172,6 @@ def invoke(
             f"no answer from {endpoint_name}: {error}",
             f"Look at it with `{_status_command(endpoint_name)}`.",
         ) from None
-    return Answer(
-        body=answered,
-        content_type=response["ContentType"],
-        variant=response["InvokedProductionVariant"],
-        latency_seconds=time.perf_counter() - begun,
-        request_id=response["ResponseMetadata"]["RequestId"],
-    )
 
 
 def _refused(endpoint_name: str, error: ClientError) -> UserError:

@@ -3,7 +3,8 @@
 MODE (from the model's Environment, or a file `mode` in its model directory): ok, slow (ready after
 half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM). A request's body
 asks for more: `exit`, `error STATUS TEXT`, `sleep SECONDS`, `large BYTES`, `environment`, `files`,
-`headers`, `pid`; anything else is echoed with the MARK variable in front.
+`headers`, `pid`, `stream PART ...` (a chunk for each, then what the last says: `end`, `break` or
+`hang`); anything else is echoed with the MARK variable in front.
 """
 
 from __future__ import annotations
@@ -52,8 +53,27 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, json.dumps({k.lower(): v for k, v in self.headers.items()}).encode())
         elif word == "pid":
             self.answer(200, str(os.getpid()).encode())
+        elif word == "stream":
+            self.stream(rest.split(" "))
         else:
             self.answer(200, os.environ.get("MARK", "").encode() + body)
+
+    def stream(self, parts: list[str]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for part in parts[:-1]:
+                self.wfile.write(f"{len(part):x}\r\n{part}\r\n".encode())
+                time.sleep(0.1)
+            if parts[-1] == "hang":
+                time.sleep(5)
+        except OSError:
+            print("nobody reads any more", flush=True)
+        if parts[-1] == "end":
+            self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = parts[-1] != "end"
 
     def answer(self, status: int, body: bytes) -> None:
         self.send_response(status)

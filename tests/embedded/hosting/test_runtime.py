@@ -181,11 +181,6 @@ def test_what_is_not_emulated_is_refused(account: Any, endpoint: str) -> None:
     for call, parameters, feature in (
         (runtime.invoke_endpoint, {"TargetModel": "m.tar.gz"}, "multi-model endpoints"),
         (runtime.invoke_endpoint, {"SessionId": "NEW_SESSION"}, "stateful sessions"),
-        (
-            runtime.invoke_endpoint_with_response_stream,
-            {},
-            "InvokeEndpointWithResponseStream",
-        ),
     ):
         response = refused(call, EndpointName=endpoint, Body=b"x", **parameters)
         assert f"does not emulate {feature}" in response["Error"]["Message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.operations.invoke import MAX_BODY_BYTES, Answer, invoke
+from slipway.operations.invoke import MAX_BODY_BYTES, Answer, Request, invoke, invoke_stream
 from tests.embedded.slipway_stack import NAME, SlipwayStack, slipway_stack
 
 LOOK = "Look at its log with `slipway status autoscaling --env local`."
@@ -23,8 +24,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
 
 
 def ask(stack: SlipwayStack, body: bytes, **more: Any) -> Answer:
-    options = {"content_type": "text/plain", "accept": "*/*", "variant": None, **more}
-    return invoke(NAME, body, stack.access, **options)
+    return invoke(request(body, **more), stack.access)
+
+
+def request(body: bytes, *, endpoint_name: str = NAME, variant: str | None = None) -> Request:
+    return Request(endpoint_name, body, "text/plain", "*/*", variant)
 
 
 def refused(stack: SlipwayStack, body: bytes, **more: Any) -> tuple[str, str]:
@@ -41,6 +45,40 @@ def test_an_answer_with_its_latency_and_variant(stack: SlipwayStack) -> None:
     assert answer.variant == "AllTraffic"
     assert 0.2 < answer.latency_seconds < 5
     assert answer.request_id
+
+
+def test_the_parts_of_a_stream_are_shown_as_they_arrive(stack: SlipwayStack) -> None:
+    shown: list[tuple[bytes, float]] = []
+    streamed = invoke_stream(
+        request(b"stream one two three end"),
+        stack.access,
+        show=lambda part: shown.append((part, time.perf_counter())),
+    )
+    assert streamed.answer.body == b"onetwothree"
+    assert [part for part, _ in shown] == [b"one", b"two", b"three"]
+    assert streamed.parts == 3
+    assert streamed.answer.content_type == "text/event-stream"
+    # The container sleeps for 0.1 s after each.
+    assert shown[-1][1] - shown[0][1] > 0.15
+    assert streamed.first_part_seconds + 0.15 < streamed.answer.latency_seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"error 400 no such field", "the model refused the request (400): no such field"),
+        (
+            b"stream one break",
+            f"the answer of {NAME} broke off: An exception occurred while sending request to model",
+        ),
+    ],
+)
+def test_what_goes_wrong_with_a_stream(stack: SlipwayStack, body: bytes, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        invoke_stream(request(body), stack.access, show=lambda _: None)
+    (problem,) = caught.value.problems
+    assert problem.message.startswith(message)
+    assert problem.remedy == LOOK
 
 
 @pytest.mark.parametrize(
@@ -66,10 +104,7 @@ def test_a_request_that_is_too_large_is_not_sent(stack: SlipwayStack) -> None:
 
 def test_a_name_that_is_not_there(stack: SlipwayStack) -> None:
     with pytest.raises(UserError) as caught:
-        invoke(
-            "other-local", b"{}", stack.access,
-            content_type="application/json", accept="*/*", variant=None,
-        )  # fmt: skip
+        invoke(request(b"x", endpoint_name="other-local"), stack.access)
     (problem,) = caught.value.problems
     assert problem.message == "Endpoint other-local of account 123456789012 not found."
     assert problem.remedy == "`slipway status other --env local` says what there is."
@@ -85,10 +120,7 @@ def test_nobody_answers() -> None:
         },
     )
     with pytest.raises(UserError) as caught:
-        invoke(
-            NAME, b"{}", nobody,
-            content_type="application/json", accept="*/*", variant=None,
-        )  # fmt: skip
+        invoke(request(b"x"), nobody)
     assert caught.value.problems[0].message.startswith(
         f"no answer from {NAME}: Could not connect to the endpoint URL"
     )
