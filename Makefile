@@ -60,6 +60,11 @@ bench: bench-config ## Time reading configs, then every command among 1 to 500 o
 bench-config: $(VENV)/.ready ## Time and memory of reading 1,000 configs (three minutes)
 	@$(BIN)/python -m benchmarks.config_language $(BENCH_CONFIG_ARGS)
 
+.PHONY: bench-tensorrt
+bench-tensorrt: export ## Time the TensorRT container on the CPU against the published layout (20 minutes; nginx)
+	@$(INSTALL) requirements-bench.txt
+	@$(BIN)/python -m benchmarks.tensorrt $(BENCH_TENSORRT_ARGS)
+
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff format --check .
@@ -90,14 +95,19 @@ facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no
 	@$(BIN)/python -m tools.refresh_facts.regions
 	@$(BIN)/python -m tools.refresh_facts.images
 
+# What PyTorch names as needed and `compile` does not load; see the .in file.
+NOT_TO_COMPILE := $(addprefix --no-emit-package ,triton cuda-toolkit cuda-bindings cuda-pathfinder nvidia-cusolver nvidia-nvtx)
+
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml --output-file requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --extra bench --constraints requirements-export.txt pyproject.toml --output-file requirements-bench.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/tensorrt/requirements.in --output-file containers/tensorrt/requirements.txt
+	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate $(NOT_TO_COMPILE) --constraints requirements-export.txt containers/tensorrt/requirements-compile.in --output-file containers/tensorrt/requirements-compile.txt
 
 .PHONY: clean
 clean: ## Remove what setup, synth and tests made

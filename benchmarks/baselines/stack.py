@@ -1,0 +1,175 @@
+"""Starts the published layout: nginx in front of gunicorn's sync workers.
+
+AWS's sample for containers of one's own starts both from one script, with one worker per core
+unless it is told otherwise; the published GPT-2 case ran on one GPU, which its flat throughput
+shows. How many workers serve it best on a CPU is measured, see `benchmarks.tensorrt.calibration`.
+(https://github.com/aws/amazon-sagemaker-examples, advanced_functionality/scikit_bring_your_own)
+"""
+
+from __future__ import annotations
+
+import getpass
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.machine import program_path
+from benchmarks.processes import BackgroundProcess, accepts_connections, free_port
+
+MODEL_DIRECTORY = "BASELINE_MODEL_DIRECTORY"
+"""A Hugging Face checkpoint with its tokenizer.json."""
+CACHE = "BASELINE_CACHE"
+"""`true`: keys and values are kept between steps; `false`: everything is computed again."""
+THREADS = "BASELINE_THREADS"
+"""Of PyTorch, in each worker."""
+READY_DIRECTORY = "BASELINE_READY_DIRECTORY"
+"""Each worker puts a file there once it can serve."""
+
+_TEMPLATE = Path(__file__).with_name("nginx.conf")
+_APPLICATION = "benchmarks.baselines.published:create_app()"
+_START_SECONDS = 300.0
+_NGINX_START_SECONDS = 30.0
+# Debian keeps nginx where only root looks for programs.
+_SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/opt/homebrew/bin")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the published layout uses the cores.
+
+    Args:
+        workers: processes, each of which answers one request at a time.
+        threads: of PyTorch, in each worker.
+    """
+
+    workers: int
+    threads: int
+
+
+def find_nginx() -> str:
+    """Returns nginx's path.
+
+    Raises:
+        BenchmarkError: it is not installed.
+    """
+    found = shutil.which("nginx", path=os.pathsep.join((program_path(), *_SYSTEM_FOLDERS)))
+    if found is None:
+        raise BenchmarkError(
+            "nginx is not installed, and the published layout has it in front. Install it: "
+            "`apt-get install nginx` on Debian and Ubuntu, `brew install nginx` on macOS."
+        )
+    return found
+
+
+def nginx_version() -> str:
+    """Returns nginx's version, such as 1.22.1."""
+    # It says so on standard error: "nginx version: nginx/1.22.1".
+    printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
+        [find_nginx(), "-v"], capture_output=True, text=True, check=True, timeout=60
+    ).stderr
+    return printed.rpartition("/")[2].split()[0]
+
+
+def check_requirements() -> None:
+    """Checks that everything is installed that the published layout needs.
+
+    Raises:
+        BenchmarkError: names what is missing and what installs it.
+    """
+    find_nginx()
+    needed = ("flask", "gunicorn", "safetensors", "torch", "transformers")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise BenchmarkError(
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: run "
+            "`make bench-tensorrt`, or install requirements-bench.txt without its dependencies "
+            "(`pip install --no-deps --requirement requirements-bench.txt`)"
+        )
+
+
+def nginx_configuration(folder: Path, port: int, timeout_seconds: float) -> str:
+    """Returns nginx's configuration file."""
+    # As root, nginx would give its workers to a user who may not look into the folder.
+    user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
+    return Template(_TEMPLATE.read_text("utf-8")).substitute(
+        folder=folder, port=port, user=user, timeout_seconds=round(timeout_seconds)
+    )
+
+
+class PublishedStack:
+    """nginx and gunicorn with the Flask application, ready to serve.
+
+    Args:
+        folder: an empty one, for the socket, the logs and what nginx sets aside.
+        model_directory: a Hugging Face checkpoint with its tokenizer.json.
+        use_cache: whether keys and values are kept between steps.
+        layout: workers and their threads.
+        root: of the Slipway that is measured.
+        environment: the variables of both, to which the application's are added.
+        timeout_seconds: longest time that one request may take, waiting included.
+
+    Raises:
+        BenchmarkError: something did not start; with its last output.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model_directory: Path,
+        *,
+        use_cache: bool,
+        layout: Layout,
+        root: Path,
+        environment: Mapping[str, str],
+        timeout_seconds: float,
+    ) -> None:
+        self.port = free_port()
+        ready = folder / "ready"
+        ready.mkdir()
+        configuration = folder / "nginx.conf"
+        configuration.write_text(nginx_configuration(folder, self.port, timeout_seconds), "utf-8")
+        gunicorn = (
+            sys.executable, "-m", "gunicorn", "--worker-class", "sync",
+            "--workers", str(layout.workers), "--bind", f"unix:{folder / 'gunicorn.sock'}",
+            "--timeout", str(round(timeout_seconds)), "--no-control-socket", _APPLICATION,
+        )  # fmt: skip
+        variables = {
+            **environment,
+            # PyTorch's own library and those it calls each have threads of their own.
+            "OMP_NUM_THREADS": str(layout.threads),
+            "MKL_NUM_THREADS": str(layout.threads),
+            MODEL_DIRECTORY: str(model_directory),
+            CACHE: "true" if use_cache else "false",
+            THREADS: str(layout.threads),
+            READY_DIRECTORY: str(ready),
+            "HF_HUB_OFFLINE": "1",
+        }
+        self._processes: list[BackgroundProcess] = []
+        try:
+            workers = BackgroundProcess(gunicorn, root, variables, folder / "gunicorn.log")
+            self._processes.append(workers)
+            # The `-e` is for what it prints before it has read the configuration.
+            command = (find_nginx(), "-p", str(folder), "-e", "stderr", "-c", str(configuration))
+            proxy = BackgroundProcess(command, folder, environment, folder / "nginx.log")
+            self._processes.append(proxy)
+            workers.wait_until(lambda: len(list(ready.iterdir())) >= layout.workers, _START_SECONDS)
+            proxy.wait_until(lambda: accepts_connections(self.port), _NGINX_START_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+
+    def recent_output(self) -> str:
+        """Returns the last lines of gunicorn, then those of nginx."""
+        return "\n".join(process.recent_output() for process in self._processes)
+
+    def stop(self) -> None:
+        """Ends both."""
+        for process in reversed(self._processes):
+            process.stop()

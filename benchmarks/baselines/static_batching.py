@@ -1,0 +1,63 @@
+"""The TensorRT container with static batching: a batch ends before the next one begins.
+
+What continuous batching is measured against. Graph, back end, decode loop, requests and server are
+the container's own; only, inputs that arrive while a batch is decoded wait for its last token.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from containers.serving.logs import configure_logging
+from containers.serving.server import run_until_terminated
+from containers.serving.settings import EnvironmentReader, ServingSettings
+from containers.tensorrt.predictor import TextGenerationPredictor, TextInput
+from containers.tensorrt.settings import GenerationSettings
+
+
+class StaticTextGeneration:
+    """A `containers.serving.predictor.Predictor`: it answers whole batches.
+
+    Args:
+        stepwise: the container's predictor.
+    """
+
+    def __init__(self, stepwise: TextGenerationPredictor) -> None:
+        self._stepwise = stepwise
+
+    def load(self, model_dir: Path) -> None:
+        """Loads the model."""
+        self._stepwise.load(model_dir)
+
+    def parse(self, body: bytes) -> tuple[TextInput, ...]:
+        """Reads a body."""
+        return self._stepwise.parse(body)
+
+    def predict(self, batch: Sequence[TextInput]) -> list[list[str]]:
+        """Decodes all inputs from their first token to the last."""
+        texts = dict(self._stepwise.join(dict(enumerate(batch))).outputs)
+        while len(texts) < len(batch):
+            texts |= self._stepwise.step().outputs
+        return [texts[place] for place in range(len(batch))]
+
+    def render(self, outputs: Sequence[Sequence[str]]) -> bytes:
+        """Returns the answer's body."""
+        return self._stepwise.render(outputs)
+
+
+def main() -> None:
+    """Serves as the container does, told by the same environment variables."""
+    configure_logging("INFO", sys.stdout)
+    reader = EnvironmentReader(os.environ)
+    serving = ServingSettings.read(reader)
+    generation = GenerationSettings.read(reader)
+    reader.finish()
+    predictor = TextGenerationPredictor(generation, max_batch_size=serving.max_batch_size)
+    run_until_terminated(StaticTextGeneration(predictor), serving)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Servers that a benchmark starts: waited for, and ended with all that they started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+
+_POLL_SECONDS = 0.05
+_END_SECONDS = 10.0
+_SHOWN_LINES = 30
+
+
+class BackgroundProcess:
+    """A process in a group of its own, whose output goes to a file.
+
+    Args:
+        command: program and arguments.
+        folder: to run it in.
+        environment: all of its variables.
+        log: file for standard output and standard error.
+
+    Raises:
+        BenchmarkError: it cannot be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
+    ) -> None:
+        self._shown = shlex.join(command)
+        self._log = log
+        try:
+            with log.open("wb") as output:
+                self._process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+                    command,
+                    cwd=folder,
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    process_group=0,
+                )
+        except OSError as error:
+            raise BenchmarkError(f"`{self._shown}` cannot be run: {error.strerror}") from None
+
+    def output(self) -> str:
+        """Returns what it has printed so far."""
+        return self._log.read_text("utf-8", errors="replace")
+
+    def wait_until(self, is_ready: Callable[[], bool], limit_seconds: float) -> None:
+        """Polls a condition until it holds.
+
+        Raises:
+            BenchmarkError: the process ended, or it took too long; with its last output.
+        """
+        deadline = time.monotonic() + limit_seconds
+        while not is_ready():
+            code = self._process.poll()
+            if code is not None:
+                raise BenchmarkError(
+                    f"`{self._shown}` ended with exit code {code}\n{self.recent_output()}"
+                )
+            if time.monotonic() > deadline:
+                raise BenchmarkError(
+                    f"`{self._shown}` was not ready within {limit_seconds:g} seconds\n"
+                    f"{self.recent_output()}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def stop(self) -> None:
+        """Ends it with SIGTERM, and after some time all of its group with SIGKILL."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_SECONDS)
+        # macOS refuses where all of them have ended and only the first is left to be collected.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def recent_output(self) -> str:
+        """Returns the last lines that it has printed."""
+        return "\n".join(self.output().splitlines()[-_SHOWN_LINES:])
+
+
+def free_port() -> int:
+    """Returns a TCP port of the loopback interface that nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def accepts_connections(port: int) -> bool:
+    """Whether somebody listens on a port of the loopback interface."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

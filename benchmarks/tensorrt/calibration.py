@@ -1,0 +1,87 @@
+"""How the published layout uses the cores best: workers, and threads of each.
+
+A worker answers one request at a time. A lone client is therefore served best by one worker with
+many threads, unless the model is too small for them; several clients by more workers with fewer
+threads each, or by one worker still, where memory is the limit. The published layout is measured in
+both forms, each where it is at its best: stronger than any one deployment of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.baselines.stack import Layout
+from benchmarks.tensorrt.design import System
+from benchmarks.tensorrt.servers import ServerKey
+
+CONCURRENCY = 4
+"""Clients that the candidates are measured with: the most that the published case had."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Requests per second of one layout, with a cache.
+
+    Args:
+        layout: which.
+        alone: of one client.
+        together: of `CONCURRENCY` clients.
+    """
+
+    layout: Layout
+    alone: float
+    together: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The layouts that are measured.
+
+    Args:
+        alone: for one client.
+        together: for several.
+        measured: every candidate; empty where the number of workers was given.
+    """
+
+    alone: Layout
+    together: Layout
+    measured: tuple[Measured, ...] = ()
+
+    def key(self, system: System, concurrency: int) -> ServerKey:
+        """Returns the server that answers so many clients of a system."""
+        if not system.answers_in_order:
+            return ServerKey(system)
+        return ServerKey(system, self.alone if concurrency == 1 else self.together)
+
+
+def layouts(core_count: int) -> list[Layout]:
+    """Returns the layouts that use all cores: 1, 2, 4, ... workers with equal threads."""
+    numbers = [2**power for power in range(core_count.bit_length()) if core_count % 2**power == 0]
+    if core_count not in numbers:
+        numbers.append(core_count)
+    return [Layout(number, core_count // number) for number in numbers]
+
+
+def given(workers: int, core_count: int) -> Calibration:
+    """Returns the calibration where the user names the number of workers."""
+    layout = Layout(workers, max(1, core_count // workers))
+    return Calibration(layout, layout)
+
+
+def calibrate(core_count: int, throughput: Callable[[Layout, int], float]) -> Calibration:
+    """Measures every layout with one client and with several.
+
+    Args:
+        core_count: cores to use.
+        throughput: measures a layout with so many clients; requests per second.
+    """
+    measured = tuple(
+        Measured(layout, throughput(layout, 1), throughput(layout, CONCURRENCY))
+        for layout in layouts(core_count)
+    )
+    return Calibration(
+        alone=max(measured, key=lambda each: each.alone).layout,
+        together=max(measured, key=lambda each: each.together).layout,
+        measured=measured,
+    )

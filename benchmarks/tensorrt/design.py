@@ -1,0 +1,283 @@
+"""What is measured, what is promised of it, and in which order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+
+LONGEST_SECONDS = 60.0
+"""SageMaker's limit for one answer of a real-time endpoint."""
+
+
+class System(StrEnum):
+    """What serves."""
+
+    SLIPWAY = "slipway"
+    STATIC = "slipway-static"
+    CACHED = "pytorch-cached"
+    UNCACHED = "pytorch-uncached"
+
+    @property
+    def label(self) -> str:
+        """For readers."""
+        return {
+            System.SLIPWAY: "Slipway",
+            System.STATIC: "Slipway with static batching",
+            System.CACHED: "published layout, with a cache",
+            System.UNCACHED: "published layout",
+        }[self]
+
+    @property
+    def answers_in_order(self) -> bool:
+        """Whether each worker answers one request at a time, in the order of arrival."""
+        return self in (System.CACHED, System.UNCACHED)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The shape of a GPT-2.
+
+    Args:
+        name: in the results.
+        title: for readers.
+        layers: transformer blocks.
+        width: of the hidden states.
+        heads: attention heads.
+        vocabulary: tokens.
+        sample: a committed model with trained weights, by its folder; None makes random ones.
+        seconds: that each client of a measurement is measured for, at least.
+    """
+
+    name: str
+    title: str
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+    sample: str | None
+    seconds: float
+
+
+GPT2_124M = Model("gpt2-124m", "GPT-2 124M", 12, 768, 12, 50257, None, 8.0)
+GPT2_SMALL = Model("gpt2-small", "a small random GPT-2", 3, 128, 4, 2048, None, 0.5)
+SAMPLE = Model(
+    "gpt2-autocomplete", "the sample", 5, 160, 5, 4096, "samples/gpt2-autocomplete/model", 4.0
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What the requests are.
+
+    Args:
+        name: in the results.
+        texts: of each request.
+        prompt_tokens: of each text.
+        least_new_tokens: generated for each text of a request, by its own number.
+        most_new_tokens: as many as the least, or more.
+        requests: that count in a measurement, all clients together, at least.
+        systems: that are measured under it.
+        concurrencies: clients.
+    """
+
+    name: str
+    texts: int
+    prompt_tokens: int
+    least_new_tokens: int
+    most_new_tokens: int
+    requests: int
+    systems: tuple[System, ...]
+    concurrencies: tuple[int, ...]
+
+
+_PUBLISHED = (System.SLIPWAY, System.CACHED, System.UNCACHED)
+BATCH = Workload("batch", 10, 12, 30, 30, 1, _PUBLISHED, (1, 2, 3, 4, 8, 16))
+"""The published case's: 10 texts, 42 tokens each, prompt included."""
+_BATCHING = (System.SLIPWAY, System.STATIC, System.CACHED)
+MIXED = Workload("mixed", 1, 12, 4, 40, 16, _BATCHING, (1, 8, 16, 32))
+"""What continuous batching is for: some answers are ten times as long as others."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one measurement is of."""
+
+    model: Model
+    workload: Workload
+    system: System
+    concurrency: int
+
+    @property
+    def key(self) -> str:
+        """Its name in the results and in the progress."""
+        return f"{self.model.name} {self.workload.name} {self.system} x{self.concurrency}"
+
+
+@dataclass(frozen=True)
+class RatioGoal:
+    """A throughput as a multiple of another one.
+
+    Args:
+        title: for readers.
+        cell: what is promised to be fast.
+        baseline: what it is compared with.
+        least: ratio of their requests per second.
+    """
+
+    title: str
+    cell: Cell
+    baseline: Cell
+    least: float
+
+
+LONGEST_OVERHEAD_SECONDS = 0.0015
+"""Goal: a lone request of one text takes less than so much longer than its decode loop."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """The whole plan of a run; the same values give the same order and the same requests.
+
+    Args:
+        models: measured one after the other; the goals are about the first.
+        workloads: measured in turn, in one random order.
+        trials: measurements of each cell that a goal is about.
+        stated_trials: of every other cell.
+        overhead_pairs: requests through HTTP and as many decode loops without.
+        seconds: that each client is measured for; None takes the model's.
+        cores: that each server uses, by its number of threads.
+        max_batch_size: of Slipway's server.
+        workers: of the published layout; None measures which number serves it best.
+        longest_seconds: cells are left out where the published layout would answer later.
+        seed: of the order, the requests and the random weights.
+        is_quick: that the figures are not meant to be read.
+    """
+
+    models: tuple[Model, ...]
+    workloads: tuple[Workload, ...]
+    trials: int
+    stated_trials: int
+    overhead_pairs: int
+    seconds: float | None
+    cores: int
+    max_batch_size: int
+    workers: int | None
+    longest_seconds: float
+    seed: int
+    is_quick: bool = False
+
+    @property
+    def overhead_model(self) -> Model:
+        """The fastest one: with another, a decode loop varies by more than a server adds."""
+        return min(self.models, key=lambda model: model.layers * model.width**2)
+
+    @property
+    def ratio_goals(self) -> tuple[RatioGoal, ...]:
+        """About the first model; those without a cell in this design are left out."""
+        workloads = {workload.name: workload for workload in self.workloads}
+
+        def goal(
+            title: str,
+            cell: tuple[str, System, int],
+            baseline: tuple[str, System, int],
+            least: float,
+        ) -> RatioGoal | None:
+            if not {cell[0], baseline[0]} <= workloads.keys():
+                return None
+            found, other = (
+                Cell(self.models[0], workloads[name], system, concurrency)
+                for name, system, concurrency in (cell, baseline)
+            )
+            return RatioGoal(title, found, other, least)
+
+        batch, mixed = BATCH.name, MIXED.name
+        one = (batch, System.SLIPWAY, 1)
+        goals = (
+            goal(
+                "throughput against the published layout, concurrency 1",
+                one, (batch, System.UNCACHED, 1), 2.9,
+            ),
+            goal(
+                "throughput against the published layout with a cache, concurrency 1",
+                one, (batch, System.CACHED, 1), 1.3,
+            ),
+            goal(
+                "throughput at concurrency 8 against concurrency 1, 10 texts a request",
+                (batch, System.SLIPWAY, 8), one, 3.0,
+            ),
+            goal(
+                "throughput at concurrency 8 against concurrency 1, 1 text a request",
+                (mixed, System.SLIPWAY, 8), (mixed, System.SLIPWAY, 1), 3.0,
+            ),
+        )  # fmt: skip
+        cells = set(self.cells(self.models[0]))
+        return tuple(each for each in goals if each and {each.cell, each.baseline} <= cells)
+
+    def cells(self, model: Model) -> list[Cell]:
+        """Returns the cells of a model, in the order of the report."""
+        return [
+            Cell(model, workload, system, concurrency)
+            for workload in self.workloads
+            for concurrency in workload.concurrencies
+            for system in workload.systems
+        ]
+
+    def trials_of(self, cell: Cell) -> int:
+        """Returns how often a cell is measured."""
+        # The same cells of every model: the goals are about the first, and stated of the others.
+        about = {
+            (each.workload, each.system, each.concurrency)
+            for goal in self.ratio_goals
+            for each in (goal.cell, goal.baseline)
+        }
+        is_about = (cell.workload, cell.system, cell.concurrency) in about
+        return self.trials if is_about else self.stated_trials
+
+    def rounds(self, model: Model) -> list[list[Cell]]:
+        """Returns the cells of a model in the order in which they run: rounds, each shuffled.
+
+        A machine that gets slower or faster does so for all of them alike.
+        """
+        # Of an experiment, not of a secret.
+        generator = random.Random(f"{self.seed} {model.name}")  # noqa: S311
+        rounds: list[list[Cell]] = []
+        for number in range(self.trials):
+            cells = [cell for cell in self.cells(model) if number < self.trials_of(cell)]
+            generator.shuffle(cells)
+            rounds.append(cells)
+        return rounds
+
+
+def full_design(
+    *,
+    trials: int,
+    stated_trials: int,
+    cores: int,
+    max_batch_size: int,
+    workers: int | None,
+    longest_seconds: float,
+    seed: int,
+) -> Design:
+    """Returns the design of `make bench-tensorrt`."""
+    return Design(
+        models=(GPT2_124M, SAMPLE), workloads=(BATCH, MIXED), trials=trials,
+        stated_trials=min(stated_trials, trials), overhead_pairs=200, seconds=None, cores=cores,
+        max_batch_size=max_batch_size, workers=workers, longest_seconds=longest_seconds, seed=seed,
+    )  # fmt: skip
+
+
+def quick_design(
+    *, cores: int, max_batch_size: int, workers: int | None, longest_seconds: float, seed: int
+) -> Design:
+    """Returns a design that goes through everything, and proves nothing."""
+    return Design(
+        models=(GPT2_SMALL, SAMPLE),
+        workloads=(
+            Workload("batch", 10, 12, 30, 30, 1, _PUBLISHED, (1, 8)),
+            Workload("mixed", 1, 12, 4, 40, 16, _BATCHING, (1, 8)),
+        ),
+        trials=2, stated_trials=1, overhead_pairs=20, seconds=0.3, cores=cores,
+        max_batch_size=max_batch_size, workers=workers, longest_seconds=longest_seconds,
+        seed=seed, is_quick=True,
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"""Makes a model directory that every server reads: checkpoint, step graph, tokenizer.
+
+    python -m benchmarks.tensorrt.models '{"name": ...}' FOLDER SEED
+
+It runs in a process of its own, so that PyTorch is not in the benchmark's. Weights are random for
+the shapes that have no committed model: they take the same time. No token ends a text, so that
+every answer has all of its tokens, and the tokenizer has one word for each token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+
+from benchmarks.execution import run_timed
+from benchmarks.program import ROOT, Say
+from benchmarks.tensorrt.design import Model
+from benchmarks.tensorrt.workloads import word
+
+_MADE = "made.json"
+_EXPORT_PACKAGES = ("onnx", "onnxscript", "torch", "transformers")
+_POSITIONS = 128
+_END_FIELDS = ("bos_token_id", "eos_token_id", "pad_token_id")
+
+
+def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
+    """Returns a model's directory, made anew unless it was made of the same before.
+
+    Args:
+        model: what to make.
+        parent: folder of all the models.
+        seed: of random weights.
+        say: told when it takes time.
+
+    Raises:
+        BenchmarkError: making it failed.
+    """
+    folder = parent / f"{model.name}-{seed}"
+    recipe = _recipe(model, seed)
+    made = folder / _MADE
+    if not made.is_file() or json.loads(made.read_text("utf-8")) != recipe:
+        say(f"making {model.title} in {folder}")
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        command = (
+            sys.executable, "-m", "benchmarks.tensorrt.models",
+            json.dumps(asdict(model)), str(folder), str(seed),
+        )  # fmt: skip
+        run_timed(command, ROOT, os.environ)
+        made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
+    return folder
+
+
+def _recipe(model: Model, seed: int) -> dict[str, Any]:
+    """Returns everything that the directory depends on."""
+    packages: tuple[str, ...] = ("tokenizers",)
+    if model.sample:
+        sources = sorted(path for path in (ROOT / model.sample).iterdir() if path.is_file())
+    else:
+        sources = sorted((ROOT / "containers/tensorrt/export").glob("*.py"))
+        packages += _EXPORT_PACKAGES
+    digest = hashlib.sha256()
+    for source in (Path(__file__), *sources):
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    return {
+        "model": {name: value for name, value in asdict(model).items() if name != "seconds"},
+        "seed": seed,
+        "sources": digest.hexdigest(),
+        "versions": {package: metadata.version(package) for package in packages},
+    }
+
+
+def make_tokenizer(vocabulary: int) -> Tokenizer:
+    """Returns a tokenizer with one word for each token, so that words count tokens."""
+    words = WordLevel({word(token): token for token in range(vocabulary)}, unk_token=word(0))
+    tokenizer = Tokenizer(words)
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    return tokenizer
+
+
+def copy_sample(sample: Path, folder: Path) -> None:
+    """Copies a committed model's checkpoint and graph; no token of the copy ends a text."""
+    for name in ("model.onnx", "model.safetensors"):
+        shutil.copyfile(sample / name, folder / name)
+    for name in ("config.json", "generation_config.json"):
+        document = json.loads((sample / name).read_text("utf-8"))
+        document |= dict.fromkeys(_END_FIELDS)
+        (folder / name).write_text(json.dumps(document, indent=2) + "\n", "utf-8")
+
+
+def make_random_model(model: Model, folder: Path, seed: int) -> None:
+    """Writes the checkpoint and the step graph of a GPT-2 with random weights."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from containers.tensorrt.export import export_gpt2_step
+
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        n_layer=model.layers, n_embd=model.width, n_head=model.heads,
+        vocab_size=model.vocabulary, n_positions=_POSITIONS, **dict.fromkeys(_END_FIELDS),
+    )  # fmt: skip
+    made = GPT2LMHeadModel(config).eval()
+    made.save_pretrained(folder)
+    export_gpt2_step(made, folder / "model.onnx")
+
+
+def make(model: Model, folder: Path, seed: int) -> None:
+    """Writes a model directory."""
+    if model.sample:
+        copy_sample(ROOT / model.sample, folder)
+    else:
+        make_random_model(model, folder, seed)
+    make_tokenizer(model.vocabulary).save(str(folder / "tokenizer.json"))
+
+
+# Any: JSON.
+def _model(document: Mapping[str, Any]) -> Model:
+    return Model(**document)
+
+
+if __name__ == "__main__":
+    make(_model(json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,138 @@
+"""What the server adds to the decode loop: a request through HTTP against the loop in process.
+
+    python -m benchmarks.tensorrt.overhead < {"port": ..., ...}
+
+Both run the same session class with the same threads on the same prompt, in this process and in
+the server's, in pairs: one after the other, in a random order. A machine that changes its speed
+does so for both.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.program import ROOT
+from benchmarks.tensorrt.workloads import Request, generated_tokens
+
+_WARM_UP_PAIRS = 3
+_LIMIT_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """The pairs, in the order in which they ran.
+
+    Args:
+        http_seconds: of the requests.
+        bare_seconds: of the decode loops.
+    """
+
+    http_seconds: tuple[float, ...]
+    bare_seconds: tuple[float, ...]
+
+
+def measure_overhead(
+    port: int,
+    model_directory: Path,
+    request: Request,
+    *,
+    threads: int,
+    pairs: int,
+    seed: int,
+    variables: Mapping[str, str],
+) -> Overhead:
+    """Measures in a fresh process.
+
+    Args:
+        port: of Slipway's server.
+        model_directory: that it serves.
+        request: with one text.
+        threads: that it computes with.
+        pairs: to measure.
+        seed: of the order in the pairs.
+        variables: environment of the process.
+
+    Raises:
+        BenchmarkError: a request failed, or the answers of the two differ.
+    """
+    document = {
+        "port": port, "model_directory": str(model_directory), "prompts": request.prompts,
+        "new_tokens": request.new_tokens, "threads": threads, "pairs": pairs, "seed": seed,
+    }  # fmt: skip
+    ended = subprocess.run(  # our own arguments, no shell
+        [sys.executable, "-m", "benchmarks.tensorrt.overhead"],
+        input=json.dumps(document),
+        cwd=ROOT,
+        env=dict(variables),
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_SECONDS,
+    )
+    if ended.returncode:
+        raise BenchmarkError(f"measuring the server's overhead failed: {ended.stderr.strip()}")
+    found = json.loads(ended.stdout)
+    return Overhead(tuple(found["http_seconds"]), tuple(found["bare_seconds"]))
+
+
+# Any: JSON.
+def _measure(given: Mapping[str, Any]) -> Overhead:
+    # Here, so that the benchmark's own process does not load a runtime.
+    from benchmarks.tensorrt.bare import open_decode_loop
+
+    [prompt] = given["prompts"]
+    request = Request((tuple(prompt),), given["new_tokens"])
+    decode = open_decode_loop(Path(given["model_directory"]), given["threads"])
+    connection = http.client.HTTPConnection("127.0.0.1", given["port"], timeout=_LIMIT_SECONDS)
+    body, headers = request.body.encode(), {"Content-Type": "application/json"}
+    answers: dict[str, object] = {}
+
+    def through_http() -> float:
+        started_at = time.perf_counter()
+        connection.request("POST", "/invocations", body, headers)
+        response = connection.getresponse()
+        answer = response.read()
+        seconds = time.perf_counter() - started_at
+        if response.status != http.HTTPStatus.OK:
+            raise BenchmarkError(f"a request was answered with {response.status}: {answer!r}")
+        answers["http"] = generated_tokens(request, answer.decode())[0]
+        return seconds
+
+    def bare() -> float:
+        started_at = time.perf_counter()
+        tokens = decode(request.prompts[0], request.new_tokens)
+        seconds = time.perf_counter() - started_at
+        answers["bare"] = tuple(tokens)
+        return seconds
+
+    ways: dict[str, Callable[[], float]] = {"http": through_http, "bare": bare}
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    # Of an experiment, not of a secret.
+    generator = random.Random(given["seed"])  # noqa: S311
+    for number in range(_WARM_UP_PAIRS + given["pairs"]):
+        order = list(ways)
+        generator.shuffle(order)
+        for way in order:
+            seconds = ways[way]()
+            if number >= _WARM_UP_PAIRS:
+                times[way].append(seconds)
+        if answers["http"] != answers["bare"]:
+            raise BenchmarkError(f"the server and the decode loop differ: {answers}")
+    connection.close()
+    return Overhead(tuple(times["http"]), tuple(times["bare"]))
+
+
+if __name__ == "__main__":
+    try:
+        json.dump(asdict(_measure(json.load(sys.stdin))), sys.stdout)
+    except (BenchmarkError, OSError, http.client.HTTPException) as error:
+        sys.exit(str(error) or type(error).__name__)

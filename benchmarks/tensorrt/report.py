@@ -1,0 +1,361 @@
+"""The result as JSON with every trial, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.baselines.stack import Layout
+from benchmarks.report import Context, table
+from benchmarks.tensorrt.calibration import CONCURRENCY, Calibration
+from benchmarks.tensorrt.design import (
+    LONGEST_OVERHEAD_SECONDS,
+    Cell,
+    Design,
+    System,
+    Workload,
+)
+from benchmarks.tensorrt.summary import (
+    CellSummary,
+    Estimate,
+    GoalSummary,
+    Latencies,
+    ModelSummary,
+    Summary,
+    Verdict,
+    latencies_of,
+)
+from slipway.benchmarking.load import LoadResult
+
+_MILLISECONDS = 1000
+_QUICK = (
+    "A quick run, with small models and a few requests: it shows that everything works, no more."
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How it was measured.
+
+    Args:
+        command: that made the result.
+        driver: the load driver alone, by its number of clients.
+    """
+
+    command: str
+    driver: Mapping[int, LoadResult]
+
+
+def as_json(design: Design, summary: Summary, setting: Setting, context: Context) -> dict[str, Any]:
+    """Returns the whole result as one JSON document; times are in milliseconds."""
+    overhead = summary.overhead
+    return {
+        "benchmark": "tensorrt",
+        **context.as_json(),
+        "command": setting.command,
+        "design": asdict(design),
+        "goals": [
+            {
+                "goal": found.goal.title,
+                "least": found.goal.least,
+                "ratio": _estimate(found.ratio, 1) if found.ratio else None,
+                "verdict": found.verdict,
+            }
+            for found in summary.goals
+        ],
+        "overhead": {
+            "model": design.overhead_model.name,
+            "goal_milliseconds": LONGEST_OVERHEAD_SECONDS * _MILLISECONDS,
+            "http_p50_milliseconds": _milliseconds(overhead.http_p50),
+            "bare_p50_milliseconds": _milliseconds(overhead.bare_p50),
+            "added_milliseconds": _estimate(overhead.added, _MILLISECONDS),
+            "verdict": overhead.verdict,
+            "pairs": [
+                {
+                    "http_milliseconds": list(map(_milliseconds, each.http_seconds)),
+                    "bare_milliseconds": list(map(_milliseconds, each.bare_seconds)),
+                }
+                for model in summary.models
+                if (each := model.session.overhead)
+            ],
+        },
+        "driver": [
+            {
+                "clients": clients,
+                **_latencies(latencies_of(load.all_latencies_seconds)),
+                "requests_per_second": round(load.requests_per_second, 1),
+                "processor_milliseconds_per_request": round(_processor_milliseconds(load), 3),
+            }
+            for clients, load in setting.driver.items()
+        ],
+        "models": [_model(model) for model in summary.models],
+    }
+
+
+def _model(summary: ModelSummary) -> dict[str, Any]:
+    session = summary.session
+    return {
+        "model": session.model.name,
+        "agreement": asdict(session.agreement),
+        "calibration": {
+            "alone": asdict(session.calibration.alone),
+            "together": asdict(session.calibration.together),
+            "candidates": [
+                {
+                    **asdict(each.layout),
+                    "requests_per_second": [
+                        {"clients": 1, "requests_per_second": round(each.alone, 3)},
+                        {"clients": CONCURRENCY, "requests_per_second": round(each.together, 3)},
+                    ],
+                }
+                for each in session.calibration.measured
+            ],
+        },
+        "left_out": [
+            {**_cell(cell), "expected_seconds": round(seconds, 1)}
+            for cell, seconds in session.left_out.items()
+        ],
+        "cells": [
+            {
+                **_cell(cell),
+                "requests_per_second": round(found.requests_per_second, 3),
+                **_latencies(found.latencies),
+                "trials": [
+                    {
+                        "round": trial.round,
+                        "order": session.trials.index(trial) + 1,
+                        "requests_per_second": round(trial.load.requests_per_second, 3),
+                        **_latencies(latencies_of(trial.load.all_latencies_seconds)),
+                    }
+                    for trial in found.trials
+                ],
+            }
+            for cell, found in summary.cells.items()
+        ],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "workload": cell.workload.name, "system": cell.system, "concurrency": cell.concurrency
+    }  # fmt: skip
+
+
+def _latencies(found: Latencies) -> dict[str, float]:
+    return {
+        "requests": found.count,
+        "shortest_milliseconds": _milliseconds(found.shortest),
+        "longest_milliseconds": _milliseconds(found.longest),
+        "average_milliseconds": _milliseconds(found.average),
+        "p50_milliseconds": _milliseconds(found.p50),
+        "p99_milliseconds": _milliseconds(found.p99),
+    }
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * _MILLISECONDS, 3)
+
+
+def _estimate(estimate: Estimate, per_unit: float) -> dict[str, float | None]:
+    return {
+        name: None if value is None else round(value * per_unit, 3)
+        for name, value in asdict(estimate).items()
+    }
+
+
+def as_markdown(design: Design, summary: Summary, setting: Setting, context: Context) -> str:
+    """Returns the result as a page: the goals, a table for each model and workload, the rest."""
+    sections = [
+        "# The TensorRT container's serving path on the CPU, against the published layout",
+        *([_QUICK] if design.is_quick else []),
+        _goals(design, summary),
+    ]
+    for model in summary.models:
+        for workload in design.workloads:
+            sections += _workload(workload, model)
+        sections.append(_baseline(model))
+    sections += ["## The server and the load driver alone", _alone(design, summary, setting)]
+    sections += ["## Circumstances", _circumstances(design, setting, context)]
+    return "\n\n".join(sections) + "\n"
+
+
+def _goals(design: Design, summary: Summary) -> str:
+    title = _capitalized(design.models[0].title)
+    rows = [
+        [f"{title}: {found.goal.title}", f"at least {found.goal.least:g}", *_ratio_cells(found)]
+        for found in summary.goals
+    ]
+    added, goal = summary.overhead.added, LONGEST_OVERHEAD_SECONDS * _MILLISECONDS
+    rows.append(
+        [
+            "p50 of a request minus its decode loop, concurrency 1",
+            f"under {goal:g} ms",
+            f"{added.value * _MILLISECONDS:.2f} ms",
+            _interval(added, _MILLISECONDS),
+            str(summary.overhead.verdict),
+        ]
+    )
+    verdicts = [found.verdict for found in summary.goals] + [summary.overhead.verdict]
+    met = sum(verdict is Verdict.MET for verdict in verdicts)
+    return (
+        f"**{met} of {len(verdicts)} goals met.**\n\n"
+        f"{table(['goal', '', 'found', '95 % interval', ''], rows)}"
+    )
+
+
+def _ratio_cells(found: GoalSummary) -> list[str]:
+    if found.ratio is None:
+        return ["", "", str(found.verdict)]
+    return [f"{found.ratio.value:.2f}", _interval(found.ratio, 1), str(found.verdict)]
+
+
+def _interval(estimate: Estimate, per_unit: float) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "one trial"
+    return f"{estimate.low * per_unit:.2f} to {estimate.high * per_unit:.2f}"
+
+
+def _workload(workload: Workload, model: ModelSummary) -> list[str]:
+    """Returns the heading and the table of one workload."""
+    fixed = workload.least_new_tokens == workload.most_new_tokens
+    length = (
+        f"{workload.least_new_tokens}"
+        if fixed
+        else f"{workload.least_new_tokens} to {workload.most_new_tokens}"
+    )
+    texts = "1 text" if workload.texts == 1 else f"{workload.texts} texts"
+    rows = [
+        _row(cell, model)
+        for concurrency in workload.concurrencies
+        for system in workload.systems
+        for cell in [Cell(model.session.model, workload, system, concurrency)]
+    ]
+    against = [system for system in workload.systems if system is not System.SLIPWAY]
+    header = [
+        "clients", "server", "QPS", *(f"of {_short(system)}'s" for system in against),
+        "min ms", "max ms", "average ms", "p50 ms", "p99 ms", "requests", "trials",
+    ]  # fmt: skip
+    return [
+        f"## {_capitalized(model.session.model.title)}: {texts} a request, "
+        f"{workload.prompt_tokens} + {length} tokens",
+        table(header, rows),
+    ]
+
+
+def _row(cell: Cell, model: ModelSummary) -> list[str]:
+    against = [system for system in cell.workload.systems if system is not System.SLIPWAY]
+    name = [str(cell.concurrency), cell.system.label]
+    found = model.cells.get(cell)
+    if found is None:
+        seconds = model.session.left_out[cell]
+        return [*name, f"left out: {seconds:.0f} s expected", *[""] * (7 + len(against))]
+    ratios = [_times(found, model.cells.get(_with_system(cell, system))) for system in against]
+    latencies = found.latencies
+    return [
+        *name,
+        _significant(found.requests_per_second),
+        *(ratios if cell.system is System.SLIPWAY else [""] * len(against)),
+        *(
+            _significant(seconds * _MILLISECONDS)
+            for seconds in (
+                latencies.shortest, latencies.longest, latencies.average,
+                latencies.p50, latencies.p99,
+            )
+        ),
+        str(latencies.count),
+        str(len(found.trials)),
+    ]  # fmt: skip
+
+
+def _with_system(cell: Cell, system: System) -> Cell:
+    return Cell(cell.model, cell.workload, system, cell.concurrency)
+
+
+def _times(found: CellSummary, baseline: CellSummary | None) -> str:
+    if baseline is None:
+        return ""
+    return f"{found.requests_per_second / baseline.requests_per_second:.2f} x"
+
+
+def _short(system: System) -> str:
+    return {
+        System.STATIC: "static batching",
+        System.CACHED: "the cached layout",
+        System.UNCACHED: "the published layout",
+    }[system]
+
+
+def _significant(value: float) -> str:
+    """Returns three digits that mean something, and no exponent."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f}"
+
+
+def _baseline(model: ModelSummary) -> str:
+    calibration, agreement = model.session.calibration, model.session.agreement
+    return (
+        f"{_layouts(calibration)} The servers gave the same tokens for {agreement.same} of "
+        f"{agreement.texts} texts; each answer had all of its new tokens."
+    )
+
+
+def _layouts(calibration: Calibration) -> str:
+    text = (
+        f"The published layout: {_layout(calibration.alone)} for one client, "
+        f"{_layout(calibration.together)} for several"
+    )
+    if not calibration.measured:
+        return f"{text}, as it was told."
+    measured = "; ".join(
+        f"{_layout(each.layout)} {_significant(each.alone)} and {_significant(each.together)}"
+        for each in calibration.measured
+    )
+    return (
+        f"{text}. Measured with a cache, requests per second of 1 client and of {CONCURRENCY}: "
+        f"{measured}."
+    )
+
+
+def _layout(layout: Layout) -> str:
+    workers = "1 worker" if layout.workers == 1 else f"{layout.workers} workers"
+    return f"{workers} with {layout.threads} thread{'' if layout.threads == 1 else 's'}"
+
+
+def _alone(design: Design, summary: Summary, setting: Setting) -> str:
+    overhead = summary.overhead
+    driver = "; ".join(
+        f"{clients} client{'' if clients == 1 else 's'}: p50 "
+        f"{found.p50 * _MILLISECONDS:.2f} ms, p99 {found.p99 * _MILLISECONDS:.2f} ms, "
+        f"{_processor_milliseconds(load):.2f} ms of processor time a request"
+        for clients, load in setting.driver.items()
+        for found in [latencies_of(load.all_latencies_seconds)]
+    )
+    return (
+        f"One text, {design.workloads[0].prompt_tokens} + "
+        f"{design.workloads[0].least_new_tokens} tokens, {design.overhead_model.title}, "
+        f"{design.overhead_pairs} pairs: p50 {overhead.http_p50 * _MILLISECONDS:.2f} ms "
+        f"through HTTP, {overhead.bare_p50 * _MILLISECONDS:.2f} ms in the bare decode loop. "
+        "The load driver against a server that does nothing, that server's time included: "
+        f"{driver}."
+    )
+
+
+def _processor_milliseconds(load: LoadResult) -> float:
+    """Returns what a request cost the load driver, warm-up included."""
+    sent = sum(count for _, _, count in load.answers)
+    return load.driver_processor_seconds / sent * _MILLISECONDS
+
+
+def _circumstances(design: Design, setting: Setting, context: Context) -> str:
+    return (
+        f"`{setting.command}`. {context.sentences()} Threads of every server: {design.cores}. "
+        f"Slipway's largest batch: {design.max_batch_size} texts. A cell is left out where "
+        f"the published layout would answer after {design.longest_seconds:g} s, which is "
+        f"SageMaker's limit unless it was set. Order, requests and random weights: seed "
+        f"{design.seed}. [What is measured, and how to read it](../README.md)."
+    )
+
+
+def _capitalized(text: str) -> str:
+    return text[0].upper() + text[1:]

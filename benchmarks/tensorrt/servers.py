@@ -1,0 +1,207 @@
+"""Starts what is measured, each as the processes that a container would hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.baselines.stack import Layout, PublishedStack
+from benchmarks.processes import BackgroundProcess
+from benchmarks.program import ROOT
+from benchmarks.tensorrt.design import System
+
+TIMEOUT_SECONDS = 300
+"""For one request, at every server: slow answers are to be measured, not to be refused."""
+
+_START_SECONDS = 300.0
+_ARGUMENTS = {
+    System.SLIPWAY: ("-m", "containers.tensorrt", "serve"),
+    System.STATIC: ("-m", "benchmarks.baselines.static_batching"),
+}
+_LEFT_OUT = (
+    "BASELINE_", "GUNICORN_", "HF_", "KMP_", "MKL_", "OMP_", "OPENBLAS_", "ORT_", "PYTHON",
+    "SAGEMAKER_", "SLIPWAY_", "SM_", "TORCH", "TRANSFORMERS_", "WEB_CONCURRENCY",
+)  # fmt: skip
+
+
+def server_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns the user's variables without those that change how a server works."""
+    return {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
+
+
+def container_variables(
+    model_directory: Path, *, max_batch_size: int, threads: int
+) -> dict[str, str]:
+    """Returns the settings of Slipway's server, as an endpoint's container would get them."""
+    return {
+        "SAGEMAKER_BIND_TO_PORT": "0",
+        "SM_MODEL_DIR": str(model_directory),
+        "SLIPWAY_MAX_BATCH_SIZE": str(max_batch_size),
+        "SLIPWAY_INTRA_OP_THREADS": str(threads),
+        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(TIMEOUT_SECONDS),
+    }
+
+
+class ContainerServer:
+    """The container's own program, or one that is told and logs the same.
+
+    Args:
+        arguments: Python's.
+        log: file for its log.
+        variables: its environment.
+
+    Raises:
+        BenchmarkError: it did not start; with its last output.
+    """
+
+    def __init__(self, arguments: Sequence[str], log: Path, variables: Mapping[str, str]) -> None:
+        command = (sys.executable, *arguments)
+        self._process = BackgroundProcess(command, ROOT, variables, log)
+        try:
+            self._process.wait_until(
+                lambda: self._event("model_loaded") is not None, _START_SECONDS
+            )
+        except BaseException:
+            self.stop()
+            raise
+        listening = self._event("listening") or {}
+        self.port = int(str(listening["port"]))
+
+    def recent_output(self) -> str:
+        """Returns the last lines of its log."""
+        return self._process.recent_output()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._process.stop()
+
+    def _event(self, name: str) -> dict[str, object] | None:
+        for line in self._process.output().splitlines():
+            try:
+                fields = json.loads(line)
+            except ValueError:  # a line that is half written, or no line of the log
+                continue
+            if isinstance(fields, dict) and fields.get("event") == name:
+                return fields
+        return None
+
+
+class IdleServer:
+    """A server that does nothing, to measure the load driver with.
+
+    Args:
+        log: file for its output.
+        variables: its environment.
+    """
+
+    def __init__(self, log: Path, variables: Mapping[str, str]) -> None:
+        command = (sys.executable, "-m", "slipway.benchmarking.idle_server")
+        self._process = BackgroundProcess(command, ROOT, variables, log)
+        try:
+            self._process.wait_until(lambda: self._process.output().endswith("\n"), _START_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+        self.port = int(self._process.output())
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._process.stop()
+
+
+@dataclass(frozen=True)
+class ServerKey:
+    """A server among those of one model.
+
+    Args:
+        system: what serves.
+        layout: of the published layout; None for Slipway.
+    """
+
+    system: System
+    layout: Layout | None = None
+
+
+class Servers:
+    """The servers of one model, each started when it is first asked for.
+
+    They all run at once and only one at a time is asked anything: one that waits takes no
+    processor. Use it as a context: leaving ends them all.
+
+    Args:
+        folder: an empty one, for logs and sockets.
+        model_directory: see `models`.
+        max_batch_size: of Slipway's server.
+        threads: of Slipway's server.
+        environ: the user's variables.
+        say: told what is started.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model_directory: Path,
+        *,
+        max_batch_size: int,
+        threads: int,
+        environ: Mapping[str, str],
+        say: Callable[[str], None],
+    ) -> None:
+        self._folder = folder
+        self._model_directory = model_directory
+        self._variables = server_variables(environ)
+        self._container_variables = container_variables(
+            model_directory, max_batch_size=max_batch_size, threads=threads
+        )
+        self._say = say
+        self._running: dict[ServerKey, ContainerServer | PublishedStack] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Servers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def port(self, key: ServerKey) -> int:
+        """Returns a server's port; starts the server where it does not run yet.
+
+        Raises:
+            BenchmarkError: it did not start.
+        """
+        if key not in self._running:
+            self._say(f"starting {_named(key)}")
+            server = self._start(key)
+            self._stack.callback(server.stop)
+            self._running[key] = server
+        return self._running[key].port
+
+    def recent_output(self, key: ServerKey) -> str:
+        """Returns the last lines that a running server has logged."""
+        return self._running[key].recent_output()
+
+    def _start(self, key: ServerKey) -> ContainerServer | PublishedStack:
+        if key.layout is None:
+            return ContainerServer(
+                _ARGUMENTS[key.system],
+                self._folder / f"{key.system}.log",
+                {**self._variables, **self._container_variables},
+            )
+        folder = self._folder / f"{key.system}-{key.layout.workers}"
+        folder.mkdir()
+        return PublishedStack(
+            folder, self._model_directory, use_cache=key.system is System.CACHED,
+            layout=key.layout, root=ROOT, environment=self._variables,
+            timeout_seconds=TIMEOUT_SECONDS,
+        )  # fmt: skip
+
+
+def _named(key: ServerKey) -> str:
+    if key.layout is None:
+        return key.system.label
+    workers, threads = key.layout.workers, key.layout.threads
+    return f"{key.system.label} ({workers} x {threads} threads)"

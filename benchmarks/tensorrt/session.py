@@ -1,0 +1,285 @@
+"""Goes through the design: one measurement after the other, none beside another."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.baselines.stack import Layout
+from benchmarks.errors import BenchmarkError
+from benchmarks.program import Say
+from benchmarks.tensorrt.calibration import Calibration, calibrate, given
+from benchmarks.tensorrt.design import Cell, Design, Model, System, Workload
+from benchmarks.tensorrt.models import ensure_model
+from benchmarks.tensorrt.overhead import Overhead, measure_overhead
+from benchmarks.tensorrt.servers import (
+    TIMEOUT_SECONDS,
+    IdleServer,
+    ServerKey,
+    Servers,
+    server_variables,
+)
+from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
+from slipway.benchmarking.load import (
+    LoadError,
+    LoadResult,
+    LoadSpecification,
+    drive_from_own_process,
+)
+
+_DRIVER_SECONDS = 2.0
+DRIVER_CONCURRENCIES = (1, 8)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measurement.
+
+    Args:
+        cell: of what.
+        round: which round it was in, from 1.
+        load: what the clients saw.
+    """
+
+    cell: Cell
+    round: int
+    load: LoadResult
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether all servers gave the same tokens.
+
+    Args:
+        texts: of all requests that more than one system answered.
+        same: of them, those with the same tokens in every answer of every system.
+    """
+
+    texts: int
+    same: int
+
+
+@dataclass(frozen=True)
+class ModelSession:
+    """What was measured with one model.
+
+    Args:
+        model: which.
+        calibration: of the published layout.
+        trials: in the order in which they ran.
+        left_out: cells that would have been answered later than the limit, with the seconds that
+            were expected.
+        overhead: of Slipway's server; None with the models that it is not measured with.
+        agreement: of the answers.
+    """
+
+    model: Model
+    calibration: Calibration
+    trials: tuple[Trial, ...]
+    left_out: Mapping[Cell, float]
+    overhead: Overhead | None
+    agreement: Agreement
+
+
+class _Measurement:
+    """One model's servers and requests, and what was answered."""
+
+    def __init__(
+        self, design: Design, model: Model, directory: Path, servers: Servers, say: Say
+    ) -> None:
+        self._design, self._model, self._directory = design, model, directory
+        self._servers, self._say = servers, say
+        self._requests = {
+            workload: make_requests(workload, model, design.seed) for workload in design.workloads
+        }
+        # Tokens by request, then by system: every different answer once.
+        self._tokens: dict[tuple[Workload, int], dict[System, set[tuple[tuple[int, ...], ...]]]] = (
+            defaultdict(lambda: defaultdict(set))
+        )
+
+    def run(self) -> ModelSession:
+        calibration = self._calibrate()
+        expected = self._warm_up(calibration)
+        left_out = {
+            cell: seconds
+            for cell in self._design.cells(self._model)
+            if (seconds := expected(cell)) > self._design.longest_seconds
+        }
+        trials: list[Trial] = []
+        for number, cells in enumerate(self._design.rounds(self._model), start=1):
+            for cell in cells:
+                if cell in left_out:
+                    continue
+                load = self._measure(cell, calibration)
+                trials.append(Trial(cell, number, load))
+                self._say(
+                    f"round {number} of {self._design.trials}  "
+                    f"{load.requests_per_second:7.2f} requests/s  {cell.key}"
+                )
+        overhead = None
+        if self._model == self._design.overhead_model:
+            self._say(f"the server's overhead with {self._model.title}")
+            overhead = self._overhead(calibration)
+        return ModelSession(
+            self._model, calibration, tuple(trials), left_out, overhead, self._agreement()
+        )
+
+    def _calibrate(self) -> Calibration:
+        if self._design.workers is not None:
+            return given(self._design.workers, self._design.cores)
+        workload = self._design.workloads[0]
+
+        def throughput(layout: Layout, clients: int) -> float:
+            cell = Cell(self._model, workload, System.CACHED, clients)
+            key = ServerKey(System.CACHED, layout)
+            load = self._load(cell, key, seconds=self._seconds, warm_up_requests=1)
+            self._say(
+                f"{layout.workers} x {layout.threads} threads: "
+                f"{load.requests_per_second:.2f} requests/s with {clients} "
+                f"client{'' if clients == 1 else 's'}"
+            )
+            return load.requests_per_second
+
+        return calibrate(self._design.cores, throughput)
+
+    def _warm_up(self, calibration: Calibration) -> _Expectation:
+        """Sends every server one request of each workload; returns what to expect of the cells."""
+        seconds: dict[tuple[Workload, ServerKey], float] = {}
+        for cell in self._design.cells(self._model):
+            key = calibration.key(cell.system, cell.concurrency)
+            if (cell.workload, key) in seconds:
+                continue
+            load = self._load(Cell(self._model, cell.workload, cell.system, 1), key, seconds=0)
+            seconds[cell.workload, key] = load.all_latencies_seconds[0]
+            took = seconds[cell.workload, key]
+            self._say(f"not timed: {took:.2f} s  {cell.workload.name} {cell.system}")
+        return _Expectation(calibration, seconds)
+
+    def _measure(self, cell: Cell, calibration: Calibration) -> LoadResult:
+        key = calibration.key(cell.system, cell.concurrency)
+        return self._load(
+            cell, key, seconds=self._seconds, requests=cell.workload.requests,
+            warm_up_requests=0 if cell.concurrency == 1 else 1,
+        )  # fmt: skip
+
+    @property
+    def _seconds(self) -> float:
+        return self._model.seconds if self._design.seconds is None else self._design.seconds
+
+    def _load(
+        self,
+        cell: Cell,
+        key: ServerKey,
+        *,
+        seconds: float,
+        requests: int = 1,
+        warm_up_requests: int = 0,
+    ) -> LoadResult:
+        sent = self._requests[cell.workload]
+        try:
+            load = drive_from_own_process(
+                LoadSpecification(
+                    host="127.0.0.1", port=self._servers.port(key), path="/invocations",
+                    bodies=tuple(request.body for request in sent), clients=cell.concurrency,
+                    warm_up_requests=warm_up_requests,
+                    requests=math.ceil(requests / cell.concurrency), seconds=seconds,
+                    keep_up=not cell.system.answers_in_order, timeout_seconds=TIMEOUT_SECONDS,
+                )
+            )  # fmt: skip
+        except LoadError as error:
+            log = self._servers.recent_output(key)
+            raise BenchmarkError(f"{cell.key}: {error}\n{log}") from None
+        for index, answer, _ in load.answers:
+            tokens = generated_tokens(sent[index], answer)
+            self._tokens[cell.workload, index][cell.system].add(tokens)
+        return load
+
+    def _overhead(self, calibration: Calibration) -> Overhead:
+        fixed = self._design.workloads[0]
+        first = self._requests[fixed][0]
+        return measure_overhead(
+            self._servers.port(calibration.key(System.SLIPWAY, 1)), self._directory,
+            Request(first.prompts[:1], first.new_tokens), threads=self._design.cores,
+            pairs=self._design.overhead_pairs, seed=self._design.seed,
+            variables=server_variables(os.environ),
+        )  # fmt: skip
+
+    def _agreement(self) -> Agreement:
+        texts = same = 0
+        for by_system in self._tokens.values():
+            if len(by_system) < 2:
+                continue
+            answers = [answer for found in by_system.values() for answer in found]
+            for variants in zip(*answers, strict=True):
+                texts += 1
+                same += len(set(variants)) == 1
+        return Agreement(texts, same)
+
+
+@dataclass(frozen=True)
+class _Expectation:
+    """How long the answers of a server that takes one request at a time will take."""
+
+    calibration: Calibration
+    seconds: Mapping[tuple[Workload, ServerKey], float]
+
+    def __call__(self, cell: Cell) -> float:
+        """Returns the seconds of a cell's answers; 0 where requests share batches."""
+        key = self.calibration.key(cell.system, cell.concurrency)
+        if key.layout is None:
+            return 0.0
+        before = math.ceil(cell.concurrency / key.layout.workers)
+        return before * self.seconds[cell.workload, key]
+
+
+def measure_model(
+    design: Design, model: Model, folder: Path, *, models: Path, say: Say
+) -> ModelSession:
+    """Measures everything with one model.
+
+    Args:
+        design: what to run.
+        model: which.
+        folder: an empty one, for logs and sockets.
+        models: folder of the model directories, which are kept.
+        say: told how far it is.
+
+    Raises:
+        BenchmarkError: a server did not start, or an answer is not what was asked for.
+    """
+    directory = ensure_model(model, models, design.seed, say)
+    with Servers(
+        folder, directory, max_batch_size=design.max_batch_size, threads=design.cores,
+        environ=os.environ, say=say,
+    ) as servers:  # fmt: skip
+        return _Measurement(design, model, directory, servers, say).run()
+
+
+def measure_driver(design: Design, folder: Path, say: Say) -> Mapping[int, LoadResult]:
+    """Measures the load driver against a server that does nothing; by the number of clients.
+
+    Raises:
+        BenchmarkError: a request failed.
+    """
+    say("the load driver alone")
+    requests: Sequence[Request] = make_requests(design.workloads[0], design.models[0], design.seed)
+    server = IdleServer(folder / "idle.log", server_variables(os.environ))
+    try:
+        return {
+            clients: drive_from_own_process(
+                LoadSpecification(
+                    host="127.0.0.1", port=server.port, path="/invocations",
+                    bodies=tuple(request.body for request in requests), clients=clients,
+                    warm_up_requests=100, seconds=design.seconds or _DRIVER_SECONDS,
+                )
+            )
+            for clients in DRIVER_CONCURRENCIES
+        }  # fmt: skip
+    except LoadError as error:
+        raise BenchmarkError(f"the load driver: {error}") from None
+    finally:
+        server.stop()

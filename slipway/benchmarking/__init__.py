@@ -1,0 +1,1 @@
+"""Measures servers: the load driver, and a server that does nothing to measure the driver with."""

@@ -1,0 +1,50 @@
+"""A server that answers at once and does nothing: what a load driver costs is measured with it.
+
+    python -m slipway.benchmarking.idle_server
+
+It prints its port and serves until it is ended. It understands just enough HTTP to keep up with
+clients that send one request at a time with a Content-Length, so that little of the time is its
+own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_END_OF_HEADERS = b"\r\n\r\n"
+ANSWER = b"{}"
+_RESPONSE = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+) % (len(ANSWER), ANSWER)
+
+
+class _Connection(asyncio.Protocol):
+    """Answers each request as soon as all of it is there."""
+
+    def __init__(self) -> None:
+        self._received = bytearray()
+        self._transport: asyncio.WriteTransport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)  # noqa: S101  # of a TCP server
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, separator, body = self._received.partition(_END_OF_HEADERS)
+        length = _LENGTH.search(head)
+        if separator and len(body) >= (int(length[1]) if length else 0):
+            self._received.clear()
+            self._transport.write(_RESPONSE)
+
+
+async def _serve() -> None:
+    server = await asyncio.get_running_loop().create_server(_Connection, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())

@@ -1,0 +1,292 @@
+"""The load driver: so many clients, each with one request on its way at any time.
+
+    python -m slipway.benchmarking.load < specification.json
+
+It runs in a process of its own, so that what it costs is not in the server's process or in the
+benchmark's. A client is a thread with one connection: with at most a few dozen of them that costs
+less per request than any asynchronous client, and nothing waits for anything but the network.
+
+How the load runs: every client connects; all start together; each sends its warm-up requests, then
+the requests that count, one after the other. A client goes on until it has sent enough of them and
+has done so for long enough.
+
+Throughput is the number of clients divided by the mean time that a request keeps its client:
+Little's law, for clients that never pause. Whole cycles of every client are in it, so that it makes
+no difference where in a batch of answers the measurement begins or ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[2]
+_MODULE = "slipway.benchmarking.load"
+_CONNECT_SECONDS = 10.0
+_LONGEST_MESSAGE_CHARACTERS = 500
+# For starting the process and for ending what is under way.
+_SPARE_SECONDS = 60.0
+
+
+class LoadError(Exception):
+    """The load could not be driven: a request failed, or the driver did.
+
+    Args:
+        message: which request, and what was answered.
+    """
+
+
+@dataclass(frozen=True)
+class LoadSpecification:
+    """One load.
+
+    Args:
+        host: where to connect.
+        port: where to connect.
+        path: of the POST requests.
+        bodies: sent in turn; each client begins at another one.
+        clients: requests under way at any time.
+        warm_up_requests: of each client, before those that count.
+        requests: of each client that count, at least.
+        seconds: that each client's requests that count take together, at least.
+        keep_up: clients that have enough go on, uncounted, until all have enough, so that the last
+            ones are answered under the same load. A server that answers one request at a time in
+            the order of arrival needs no such thing: what comes later does not change its answers.
+        timeout_seconds: of one request.
+    """
+
+    host: str
+    port: int
+    path: str
+    bodies: tuple[str, ...]
+    clients: int
+    warm_up_requests: int = 0
+    requests: int = 1
+    seconds: float = 0.0
+    keep_up: bool = True
+    timeout_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What the clients saw.
+
+    Args:
+        latencies_seconds: of the requests that count, client by client: from sending the first
+            byte to having read the last.
+        spans_seconds: of each client, from the start of its first request that counts to the end
+            of its last.
+        answers: how often a body got an answer, warm-up and uncounted requests included: pairs of
+            the body's index and the answer, with their count.
+        driver_processor_seconds: that the driver's process took while the clients ran.
+    """
+
+    latencies_seconds: tuple[tuple[float, ...], ...]
+    spans_seconds: tuple[float, ...]
+    answers: tuple[tuple[int, str, int], ...]
+    driver_processor_seconds: float
+
+    @property
+    def requests_per_second(self) -> float:
+        """Throughput; see the module."""
+        return len(self.spans_seconds) * len(self.all_latencies_seconds) / sum(self.spans_seconds)
+
+    @property
+    def all_latencies_seconds(self) -> list[float]:
+        """Of all clients together."""
+        return [latency for client in self.latencies_seconds for latency in client]
+
+
+@dataclass
+class _Client:
+    """What one thread has measured."""
+
+    latencies_seconds: list[float] = field(default_factory=list)
+    started_at: float = 0.0
+    ended_at: float = 0.0
+
+
+class _Load:
+    """One load under way."""
+
+    def __init__(self, specification: LoadSpecification) -> None:
+        self._specification = specification
+        self._clients = [_Client() for _ in range(specification.clients)]
+        self._answers: list[Counter[tuple[int, bytes]]] = [Counter() for _ in self._clients]
+        self._start = threading.Barrier(specification.clients + 1)
+        self._missing = specification.clients
+        self._lock = threading.Lock()
+        self._failure = ""
+
+    def run(self) -> LoadResult:
+        """Runs all clients to their end.
+
+        Raises:
+            LoadError: a request failed; with the first such one.
+        """
+        threads = [
+            threading.Thread(target=self._run_client, args=(number,), daemon=True)
+            for number in range(len(self._clients))
+        ]
+        for thread in threads:
+            thread.start()
+        # A collection would stop all clients at once.
+        gc.collect()
+        gc.disable()
+        used_before = time.process_time()
+        try:
+            self._start.wait()
+        except threading.BrokenBarrierError:
+            raise LoadError(self._failure) from None
+        for thread in threads:
+            thread.join()
+        used = time.process_time() - used_before
+        if self._failure:
+            raise LoadError(self._failure)
+        answers = sum(self._answers, Counter())
+        return LoadResult(
+            latencies_seconds=tuple(tuple(each.latencies_seconds) for each in self._clients),
+            spans_seconds=tuple(each.ended_at - each.started_at for each in self._clients),
+            answers=tuple(
+                (index, answer.decode("utf-8", "replace"), count)
+                for (index, answer), count in sorted(answers.items())
+            ),
+            driver_processor_seconds=used,
+        )
+
+    def _run_client(self, number: int) -> None:
+        given = self._specification
+        connection = http.client.HTTPConnection(given.host, given.port, timeout=_CONNECT_SECONDS)
+        try:
+            connection.connect()
+            connection.sock.settimeout(given.timeout_seconds)
+            # Where the server closes a connection after an answer, the next request opens another.
+            connection.timeout = given.timeout_seconds
+            self._start.wait()
+            self._send_all(number, connection)
+        except threading.BrokenBarrierError:
+            pass
+        except LoadError as error:
+            self._fail(str(error))
+        # Whatever it is: a client that ended unnoticed would let the others go on for ever.
+        except Exception as error:
+            self._fail(f"a request failed: {type(error).__name__}: {error}")
+        finally:
+            connection.close()
+
+    def _send_all(self, number: int, connection: http.client.HTTPConnection) -> None:
+        given, client = self._specification, self._clients[number]
+        bodies = [body.encode() for body in given.bodies]
+        headers = {"Content-Type": "application/json"}
+        sent = 0
+        is_done = False
+        while not self._failure and (self._missing if given.keep_up else not is_done):
+            index = (number + sent * given.clients) % len(bodies)
+            started_at = time.perf_counter()
+            connection.request("POST", given.path, bodies[index], headers)
+            response = connection.getresponse()
+            answer = response.read()
+            ended_at = time.perf_counter()
+            if response.status != http.HTTPStatus.OK:
+                text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
+                raise LoadError(f"a request was answered with {response.status}: {text}")
+            self._answers[number][index, answer] += 1
+            sent += 1
+            if sent <= given.warm_up_requests or is_done:
+                continue
+            if not client.latencies_seconds:
+                client.started_at = started_at
+            client.latencies_seconds.append(ended_at - started_at)
+            client.ended_at = ended_at
+            if (
+                len(client.latencies_seconds) >= given.requests
+                and ended_at - client.started_at >= given.seconds
+            ):
+                is_done = True
+                with self._lock:
+                    self._missing -= 1
+
+    def _fail(self, message: str) -> None:
+        with self._lock:
+            self._failure = self._failure or message
+        self._start.abort()
+
+
+def drive(specification: LoadSpecification) -> LoadResult:
+    """Drives a load from this process.
+
+    Raises:
+        LoadError: a request failed: refused, timed out, or answered with another status than 200.
+    """
+    return _Load(specification).run()
+
+
+def drive_from_own_process(
+    specification: LoadSpecification, *, limit_seconds: float | None = None
+) -> LoadResult:
+    """Drives a load from a fresh process.
+
+    Args:
+        specification: of the load.
+        limit_seconds: after which it has failed; None allows every client's requests one time-out
+            each, and some time to start.
+
+    Raises:
+        LoadError: see `drive`; or the process failed or took too long.
+    """
+    if limit_seconds is None:
+        most = specification.warm_up_requests + specification.requests + 1
+        limit_seconds = specification.seconds + most * specification.timeout_seconds
+    try:
+        ended = subprocess.run(  # noqa: S603  # our own arguments, no shell
+            [sys.executable, "-m", _MODULE],
+            input=json.dumps(asdict(specification)),
+            cwd=_ROOT,
+            capture_output=True,
+            text=True,
+            timeout=limit_seconds + _SPARE_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LoadError(f"the load driver did not end within {error.timeout:g} seconds") from None
+    if ended.returncode:
+        raise LoadError(ended.stderr.strip() or f"exit code {ended.returncode}")
+    return _result(json.loads(ended.stdout))
+
+
+# Any: JSON.
+def _specification(document: Mapping[str, Any]) -> LoadSpecification:
+    return LoadSpecification(**{**document, "bodies": tuple(document["bodies"])})
+
+
+def _result(document: Mapping[str, Any]) -> LoadResult:
+    return LoadResult(
+        latencies_seconds=tuple(map(tuple, document["latencies_seconds"])),
+        spans_seconds=tuple(document["spans_seconds"]),
+        answers=tuple((index, answer, count) for index, answer, count in document["answers"]),
+        driver_processor_seconds=document["driver_processor_seconds"],
+    )
+
+
+def main() -> int:
+    """Reads a specification from standard input, drives it, writes the result; exit code 0 or 1."""
+    try:
+        result = drive(_specification(json.load(sys.stdin)))
+    except LoadError as error:
+        print(error, file=sys.stderr)
+        return 1
+    json.dump(asdict(result), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

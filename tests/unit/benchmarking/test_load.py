@@ -1,0 +1,227 @@
+"""The load driver: what it sends, what it counts, and how it fails."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from slipway.benchmarking.load import (
+    LoadError,
+    LoadResult,
+    LoadSpecification,
+    drive,
+    drive_from_own_process,
+)
+
+PATIENCE_SECONDS = 10.0
+
+
+@contextmanager
+def served(answer: Callable[[bytes], tuple[int, bytes]]) -> Iterator[int]:
+    """Serves a function of the body in one thread for each connection; yields the port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            status, content = answer(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def specification(port: int, **changed: Any) -> LoadSpecification:
+    given: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "port": port,
+        "path": "/invocations",
+        "bodies": ("a", "b", "c"),
+        "clients": 1,
+        "timeout_seconds": PATIENCE_SECONDS,
+    }
+    return LoadSpecification(**(given | changed))
+
+
+def echo(body: bytes) -> tuple[int, bytes]:
+    return 200, body.upper()
+
+
+def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
+    received: list[bytes] = []
+
+    def answer(body: bytes) -> tuple[int, bytes]:
+        received.append(body)
+        return echo(body)
+
+    with served(answer) as port:
+        result = drive(specification(port, warm_up_requests=2, requests=3))
+    assert received == [b"a", b"b", b"c", b"a", b"b"]
+    [latencies] = result.latencies_seconds
+    assert len(latencies) == 3
+    assert all(seconds > 0 for seconds in latencies)
+    # The client's own work between two requests is in the span and in no latency.
+    assert result.spans_seconds[0] >= sum(latencies)
+    assert result.answers == ((0, "A", 2), (1, "B", 2), (2, "C", 1))
+
+
+def test_every_client_begins_at_another_body():
+    with served(echo) as port:
+        result = drive(specification(port, clients=3, keep_up=False))
+    assert result.answers == ((0, "A", 1), (1, "B", 1), (2, "C", 1))
+
+
+def test_as_many_requests_are_under_way_as_there_are_clients():
+    # Nobody is answered before three requests are there.
+    together = threading.Barrier(3, timeout=PATIENCE_SECONDS)
+
+    def answer(body: bytes) -> tuple[int, bytes]:
+        together.wait()
+        return echo(body)
+
+    with served(answer) as port:
+        result = drive(specification(port, clients=3, requests=2, keep_up=False))
+    assert [len(latencies) for latencies in result.latencies_seconds] == [2, 2, 2]
+
+
+def test_a_client_that_has_enough_keeps_the_load_up_uncounted():
+    slow_may_go = threading.Event()
+    fast_answers = threading.Semaphore(0)
+
+    def answer(body: bytes) -> tuple[int, bytes]:
+        if body == b"slow":
+            # Only requests after the fast client's one that counts can let it go.
+            assert all(fast_answers.acquire(timeout=PATIENCE_SECONDS) for _ in range(4))
+            slow_may_go.set()
+        else:
+            fast_answers.release()
+        return echo(body)
+
+    with served(answer) as port:
+        result = drive(specification(port, clients=2, bodies=("fast", "slow"), keep_up=True))
+    assert slow_may_go.is_set()
+    assert [len(latencies) for latencies in result.latencies_seconds] == [1, 1]
+    counts = {body: count for _, body, count in result.answers}
+    assert counts["FAST"] >= 4
+
+
+def test_a_client_goes_on_for_the_seconds_it_was_given():
+    with served(echo) as port:
+        result = drive(specification(port, seconds=0.2))
+    assert result.spans_seconds[0] >= 0.2
+    # It stopped with the first request that ended after them.
+    assert sum(result.latencies_seconds[0][:-1]) < 0.2
+
+
+def test_a_connection_that_the_server_closes_is_opened_again():
+    class OneRequest(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # HTTP/1.0: closed after each answer
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"answer")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), OneRequest)
+    # Closing waits for the thread of each connection, also of the one that waits for a request.
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        result = drive(specification(server.server_address[1], bodies=("a",), requests=3))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert result.answers == ((0, "answer", 3),)
+
+
+def test_throughput_is_that_of_whole_cycles():
+    # Two clients whose requests take 2 s each, started 1 s apart: one answer a second.
+    result = LoadResult(((2.0, 2.0), (2.0, 2.0, 2.0)), (4.0, 6.0), (), 0.0)
+    assert result.requests_per_second == 1.0
+    assert result.all_latencies_seconds == [2.0] * 5
+
+
+def test_another_status_ends_the_load_with_what_was_answered():
+    def answer(body: bytes) -> tuple[int, bytes]:
+        return (200, b"") if body == b"a" else (503, b'{"error": "full"}')
+
+    with (
+        served(answer) as port,
+        pytest.raises(LoadError, match=r'^a request was answered with 503: {"error": "full"}$'),
+    ):
+        drive(specification(port, clients=2, seconds=60))
+
+
+def test_a_server_that_is_not_there_is_an_error():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        with pytest.raises(LoadError, match="a request failed: ConnectionRefusedError"):
+            drive(specification(port, clients=4))
+
+
+def test_an_answer_that_comes_too_late_is_an_error():
+    may_go = threading.Event()
+
+    def answer(body: bytes) -> tuple[int, bytes]:
+        assert may_go.wait(PATIENCE_SECONDS)
+        return echo(body)
+
+    with served(answer) as port:
+        try:
+            with pytest.raises(LoadError, match="a request failed: TimeoutError: timed out"):
+                drive(specification(port, timeout_seconds=0.1))
+        finally:
+            may_go.set()
+
+
+def test_it_runs_in_a_process_of_its_own():
+    with served(echo) as port:
+        result = drive_from_own_process(specification(port, clients=2, requests=2, keep_up=False))
+        assert sum(count for *_, count in result.answers) == 4
+        assert result.driver_processor_seconds > 0
+        with pytest.raises(LoadError, match="a request failed: ConnectionRefusedError"):
+            drive_from_own_process(specification(1))
+
+
+@pytest.fixture
+def idle_server() -> Iterator[int]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slipway.benchmarking.idle_server"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+
+
+def test_the_idle_server_answers_bodies_of_any_size(idle_server):
+    bodies = ("", "x", "x" * 1_000_000)
+    result = drive(specification(idle_server, clients=3, bodies=bodies, requests=6))
+    assert {answer for _, answer, _ in result.answers} == {"{}"}
+    assert {index for index, *_ in result.answers} == {0, 1, 2}

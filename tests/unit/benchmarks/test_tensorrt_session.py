@@ -1,0 +1,144 @@
+"""The TensorRT container's benchmark with real servers: what runs without PyTorch and nginx."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.program import ROOT
+from benchmarks.tensorrt import session
+from benchmarks.tensorrt.design import SAMPLE, Cell, System, Workload, quick_design
+from benchmarks.tensorrt.models import ensure_model, make
+from benchmarks.tensorrt.overhead import measure_overhead
+from benchmarks.tensorrt.servers import ServerKey, Servers, server_variables
+from benchmarks.tensorrt.session import measure_driver, measure_model
+from benchmarks.tensorrt.workloads import make_requests
+
+OURS = (System.SLIPWAY,)
+DESIGN = replace(
+    quick_design(cores=2, max_batch_size=16, workers=1, longest_seconds=60, seed=1),
+    models=(SAMPLE,),
+    workloads=(
+        Workload("batch", 2, 12, 5, 5, 1, OURS, (1, 3)),
+        Workload("mixed", 1, 12, 2, 9, 4, OURS, (1, 2)),
+    ),
+    overhead_pairs=2,
+    seconds=0.01,
+)
+
+
+def nothing_said(_text: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def model_directory(models) -> Path:
+    return ensure_model(SAMPLE, models, 1, nothing_said)
+
+
+def test_no_token_of_the_samples_copy_ends_a_text(model_directory):
+    for name in ("config.json", "generation_config.json"):
+        assert json.loads((model_directory / name).read_text())["eos_token_id"] is None
+    committed = ROOT / "samples" / "gpt2-autocomplete" / "model"
+    for name in ("model.onnx", "model.safetensors"):
+        assert (model_directory / name).read_bytes() == (committed / name).read_bytes()
+
+
+def test_a_model_is_made_once_and_again_when_something_changes(models, model_directory):
+    said: list[str] = []
+    assert ensure_model(SAMPLE, models, 1, said.append) == model_directory
+    assert said == []
+    recipe = json.loads((model_directory / "made.json").read_text())
+    (model_directory / "made.json").write_text(json.dumps(recipe | {"seed": 2}))
+    (model_directory / "tokenizer.json").unlink()
+    ensure_model(SAMPLE, models, 1, said.append)
+    assert said == [f"making the sample in {model_directory}"]
+    assert (model_directory / "tokenizer.json").is_file()
+    assert json.loads((model_directory / "made.json").read_text()) == recipe
+
+
+def test_everything_of_one_model_is_measured(tmp_path, models, model_directory):
+    said: list[str] = []
+    found = measure_model(DESIGN, SAMPLE, tmp_path, models=models, say=said.append)
+    rounds = [[cell.key for cell in cells] for cells in DESIGN.rounds(SAMPLE)]
+    assert [trial.cell.key for trial in found.trials] == [key for keys in rounds for key in keys]
+    for trial in found.trials:
+        assert len(trial.load.latencies_seconds) == trial.cell.concurrency
+        assert trial.load.requests_per_second > 0
+    assert found.left_out == {}
+    # Nobody else answered.
+    assert found.agreement.texts == 0
+    assert found.overhead is not None
+    assert len(found.overhead.http_seconds) == len(found.overhead.bare_seconds) == 2
+    assert said[0] == "starting Slipway"
+
+
+def test_answers_of_several_servers_are_compared(tmp_path, model_directory, monkeypatch):
+    # Slipway's own server in the place of the others: what differs is what the test makes differ.
+    monkeypatch.setattr(Servers, "port", lambda self, _key, port=Servers.port: port(self, OURS_KEY))
+    design = replace(
+        DESIGN,
+        workloads=(Workload("batch", 2, 12, 5, 5, 1, (System.SLIPWAY, System.CACHED), (1,)),),
+        longest_seconds=0.0,
+    )
+    found = measure_model(design, SAMPLE, tmp_path, models=model_directory.parent, say=nothing_said)
+    # The published layout would answer after the limit: it is warmed up and left out.
+    [(cell, seconds)] = found.left_out.items()
+    assert cell == Cell(SAMPLE, design.workloads[0], System.CACHED, 1)
+    assert seconds > 0
+    assert {trial.cell.system for trial in found.trials} == {System.SLIPWAY}
+    assert found.agreement == session.Agreement(texts=2, same=2)
+
+
+OURS_KEY = ServerKey(System.SLIPWAY)
+
+
+def test_a_server_and_a_loop_that_differ_end_the_benchmark(tmp_path, models, model_directory):
+    other = tmp_path / "other"
+    other.mkdir()
+    make(replace(SAMPLE, sample="samples/gpt2-autocomplete/model"), other, 1)
+    # The same weights, asked through a tokenizer that names the tokens otherwise.
+    text = (other / "tokenizer.json").read_text()
+    vocabulary = json.loads(text)
+    vocabulary["model"]["vocab"]["t1"], vocabulary["model"]["vocab"]["t2"] = 2, 1
+    (other / "tokenizer.json").write_text(json.dumps(vocabulary))
+    request = make_requests(DESIGN.workloads[1], SAMPLE, 1)[0]
+    swapped = replace(request, prompts=((1, 2, 1, 1, 2, 1, 2, 2, 2, 1, 1, 2),))
+    with (
+        Servers(
+            tmp_path, other, max_batch_size=8, threads=2, environ=os.environ, say=nothing_said
+        ) as servers,
+        pytest.raises(BenchmarkError, match="the server and the decode loop differ"),
+    ):
+        measure_overhead(
+            servers.port(OURS_KEY), model_directory, swapped, threads=2, pairs=1, seed=1,
+            variables=server_variables(os.environ),
+        )  # fmt: skip
+
+
+def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
+    (tmp_path / "logs").mkdir()
+    with (
+        Servers(
+            tmp_path / "logs", tmp_path / "nothing", max_batch_size=8, threads=2,
+            environ=os.environ, say=nothing_said,
+        ) as servers,
+        pytest.raises(BenchmarkError, match="nothing is not a directory: no model data"),
+    ):  # fmt: skip
+        servers.port(OURS_KEY)
+
+
+def test_the_driver_is_measured_alone(tmp_path):
+    found = measure_driver(DESIGN, tmp_path, nothing_said)
+    assert list(found) == [1, 8]
+    assert all(load.requests_per_second > 50 for load in found.values())
