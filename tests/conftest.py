@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# `pytest --hypothesis-profile=quick`: tests that send thousands of requests send hundreds.
+settings.register_profile("quick", settings.get_profile("default"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,7 +14,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
@@ -22,17 +22,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
+from containers.serving.bodies import read_body
+from containers.serving.documentation import documentation_routes
 from containers.serving.errors import (
     ErrorKind,
+    MemoryShortError,
     NotReadyError,
     RequestExpiredError,
     RequestTooLargeError,
+    SlowRequestError,
     UnsupportedMediaTypeError,
     classify,
     error_body,
 )
 from containers.serving.logs import log_event
+from containers.serving.metrics import SECONDS_BUCKETS, Metrics
 from containers.serving.service import InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
 from containers.serving.tickets import BatchedOutputs
@@ -52,17 +58,26 @@ _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # nginx's code for a client that closed the connection; only the log sees it.
 _CLIENT_CLOSED_REQUEST: Final = 499
-# Reading what is refused costs no memory; this bounds the time.
-_DISCARD_FACTOR: Final = 10
 
 
-def create_app(service: InferenceService, settings: ServingSettings) -> Starlette:
-    """Returns the ASGI application that serves `service`."""
+def create_app(
+    service: InferenceService,
+    settings: ServingSettings,
+    document: Mapping[str, Any] | None = None,
+) -> Starlette:
+    """Returns the ASGI application that serves `service`.
+
+    Args:
+        service: the model.
+        settings: limits of a request.
+        document: the OpenAPI document to show at /docs; None shows none.
+    """
     endpoint = _Endpoint(service, settings)
     return Starlette(
         routes=[
             Route("/ping", endpoint.ping, methods=["GET"]),
             Route("/invocations", endpoint.invocations, methods=["POST"]),
+            *(documentation_routes(document) if document is not None else ()),
         ],
         exception_handlers={HTTPException: _answer_routing_error},
     )
@@ -77,12 +92,14 @@ class _RequestRecord:
         self.fields: dict[str, object] = {"request_id": self.request_id}
         if inference_id := _identifier(request, _INFERENCE_ID_HEADER):
             self.fields["inference_id"] = inference_id
+        self.batched: BatchedOutputs[Any] | None = None
         self._failure: Exception | None = None
         self._level = logging.INFO
 
     # Any: outputs are not looked at.
     def cost(self, batched: BatchedOutputs[Any]) -> None:
         """Says what an answer cost."""
+        self.batched = batched
         self.fields |= {
             "queue_milliseconds": round(batched.queue_milliseconds, 2),
             "compute_milliseconds": round(batched.compute_milliseconds, 2),
@@ -101,17 +118,50 @@ class _RequestRecord:
         self.fields |= {"error_code": kind.code, "error_message": message}
         return kind, message
 
+    @property
+    def seconds(self) -> float:
+        """Time since the request's headers."""
+        return time.monotonic() - self._received_at
+
     def log(self, status: int) -> None:
         """Writes the line."""
-        milliseconds = round((time.monotonic() - self._received_at) * 1000, 2)
-        fields = self.fields | {"status": status, "milliseconds": milliseconds}
+        fields = self.fields | {"status": status, "milliseconds": round(self.seconds * 1000, 2)}
         log_event(_logger, self._level, "request", error=self._failure, **fields)
+
+
+class _RequestMetrics:
+    """What the metrics say of all requests."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._requests = metrics.labelled_counter(
+            "slipway_requests",
+            "Requests by status and error code; 499 is a client that went away.",
+            ("status", "error_code"),
+        )
+        self._request_seconds, self.first_piece_seconds, self._queue_seconds, self._compute = (
+            metrics.histogram(f"slipway_{name}_seconds", description, SECONDS_BUCKETS)
+            for name, description in (
+                ("request", "From a request's headers to the end of its answer."),
+                ("first_piece", "From a request's headers to the first piece of a stream."),
+                ("queue", "From being queued to the start of the first batch."),
+                ("compute", "From the start of the first batch to the end of the last."),
+            )
+        )
+
+    def request_ended(self, record: _RequestRecord, status: int) -> None:
+        """Counts a request."""
+        self._requests(status, record.fields.get("error_code", ""))
+        self._request_seconds(record.seconds)
+        if record.batched is not None:
+            self._queue_seconds(record.batched.queue_milliseconds / 1000)
+            self._compute(record.batched.compute_milliseconds / 1000)
 
 
 class _Endpoint:
     def __init__(self, service: InferenceService, settings: ServingSettings) -> None:
         self._service = service
         self._settings = settings
+        self._metrics = _RequestMetrics(service.metrics)
 
     async def ping(self, _request: Request) -> Response:
         state = self._service.state
@@ -133,11 +183,10 @@ class _Endpoint:
         except Exception as error:
             kind, message = record.failed(error)
             response = _error_response(kind, message)
-            if isinstance(error, RequestTooLargeError):
-                # The rest of the body is unread, and a client may send it without end.
+            if _leaves_body_unread(error, request):
                 response.headers["Connection"] = "close"
         response.headers[_REQUEST_ID_HEADER] = record.request_id
-        if not isinstance(response, StreamingResponse):
+        if not isinstance(response, _EventStream):
             self._finish(record, response.status_code)
         return response
 
@@ -148,17 +197,14 @@ class _Endpoint:
             raise NotReadyError("The model is still loading.")
         _check_media_type(request)
         try:
+            inputs = await self._receive(request, record, deadline)
             async with asyncio.timeout_at(deadline):
-                body = await _read_body(request, self._settings.max_request_bytes)
-                record.fields["request_bytes"] = len(body)
-                inputs = await self._service.parse(body)
                 if self._service.is_streamed(inputs):
                     items = self._service.stream(inputs, deadline=deadline)
                     # Until there is something to send, an error is an answer like any other.
                     first = await _unless_disconnected(request, anext(items))
-                    return StreamingResponse(
-                        self._events(first, items, record), media_type=_STREAM_MEDIA_TYPE
-                    )
+                    self._metrics.first_piece_seconds(record.seconds)
+                    return _EventStream(first, items, record, self._finish)
                 content, cost = await _unless_disconnected(
                     request, self._service.answer(inputs, deadline=deadline)
                 )
@@ -169,33 +215,100 @@ class _Endpoint:
         record.cost(cost)
         return Response(content, media_type=_MEDIA_TYPE)
 
-    async def _events(
-        self, first: _StreamItem, items: AsyncGenerator[_StreamItem, None], record: _RequestRecord
-    ) -> AsyncIterator[bytes]:
-        """Yields the pieces of an answer as server-sent events, and an error as the last one.
+    async def _receive(
+        self, request: Request, record: _RequestRecord, deadline: float
+    ) -> tuple[Any, ...]:
+        """Reads and parses the body; nothing is left of it after that.
 
-        (https://html.spec.whatwg.org/multipage/server-sent-events.html)
+        Raises:
+            SlowRequestError: it was not there in time.
+            TimeoutError: parsing took too long.
+            ServingError: see `read_body` and `InferenceService.parse`.
         """
-        try:
-            item = first
-            while not isinstance(item, BatchedOutputs):
-                yield b"data:" + item + b"\n\n"
-                item = await anext(items)
-            record.cost(item)
-        except (GeneratorExit, asyncio.CancelledError):
-            record.client_disconnected()
-            raise
-        except Exception as error:
-            kind, message = record.failed(error)
-            yield b"data:" + error_body(kind.code, message) + b"\n\n"
-        finally:
-            # What is left would otherwise be computed until the garbage collector comes by.
-            await items.aclose()
-            self._finish(record, 200)
+        others_in_flight = self._service.requests_in_flight - 1
+        with self._service.memory_guard.body(others_in_flight) as reservation:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    body = await read_body(request, self._settings.max_request_bytes, reservation)
+            except TimeoutError as error:
+                raise SlowRequestError(
+                    "The body did not arrive within "
+                    f"{self._settings.request_timeout_seconds} seconds."
+                ) from error
+            record.fields["request_bytes"] = len(body)
+            async with asyncio.timeout_at(deadline):
+                return await self._service.parse(body)
 
     def _finish(self, record: _RequestRecord, status: int) -> None:
         self._service.requests_in_flight -= 1
+        self._metrics.request_ended(record, status)
         record.log(status)
+
+
+class _EventStream(StreamingResponse):
+    """The pieces of an answer as server-sent events, and an error as the last one.
+
+    (https://html.spec.whatwg.org/multipage/server-sent-events.html)
+
+    Args:
+        first: the first piece.
+        items: the others, and at last what the answer cost.
+        record: what the log says of the request.
+        finish: called at the end, however it comes.
+    """
+
+    def __init__(
+        self,
+        first: _StreamItem,
+        items: AsyncGenerator[_StreamItem, None],
+        record: _RequestRecord,
+        finish: Callable[[_RequestRecord, int], None],
+    ) -> None:
+        self._first = first
+        self._items = items
+        self._record = record
+        self._finish = finish
+        self._has_ended = False
+        self._sent = self._events()
+        super().__init__(self._sent, media_type=_STREAM_MEDIA_TYPE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the events.
+
+        What ends the request stands here and not in the generator, which is never begun where the
+        client went away just before.
+        """
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            # What is left would otherwise be computed until the garbage collector comes by.
+            await self._sent.aclose()
+            await self._items.aclose()
+            if not self._has_ended:
+                self._record.client_disconnected()
+            self._finish(self._record, self.status_code)
+
+    async def _events(self) -> AsyncGenerator[bytes, None]:
+        try:
+            item = self._first
+            while not isinstance(item, BatchedOutputs):
+                yield b"data:" + item + b"\n\n"
+                item = await anext(self._items)
+            self._record.cost(item)
+        except Exception as error:
+            kind, message = self._record.failed(error)
+            yield b"data:" + error_body(kind.code, message) + b"\n\n"
+        self._has_ended = True
+
+
+def _leaves_body_unread(error: Exception, request: Request) -> bool:
+    """Returns whether what the client still sends, if anything, must not be waited for.
+
+    A client that is only slow is read on for a while, see `connections`: one that is cut off while
+    it sends sees a reset connection instead of the answer.
+    """
+    is_not_asked = isinstance(error, MemoryShortError) and "expect" in request.headers
+    return isinstance(error, RequestTooLargeError) or is_not_asked
 
 
 async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) -> ResultT:
@@ -217,34 +330,6 @@ async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) 
         end_of_connection.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await end_of_connection
-
-
-async def _read_body(request: Request, max_bytes: int) -> bytes:
-    """Reads the body, and keeps none of it past the limit.
-
-    What exceeds the limit is read on and thrown away, up to `_DISCARD_FACTOR` times the limit:
-    most clients send everything before they read, and one that is cut off while it sends sees a
-    reset connection instead of the answer. One with more than that to send is cut off.
-
-    Raises:
-        RequestTooLargeError: Content-Length, or what was received, exceeds `max_bytes`.
-        ClientDisconnect: the client closed the connection while sending.
-    """
-    too_large = RequestTooLargeError(f"The body exceeds the limit of {max_bytes} bytes.")
-    declared_bytes = int(request.headers.get("content-length", "0"))
-    if declared_bytes > _DISCARD_FACTOR * max_bytes:
-        raise too_large
-    body = bytearray()
-    received_bytes = 0
-    async for chunk in request.stream():
-        received_bytes += len(chunk)
-        if max(received_bytes, declared_bytes) <= max_bytes:
-            body += chunk
-        elif received_bytes > _DISCARD_FACTOR * max_bytes:
-            break
-    if received_bytes > max_bytes:
-        raise too_large
-    return bytes(body)
 
 
 def _check_media_type(request: Request) -> None:

@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.logs import log_event
+from containers.serving.metrics import Record, ignore
 from containers.serving.tickets import BatchedOutputs, BoundedQueue, Entry, expire, fail_all
 
 _logger = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class Batcher(Generic[InputT, OutputT]):
         max_batch_size: most inputs per call of `predict`.
         max_batch_delay_seconds: longest wait for more inputs, straight after a batch.
         max_queue_length: most inputs waiting.
+        record_rows: told how many rows each call of `predict` computes.
     """
 
     def __init__(
@@ -47,11 +49,13 @@ class Batcher(Generic[InputT, OutputT]):
         max_batch_size: int,
         max_batch_delay_seconds: float,
         max_queue_length: int,
+        record_rows: Record = ignore,
     ) -> None:
         self._predict = predict
         self._executor = executor
         self._max_batch_size = max_batch_size
         self._max_batch_delay_seconds = max_batch_delay_seconds
+        self._record_rows = record_rows
         self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
         self._last_batch_ended_at = float("-inf")
         self._expected_in_flight = 0
@@ -67,6 +71,11 @@ class Batcher(Generic[InputT, OutputT]):
     def is_computing(self) -> bool:
         """Whether the executor thread is inside `predict`."""
         return self._is_computing
+
+    @property
+    def rows(self) -> int:
+        """Inputs that are computed now."""
+        return len(self._computing)
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
@@ -132,6 +141,7 @@ class Batcher(Generic[InputT, OutputT]):
             entry.ticket.start(at=started_at, batch_size=len(batch))
         self._is_computing = True
         self._computing = batch
+        self._record_rows(len(batch))
         future = loop.run_in_executor(
             self._executor, functools.partial(self._checked_predict, [e.value for e in batch])
         )

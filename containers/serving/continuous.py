@@ -21,7 +21,8 @@ from typing import Any, Generic, TypeVar
 
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.logs import log_event
-from containers.serving.predictor import StepwisePredictor
+from containers.serving.metrics import Record, ignore
+from containers.serving.predictor import StepResult, StepwisePredictor
 from containers.serving.tickets import (
     BatchedOutputs,
     BoundedQueue,
@@ -46,6 +47,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         max_batch_size: most rows of the batch.
         max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
         max_queue_length: most inputs waiting.
+        record_rows: told how many rows each step computes, on the executor.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         max_batch_size: int,
         max_batch_delay_seconds: float,
         max_queue_length: int,
+        record_rows: Record = ignore,
     ) -> None:
         self._predictor = predictor
         self._executor = executor
         self._max_batch_size = max_batch_size
         self._max_batch_delay_seconds = max_batch_delay_seconds
+        self._record_rows = record_rows
         self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
         # The batch: what is computed, by the keys that the predictor knows.
         self._active: dict[Hashable, Entry[InputT, OutputT]] = {}
@@ -81,6 +85,11 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
     def is_computing(self) -> bool:
         """Whether the executor thread is inside the predictor."""
         return self._is_computing
+
+    @property
+    def rows(self) -> int:
+        """Rows that the batch takes."""
+        return sum(self._predictor.rows(entry.value) for entry in self._active.values())
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
@@ -158,7 +167,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 continue
 
     def _is_time_to_join(self, now: float) -> bool:
-        expected = min(self._expected, self._max_batch_size - self._rows())
+        expected = min(self._expected, self._max_batch_size - self.rows)
         return len(self._queue) > 0 and (len(self._queue) >= expected or now >= self._waits_until)
 
     def _admit(self) -> dict[Hashable, Entry[InputT, OutputT]]:
@@ -193,7 +202,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 self._take_steps,
                 {key: entry.value for key, entry in joining.items()},
                 leaving,
-                bool(self._active),
+                self.rows,
                 loop,
             ),
         )
@@ -221,25 +230,29 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         self,
         joining: Mapping[Hashable, InputT],
         leaving: Sequence[Hashable],
-        has_inputs: bool,
+        rows: int,
         loop: asyncio.AbstractEventLoop,
     ) -> Mapping[Hashable, OutputT]:
         """Computes, on the executor's thread; returns the outputs of what is finished."""
         try:
             if leaving:
                 self._predictor.leave(leaving)
-            if not has_inputs:
+            if not rows:
                 return {}
-            result = self._predictor.join(joining) if joining else self._predictor.step()
+            result = self._predictor.join(joining) if joining else self._step(rows)
             while True:
                 if result.pieces:
                     loop.call_soon_threadsafe(self._deliver_pieces, result.pieces)
                 if result.outputs or self._is_wanted:
                     return result.outputs
-                result = self._predictor.step()
+                result = self._step(rows)
         except Exception:
             self._predictor.clear()
             raise
+
+    def _step(self, rows: int) -> StepResult[OutputT]:
+        self._record_rows(rows)
+        return self._predictor.step()
 
     def _deliver_pieces(self, pieces: Mapping[Hashable, bytes]) -> None:
         for key, piece in pieces.items():
@@ -261,14 +274,11 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         self._is_wanted |= bool(left)
         self._queue.arrived.set()
 
-    def _rows(self) -> int:
-        return sum(self._predictor.rows(entry.value) for entry in self._active.values())
-
     def _has_room(self) -> bool:
         """Whether the input that is next fits; one that never would goes alone."""
         if not len(self._queue):
             return False
-        rows = self._rows()
+        rows = self.rows
         return not rows or rows + self._predictor.rows(self._queue.first()) <= self._max_batch_size
 
     def _computed(self, future: asyncio.Future[Any]) -> None:

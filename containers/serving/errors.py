@@ -27,6 +27,14 @@ class RequestTooLargeError(ServingError):
     """The body exceeds the configured number of bytes."""
 
 
+class SlowRequestError(ServingError):
+    """The client did not send its body within the request's time limit."""
+
+
+class MemoryShortError(ServingError):
+    """There is no memory for the request now; a later attempt may succeed."""
+
+
 class QueueFullError(ServingError):
     """The queue cannot hold the request's inputs now; a later attempt may succeed.
 
@@ -69,10 +77,12 @@ class ErrorKind:
 
 ERROR_KINDS: Final[dict[type[ServingError], ErrorKind]] = {
     InvalidRequestError: ErrorKind(400, "invalid_request"),
+    SlowRequestError: ErrorKind(408, "request_timeout"),
     RequestTooLargeError: ErrorKind(413, "request_too_large"),
     UnsupportedMediaTypeError: ErrorKind(415, "unsupported_media_type"),
     ModelFailureError: ErrorKind(500, "model_failure"),
     QueueFullError: ErrorKind(503, "overloaded", retry_after_seconds=1),
+    MemoryShortError: ErrorKind(503, "overloaded", retry_after_seconds=1),
     NotReadyError: ErrorKind(503, "not_ready", retry_after_seconds=1),
     RequestExpiredError: ErrorKind(504, "timeout"),
 }

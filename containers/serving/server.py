@@ -9,16 +9,20 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
-from collections.abc import Generator
-from typing import Final, NoReturn
+from collections.abc import AsyncGenerator, Generator, Mapping
+from typing import Any, Final, NoReturn
 
 import uvicorn
+from starlette.applications import Starlette
 
 from containers.serving.app import create_app
+from containers.serving.connections import BoundedConnection
 from containers.serving.logs import log_event
+from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError
 from containers.serving.service import AnyPredictor, InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
@@ -35,6 +39,10 @@ _BACKLOG_CONNECTIONS: Final = 2048
 _KEEP_ALIVE_SECONDS: Final = 75
 
 
+class _ListenError(Exception):
+    """A port cannot be had; the message says which and why."""
+
+
 class _Uvicorn(uvicorn.Server):
     """uvicorn without its signal handlers, which end the process by the signal they caught."""
 
@@ -48,43 +56,38 @@ class ModelServer:
 
     Args:
         predictor: the model, not loaded yet.
-        settings: port, limits and time-outs.
+        settings: ports, limits and time-outs.
+        metrics: what the predictor's own metrics are in, where it has some.
+        document: the OpenAPI document of the requests; shown where the settings say so.
     """
 
-    def __init__(self, predictor: AnyPredictor, settings: ServingSettings) -> None:
+    # Any: a JSON document.
+    def __init__(
+        self,
+        predictor: AnyPredictor,
+        settings: ServingSettings,
+        *,
+        metrics: Metrics | None = None,
+        document: Mapping[str, Any] | None = None,
+    ) -> None:
         self._settings = settings
-        self.service = InferenceService(predictor, settings)
-        self._uvicorn = _Uvicorn(
-            uvicorn.Config(
-                create_app(self.service, settings),
-                # Named, not "auto": what is tested is what runs, whatever else is installed.
-                http="h11",
-                loop="asyncio",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=settings.drain_timeout_seconds,
-            )
+        self._metrics = metrics or open_metrics(settings)
+        self.service = InferenceService(predictor, settings, self._metrics)
+        self._uvicorn = _new_uvicorn(
+            create_app(self.service, settings, document if settings.serves_docs else None),
+            settings.drain_timeout_seconds,
         )
         self._exit_code = EXIT_OK
         self.listening = asyncio.Event()
         self.port = settings.port
+        self.metrics_port = settings.metrics_port
 
     async def serve(self) -> int:
         """Serves until `stop`; returns the exit code that the process should have."""
         try:
-            listener = _listen(self._settings.bind_address, self._settings.port)
-        except OSError as error:
-            log_event(
-                _logger,
-                logging.ERROR,
-                "listen_failed",
-                message=f"cannot listen on {self._settings.bind_address} port "
-                f"{self._settings.port}: {error.strerror}",
-            )
+            listener, metrics_listener = self._open_ports()
+        except _ListenError as error:
+            log_event(_logger, logging.ERROR, "listen_failed", message=str(error))
             return EXIT_OPERATOR_PROBLEM
         self.port = listener.getsockname()[1]
         log_event(
@@ -97,7 +100,8 @@ class ModelServer:
         self.listening.set()
         loading = asyncio.create_task(self._load())
         try:
-            await self._uvicorn.serve(sockets=[listener])
+            async with self._serving_metrics(metrics_listener):
+                await self._uvicorn.serve(sockets=[listener])
         finally:
             loading.cancel()
             await asyncio.wait([loading])
@@ -126,6 +130,55 @@ class ModelServer:
         )
         self._uvicorn.should_exit = True
 
+    @contextlib.asynccontextmanager
+    async def _serving_metrics(self, listener: socket.socket | None) -> AsyncGenerator[None, None]:
+        """Answers GET /metrics on `listener`, where there is one, to the end of the drain."""
+        if listener is None:
+            yield
+            return
+        # Here, so that nothing of Prometheus is loaded without a port for it.
+        from containers.serving.prometheus import create_metrics_app
+
+        self.metrics_port = listener.getsockname()[1]
+        log_event(
+            _logger,
+            logging.INFO,
+            "metrics_listening",
+            address=self._settings.bind_address,
+            port=self.metrics_port,
+        )
+        server = _new_uvicorn(create_metrics_app(self._metrics), drain_timeout_seconds=1)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            await serving
+
+    def _open_ports(self) -> tuple[socket.socket, socket.socket | None]:
+        """Listens for requests and, where the settings say so, for who reads the metrics.
+
+        Raises:
+            _ListenError: one of the ports cannot be had; then neither is open.
+        """
+        listener = self._listen(self._settings.port)
+        if self._settings.metrics_port is None:
+            return listener, None
+        try:
+            return listener, self._listen(self._settings.metrics_port)
+        except _ListenError:
+            listener.close()
+            raise
+
+    def _listen(self, port: int) -> socket.socket:
+        address = self._settings.bind_address
+        try:
+            return _listen(address, port)
+        except OSError as error:
+            raise _ListenError(
+                f"cannot listen on {address} port {port}: {error.strerror}"
+            ) from error
+
     async def _load(self) -> None:
         try:
             await self.service.load()
@@ -145,13 +198,31 @@ class ModelServer:
             self._uvicorn.should_exit = True
 
 
-def run_until_terminated(predictor: AnyPredictor, settings: ServingSettings) -> NoReturn:
-    """Serves until SIGTERM or SIGINT, then ends the process.
+def open_metrics(settings: ServingSettings) -> Metrics:
+    """Returns metrics that are kept where the settings name a port for them."""
+    if settings.metrics_port is None:
+        return Metrics()
+    # Here, so that nothing of Prometheus is loaded without a port for it.
+    from containers.serving.prometheus import PrometheusMetrics
+
+    return PrometheusMetrics()
+
+
+# Any: a JSON document.
+def run_until_terminated(
+    predictor: AnyPredictor,
+    settings: ServingSettings,
+    *,
+    metrics: Metrics | None = None,
+    document: Mapping[str, Any] | None = None,
+) -> NoReturn:
+    """Serves until SIGTERM or SIGINT, then ends the process; the arguments are `ModelServer`'s.
 
     Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, or
     requests were cut off at the end of the drain time-out; 2 for an unexpected error in loading.
     """
-    server = ModelServer(predictor, settings)
+    _allow_many_connections()
+    server = ModelServer(predictor, settings, metrics=metrics, document=document)
     exit_code = asyncio.run(_serve_with_signals(server))
     if server.service.is_computing:
         # A thread that is still loading or computing cannot be interrupted, and Python would wait
@@ -167,6 +238,32 @@ async def _serve_with_signals(server: ModelServer) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
     return await server.serve()
+
+
+def _new_uvicorn(app: Starlette, drain_timeout_seconds: int) -> _Uvicorn:
+    return _Uvicorn(
+        uvicorn.Config(
+            app,
+            # Named, not "auto": what is tested is what runs, whatever else is installed.
+            http=BoundedConnection,
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=drain_timeout_seconds,
+        )
+    )
+
+
+def _allow_many_connections() -> None:
+    """Lets the process open as many files as it may: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems name a limit that they do not take.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listen(address: str, port: int) -> socket.socket:

@@ -12,6 +12,13 @@ from containers.serving.batching import Batcher
 from containers.serving.continuous import ContinuousBatcher
 from containers.serving.errors import NotReadyError
 from containers.serving.logs import log_event
+from containers.serving.memory import (
+    MemoryGuard,
+    ProcessMemory,
+    default_buffer_bytes,
+    memory_limit_bytes,
+)
+from containers.serving.metrics import SIZE_BUCKETS, Metrics
 from containers.serving.predictor import Predictor, StepwisePredictor
 from containers.serving.settings import ServingSettings
 from containers.serving.tickets import BatchedOutputs
@@ -39,11 +46,15 @@ class InferenceService:
 
     Args:
         predictor: the model; it is loaded and computes on one thread of this service.
-        settings: limits of batching and the model directory.
+        settings: limits of batching and memory, and the model directory.
+        metrics: where the batch and the queue are measured.
     """
 
-    def __init__(self, predictor: AnyPredictor, settings: ServingSettings) -> None:
+    def __init__(
+        self, predictor: AnyPredictor, settings: ServingSettings, metrics: Metrics | None = None
+    ) -> None:
         self._predictor = predictor
+        self.metrics = metrics or Metrics()
         self._model_dir = settings.model_dir
         self._compute_executor = ThreadPoolExecutor(1, thread_name_prefix="compute")
         self._parse_executor = ThreadPoolExecutor(1, thread_name_prefix="parse")
@@ -52,6 +63,15 @@ class InferenceService:
         self._is_loading = False
         self.state = ServiceState.LOADING
         self.requests_in_flight = 0
+        self._process_memory = ProcessMemory()
+        limit_bytes = memory_limit_bytes()
+        self.memory_guard = MemoryGuard(
+            max_buffered_bytes=settings.max_buffered_bytes
+            or default_buffer_bytes(limit_bytes, settings.max_request_bytes),
+            limit_bytes=limit_bytes,
+            read_process_bytes=self._process_memory.read_bytes,
+        )
+        self._add_gauges()
 
     @property
     def is_computing(self) -> bool:
@@ -138,6 +158,20 @@ class InferenceService:
             await asyncio.wait([self._batching])
         self._compute_executor.shutdown(wait=False, cancel_futures=True)
         self._parse_executor.shutdown(wait=False, cancel_futures=True)
+        self._process_memory.close()
+
+    def _add_gauges(self) -> None:
+        for name, description, read in (
+            ("requests_in_flight", "Requests not answered yet.", lambda: self.requests_in_flight),
+            ("queue_length", "Inputs that wait for a batch.", lambda: self.queue_length),
+            ("batch_rows_in_use", "Rows that are computed now.", lambda: self._batcher.rows),
+            (
+                "buffered_bytes",
+                "Bytes of bodies that are received or parsed.",
+                lambda: self.memory_guard.buffered_bytes,
+            ),
+        ):
+            self.metrics.gauge(f"slipway_{name}", description, read)
 
     def _loaded(self, loading: asyncio.Future[None]) -> None:
         self._is_loading = False
@@ -148,6 +182,9 @@ class InferenceService:
         self, settings: ServingSettings
     ) -> Batcher[Any, Any] | ContinuousBatcher[Any, Any]:
         max_batch_delay_seconds = settings.max_batch_delay_milliseconds / 1000
+        record_rows = self.metrics.histogram(
+            "slipway_batch_rows", "Rows of each step, or of each batch.", SIZE_BUCKETS
+        )
         if isinstance(self._predictor, StepwisePredictor):
             return ContinuousBatcher(
                 predictor=self._predictor,
@@ -155,6 +192,7 @@ class InferenceService:
                 max_batch_size=settings.max_batch_size,
                 max_batch_delay_seconds=max_batch_delay_seconds,
                 max_queue_length=settings.max_queue_length,
+                record_rows=record_rows,
             )
         return Batcher(
             predict=self._predictor.predict,
@@ -162,4 +200,5 @@ class InferenceService:
             max_batch_size=settings.max_batch_size,
             max_batch_delay_seconds=max_batch_delay_seconds,
             max_queue_length=settings.max_queue_length,
+            record_rows=record_rows,
         )

@@ -56,6 +56,16 @@ class EnvironmentReader:
             return default
         return value.upper()
 
+    def boolean(self, name: str, *, default: bool) -> bool:
+        """Returns the variable, which is `true` or `false`."""
+        value = self._value(name)
+        if value is None:
+            return default
+        if value not in ("true", "false"):
+            self.problem(f"{name}={value!r} is not one of true, false")
+            return default
+        return value == "true"
+
     def integer(self, name: str, *, default: int, minimum: int, maximum: int) -> int:
         """Returns the variable as a whole number from `minimum` to `maximum`, both included."""
         value = self.optional_integer(name, minimum=minimum, maximum=maximum)
@@ -112,9 +122,14 @@ class ServingSettings:
             at 60 s on a real-time endpoint, and at up to 3600 s on an asynchronous one.
         max_request_bytes: largest body; SageMaker's own limit is 6,291,456 bytes in real time and
             1 GB asynchronously.
+        max_buffered_bytes: most bytes of bodies that are received or parsed at a time, all requests
+            together; None is an eighth of the container's memory and at most 512 MiB.
         drain_timeout_seconds: how long requests in flight may take after SIGTERM; SageMaker sends
             SIGKILL 30 s after it.
         log_level: least level that is logged.
+        metrics_port: TCP port of Prometheus' metrics; None is no such port. 0 takes any free port
+            and logs it.
+        serves_docs: whether GET /docs and /openapi.json describe the requests, as local runs do.
     """
 
     port: int = 8080
@@ -125,8 +140,11 @@ class ServingSettings:
     max_queue_length: int = 256
     request_timeout_seconds: int = 55
     max_request_bytes: int = 6_291_456
+    max_buffered_bytes: int | None = None
     drain_timeout_seconds: int = 25
     log_level: str = "INFO"
+    metrics_port: int | None = None
+    serves_docs: bool = False
 
     @classmethod
     def read(cls, reader: EnvironmentReader) -> Self:
@@ -165,6 +183,9 @@ class ServingSettings:
                 minimum=1,
                 maximum=1024**3,
             ),
+            max_buffered_bytes=reader.optional_integer(
+                "SLIPWAY_MAX_BUFFERED_BYTES", minimum=1, maximum=1024**4
+            ),
             drain_timeout_seconds=reader.integer(
                 "SLIPWAY_DRAIN_TIMEOUT_SECONDS",
                 default=default.drain_timeout_seconds,
@@ -174,10 +195,25 @@ class ServingSettings:
             log_level=reader.choice(
                 "SLIPWAY_LOG_LEVEL", default=default.log_level, allowed=LOG_LEVELS
             ),
+            metrics_port=reader.optional_integer("SLIPWAY_METRICS_PORT", minimum=0, maximum=65_535),
+            serves_docs=reader.boolean("SLIPWAY_DOCS", default=default.serves_docs),
         )
         if settings.max_queue_length < settings.max_batch_size:
             reader.problem(
                 f"SLIPWAY_MAX_QUEUE_LENGTH={settings.max_queue_length} is below "
                 f"SLIPWAY_MAX_BATCH_SIZE={settings.max_batch_size}: no batch could fill"
+            )
+        if settings.max_buffered_bytes is not None and (
+            settings.max_buffered_bytes < settings.max_request_bytes
+        ):
+            reader.problem(
+                f"SLIPWAY_MAX_BUFFERED_BYTES={settings.max_buffered_bytes} is below "
+                f"SLIPWAY_MAX_REQUEST_BYTES={settings.max_request_bytes}: the largest requests "
+                "would never get in"
+            )
+        if settings.metrics_port and settings.metrics_port == settings.port:
+            reader.problem(
+                f"SLIPWAY_METRICS_PORT={settings.metrics_port} is the port of the requests "
+                "(SAGEMAKER_BIND_TO_PORT)"
             )
         return settings

@@ -1,4 +1,4 @@
-"""The container's program: `python -m containers.tensorrt serve`."""
+"""The container's program: `python -m containers.tensorrt serve`, or `compile`."""
 
 import argparse
 import logging
@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from containers.serving.logs import configure_logging, log_event
-from containers.serving.server import EXIT_OPERATOR_PROBLEM, run_until_terminated
+from containers.serving.server import EXIT_OPERATOR_PROBLEM, open_metrics, run_until_terminated
 from containers.serving.settings import EnvironmentReader, ServingSettings, SettingsError
+from containers.tensorrt.openapi import openapi_document
+from containers.tensorrt.parameters import RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 
@@ -19,7 +21,14 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     parser = argparse.ArgumentParser(prog="containers.tensorrt")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="serve /opt/ml/model on port 8080, as SageMaker asks")
-    parser.parse_args(arguments)
+    commands.add_parser(
+        "compile", help="compile a checkpoint into a model directory, as a training job"
+    )
+    if parser.parse_args(arguments).command == "compile":
+        # Here, so that serving does not load it.
+        from containers.tensorrt.compile.command import run
+
+        sys.exit(run(environ))
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     serving = ServingSettings.read(reader)
@@ -35,8 +44,18 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         )
         sys.exit(EXIT_OPERATOR_PROBLEM)
     configure_logging(serving.log_level, sys.stdout)
-    predictor = TextGenerationPredictor(generation, max_batch_size=serving.max_batch_size)
-    run_until_terminated(predictor, serving)
+    limits = RequestLimits(
+        generation.max_new_tokens, serving.max_batch_size, serving.max_queue_length
+    )
+    metrics = open_metrics(serving)
+    predictor = TextGenerationPredictor(
+        generation,
+        max_batch_size=limits.max_batch_size,
+        max_texts=limits.max_texts,
+        metrics=metrics,
+    )
+    document = openapi_document(generation, limits)
+    run_until_terminated(predictor, serving, metrics=metrics, document=document)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@ import json
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from containers.serving.errors import InvalidRequestError
 from containers.serving.logs import log_event
+from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError, StepResult
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.generation import Continuation, DecodingBatch, Prompt, generate
@@ -21,10 +21,11 @@ from containers.tensorrt.model_directory import (
     read_config,
 )
 from containers.tensorrt.requests import parse_generation_request
-from containers.tensorrt.runtimes.selection import open_session
+from containers.tensorrt.runtimes import selection
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import StepSession
 from containers.tensorrt.stop_sequences import AnswerText
+from containers.tensorrt.tokenization import PromptTokenizer
 
 _logger = logging.getLogger(__name__)
 
@@ -56,6 +57,8 @@ class TextGenerationPredictor:
         settings: limits of a request.
         max_batch_size: most rows of one forward pass, which the sequences of one request must
             fit; the serving core's setting.
+        max_texts: most texts of a request; what the serving core's queue holds.
+        metrics: where tokens are counted.
         open_session: returns the runtime's session for a checked model directory.
     """
 
@@ -64,14 +67,26 @@ class TextGenerationPredictor:
         settings: GenerationSettings,
         *,
         max_batch_size: int = ServingSettings.max_batch_size,
-        open_session: OpenSession = open_session,
+        max_texts: int = ServingSettings.max_queue_length,
+        metrics: Metrics | None = None,
+        open_session: OpenSession | None = None,
     ) -> None:
         self._settings = settings
         self._max_batch_size = max_batch_size
-        self._open_session = open_session
+        self._max_texts = max_texts
+        self._open_session = open_session or partial(
+            selection.open_session, max_batch_size=max_batch_size
+        )
+        metrics = metrics or Metrics()
+        self._count_prompt_tokens = metrics.counter(
+            "slipway_prompt_tokens", "Tokens of prompts that joined the batch."
+        )
+        self._count_generated_tokens = metrics.counter(
+            "slipway_generated_tokens", "New tokens of finished answers."
+        )
         self._max_input_tokens = 0
         self._config: ModelConfig
-        self._tokenizer: Tokenizer
+        self._tokenizer: PromptTokenizer
         self._session: StepSession[Any]
         self._batch: DecodingBatch
         # The inputs in the batch.
@@ -94,10 +109,10 @@ class TextGenerationPredictor:
                 f"SLIPWAY_MAX_INPUT_TOKENS={self._max_input_tokens} exceeds {longest}: the model "
                 f"has {self._config.max_positions} positions and one is for a new token"
             )
-        self._tokenizer = _read_tokenizer(model_dir / TOKENIZER_FILE)
-        if self._tokenizer.get_vocab_size() > self._config.vocabulary_size:
+        self._tokenizer = PromptTokenizer.read(model_dir / TOKENIZER_FILE)
+        if self._tokenizer.vocabulary_size > self._config.vocabulary_size:
             raise ModelLoadError(
-                f"{TOKENIZER_FILE} has {self._tokenizer.get_vocab_size()} tokens and the model "
+                f"{TOKENIZER_FILE} has {self._tokenizer.vocabulary_size} tokens and the model "
                 f"only {self._config.vocabulary_size}: they do not belong together"
             )
         self._session = self._open_session(model_dir, self._config, self._settings)
@@ -127,14 +142,15 @@ class TextGenerationPredictor:
             body,
             max_new_tokens=self._settings.max_new_tokens,
             max_batch_size=self._max_batch_size,
+            max_texts=self._max_texts,
         )
-        encodings = self._tokenizer.encode_batch(list(request.texts))
+        encoded = self._tokenizer.encode(request.texts, max_tokens=self._max_input_tokens)
         inputs: list[TextInput] = []
-        for index, (text, encoding) in enumerate(zip(request.texts, encodings, strict=True)):
+        for index, (text, token_ids) in enumerate(zip(request.texts, encoded, strict=True)):
             prompt = Prompt(
-                token_ids=tuple(encoding.ids),
+                token_ids=token_ids,
                 max_new_tokens=self._new_tokens(
-                    len(encoding.ids), request.max_new_tokens, index=index
+                    len(token_ids), request.max_new_tokens, index=index
                 ),
                 sampling=request.sampling,
                 beams=request.beams,
@@ -165,7 +181,9 @@ class TextGenerationPredictor:
     def join(self, inputs: Mapping[Hashable, TextInput]) -> StepResult[list[str]]:
         """Computes the first tokens of some inputs and adds them to the batch."""
         answers = {key: _Answer(value, self._tokenizer.decode) for key, value in inputs.items()}
-        continuations = self._batch.join([answer.prompt for answer in answers.values()])
+        prompts = [answer.prompt for answer in answers.values()]
+        continuations = self._batch.join(prompts)
+        self._count_prompt_tokens(sum(len(prompt.token_ids) for prompt in prompts))
         self._keys |= dict(zip(continuations, answers, strict=True))
         self._answers |= answers
         return self._result([each for each in continuations if each.is_finished])
@@ -205,6 +223,7 @@ class TextGenerationPredictor:
             key = self._keys.pop(continuation)
             answer = self._answers.pop(key)
             outputs[key] = answer.texts(continuation)
+            self._count_generated_tokens(sum(map(len, continuation.results)))
             if answer.is_streamed:
                 pieces[key] = answer.last_piece(continuation)
         for key, answer in self._answers.items():
@@ -214,12 +233,6 @@ class TextGenerationPredictor:
 
     def _new_tokens(self, prompt_tokens: int, asked: int | None, *, index: int) -> int:
         """Returns how many tokens to generate: what was asked, or the default where it fits."""
-        if not prompt_tokens:
-            raise InvalidRequestError(f"Input {index} holds no token that the model knows.")
-        if prompt_tokens > self._max_input_tokens:
-            raise InvalidRequestError(
-                f"Input {index} has {prompt_tokens} tokens; the limit is {self._max_input_tokens}."
-            )
         positions = self._config.max_positions
         if asked is None:
             return min(self._settings.default_new_tokens, positions - prompt_tokens)
@@ -294,15 +307,3 @@ def _piece(
     """Returns an event of a stream as Text Generation Inference has it, as far as it goes here."""
     event = {"token": {"text": text}, "generated_text": generated_text, "details": details}
     return json.dumps(event, ensure_ascii=False).encode()
-
-
-def _read_tokenizer(path: Path) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    # The bindings raise Exception itself.
-    except Exception as error:
-        raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
-    # A file may carry both; prompts are measured whole and padded by the decode loop.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer

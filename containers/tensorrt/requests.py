@@ -12,38 +12,20 @@ greater of `num_beams` and `num_return_sequences` are at most `max_batch_size`.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from functools import lru_cache
+from typing import Any, Final
 
 from containers.serving.errors import InvalidRequestError
 from containers.serving.json_requests import json_type_name, parse_json_object
-from containers.serving.settings import ServingSettings
 from containers.serving.suggestions import nearest_name_hint
 from containers.tensorrt.beam_search import Beams
+from containers.tensorrt.parameters import Flag, Parameters, RequestLimits, check_unicode
 from containers.tensorrt.sampling import Sampling
 
-_FIELDS: Final = ("inputs", "parameters", "stream")
+FIELDS: Final = ("inputs", "parameters", "stream")
+STREAM: Final = Flag("stream", "Sends the one answer to one text piece by piece.")
 _SAMPLING_PARAMETERS: Final = ("temperature", "top_k", "top_p", "seed")
 _BEAM_PARAMETERS: Final = ("length_penalty", "early_stopping")
-_PARAMETERS: Final = (
-    "max_new_tokens",
-    "do_sample",
-    *_SAMPLING_PARAMETERS,
-    "stop",
-    "num_return_sequences",
-    "num_beams",
-    *_BEAM_PARAMETERS,
-    "return_full_text",
-)
-_MAX_SEED: Final = 2**63 - 1
-_MAX_TEMPERATURE: Final = 100.0
-# Below this, logits divided by it leave the range in which float64 still tells them apart.
-_MIN_TEMPERATURE: Final = 0.001
-# Every new token is looked at for each of them.
-_MAX_STOP_TEXTS: Final = 16
-_MAX_STOP_CHARACTERS: Final = 1000
-# A length to the power of more leaves what float64 can hold.
-_MAX_LENGTH_PENALTY: Final = 10.0
-_PER_BATCH: Final = ", the endpoint's max_batch_size"
 
 
 @dataclass(frozen=True)
@@ -72,55 +54,71 @@ class GenerationRequest:
 
 
 def parse_generation_request(
-    body: bytes, *, max_new_tokens: int, max_batch_size: int = ServingSettings.max_batch_size
+    body: bytes,
+    *,
+    max_new_tokens: int,
+    max_batch_size: int = RequestLimits.max_batch_size,
+    max_texts: int = RequestLimits.max_texts,
 ) -> GenerationRequest:
     """Reads a body.
 
     Args:
         body: the JSON text.
-        max_new_tokens: most that a request may ask for.
-        max_batch_size: most sequences that are computed at a time.
+        max_new_tokens: see `RequestLimits`, as the others.
+        max_batch_size: see there.
+        max_texts: see there.
 
     Raises:
         InvalidRequestError: names the field, what it held and what is allowed.
     """
+    limits = RequestLimits(max_new_tokens, max_batch_size, max_texts)
     document = parse_json_object(body)
-    _refuse_unknown(document, _FIELDS, "field")
+    _refuse_unknown(document, FIELDS, "field")
     if "inputs" not in document:
         raise InvalidRequestError("The field inputs is missing: a string or an array of strings.")
-    parameters = document.get("parameters", {})
-    if not isinstance(parameters, dict):
-        raise InvalidRequestError(
-            f"parameters must be an object, not {json_type_name(parameters)}."
-        )
-    _refuse_unknown(parameters, _PARAMETERS, "parameter")
-    texts = _texts(document["inputs"])
-    beams = _beams(parameters, max_batch_size)
-    sampling = _sampling(parameters, beams)
-    sequences = _sequences(parameters, beams, max_batch_size)
-    if sequences > 1 and len(texts) * sequences > max_batch_size:
+    values = document.get("parameters", {})
+    if not isinstance(values, dict):
+        raise InvalidRequestError(f"parameters must be an object, not {json_type_name(values)}.")
+    parameters = _parameters(limits)
+    _refuse_unknown(values, tuple(parameters.by_name), "parameter")
+    texts = _texts(document["inputs"], limits.max_texts)
+    beams = _beams(values, parameters)
+    sampling = _sampling(values, parameters, beams)
+    sequences = _sequences(values, parameters, beams)
+    if sequences > 1 and len(texts) * sequences > limits.max_batch_size:
         raise InvalidRequestError(
             f"inputs holds {len(texts)} texts of {sequences} sequences each (num_beams or "
             f"num_return_sequences), {len(texts) * sequences} together; the endpoint "
-            f"computes at most {max_batch_size} at a time (max_batch_size): send at most "
-            f"{max_batch_size // sequences}, or ask for fewer sequences."
+            f"computes at most {limits.max_batch_size} at a time (max_batch_size): send at most "
+            f"{limits.max_batch_size // sequences}, or ask for fewer sequences."
         )
     return GenerationRequest(
         texts=texts,
-        max_new_tokens=_whole_number(parameters, "max_new_tokens", 1, max_new_tokens),
+        max_new_tokens=parameters.max_new_tokens.read(values),
         sampling=sampling,
         completions=1 if beams else sequences,
         beams=beams,
-        stop_texts=_stop_texts(parameters, beams),
-        return_full_text=_boolean(parameters, "return_full_text"),
+        stop_texts=_stop_texts(values, parameters, beams),
+        return_full_text=parameters.return_full_text.read(values),
         is_streamed=_is_streamed(document, texts, sequences),
     )
 
 
-def _texts(inputs: object) -> tuple[str, ...]:
+# An endpoint has one; tests have some.
+@lru_cache(maxsize=8)
+def _parameters(limits: RequestLimits) -> Parameters:
+    return Parameters(limits)
+
+
+def _texts(inputs: object, max_texts: int) -> tuple[str, ...]:
     texts = inputs if isinstance(inputs, list) else [inputs]
     if not texts:
         raise InvalidRequestError("inputs is an empty array: it must hold at least one string.")
+    if len(texts) > max_texts:
+        raise InvalidRequestError(
+            f"inputs holds {len(texts)} texts: it must hold 1 to {max_texts}, the endpoint's "
+            "max_queue_length."
+        )
     for index, text in enumerate(texts):
         name = f"inputs[{index}]" if isinstance(inputs, list) else "inputs"
         if not isinstance(text, str):
@@ -128,22 +126,15 @@ def _texts(inputs: object) -> tuple[str, ...]:
             raise InvalidRequestError(f"{name} must be {allowed}, not {json_type_name(text)}.")
         if not text:
             raise InvalidRequestError(f"{name} is an empty string: it must hold some text.")
-        _check_unicode(name, text)
+        check_unicode(name, text)
     return tuple(texts)
 
 
-def _check_unicode(name: str, text: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidRequestError(
-            f"{name} holds half of a surrogate pair at character {error.start}."
-        ) from error
-
-
-def _sampling(parameters: dict[str, Any], beams: Beams | None) -> Sampling | None:
-    if not _boolean(parameters, "do_sample"):
-        given = [name for name in _SAMPLING_PARAMETERS if name in parameters]
+def _sampling(
+    values: dict[str, Any], parameters: Parameters, beams: Beams | None
+) -> Sampling | None:
+    if not parameters.do_sample.read(values):
+        given = [name for name in _SAMPLING_PARAMETERS if name in values]
         if given:
             remedy = (
                 f"num_beams={beams.num_beams} searches without chance; leave one of them out."
@@ -153,27 +144,27 @@ def _sampling(parameters: dict[str, Any], beams: Beams | None) -> Sampling | Non
             raise InvalidRequestError(f"{', '.join(given)} would have no effect: {remedy}")
         return None
     return Sampling(
-        temperature=_number(parameters, "temperature", _MIN_TEMPERATURE, _MAX_TEMPERATURE, 1.0),
-        top_k=_whole_number(parameters, "top_k", 1, 1_000_000),
-        top_p=_number(parameters, "top_p", 0.0, 1.0, 1.0, minimum_is_allowed=False),
-        seed=_whole_number(parameters, "seed", 0, _MAX_SEED),
+        temperature=parameters.temperature.read(values),
+        top_k=parameters.top_k.read(values),
+        top_p=parameters.top_p.read(values),
+        seed=parameters.seed.read(values),
     )
 
 
-def _beams(parameters: dict[str, Any], max_batch_size: int) -> Beams | None:
-    num_beams = _whole_number(parameters, "num_beams", 1, max_batch_size, _PER_BATCH) or 1
+def _beams(values: dict[str, Any], parameters: Parameters) -> Beams | None:
+    num_beams = parameters.num_beams.read(values) or 1
     if num_beams == 1:
-        given = [name for name in _BEAM_PARAMETERS if name in parameters]
+        given = [name for name in _BEAM_PARAMETERS if name in values]
         if given:
             raise InvalidRequestError(
                 f"{', '.join(given)} would have no effect: set num_beams above 1 as well."
             )
         return None
-    if _boolean(parameters, "do_sample"):
+    if parameters.do_sample.read(values):
         raise InvalidRequestError(
             f"do_sample=true and num_beams={num_beams} do not go together: leave one of them out."
         )
-    answers = _whole_number(parameters, "num_return_sequences", 1, max_batch_size, _PER_BATCH) or 1
+    answers = parameters.num_return_sequences.read(values) or 1
     if answers > num_beams:
         raise InvalidRequestError(
             f"num_return_sequences={answers} exceeds num_beams={num_beams}: a search has one "
@@ -182,29 +173,17 @@ def _beams(parameters: dict[str, Any], max_batch_size: int) -> Beams | None:
     return Beams(
         num_beams=num_beams,
         num_return_sequences=answers,
-        length_penalty=_number(
-            parameters, "length_penalty", -_MAX_LENGTH_PENALTY, _MAX_LENGTH_PENALTY, 1.0
-        ),
-        early_stopping=_early_stopping(parameters),
+        length_penalty=parameters.length_penalty.read(values),
+        early_stopping=parameters.early_stopping.read(values),
     )
 
 
-def _early_stopping(parameters: dict[str, Any]) -> bool | Literal["never"]:
-    value = parameters.get("early_stopping", False)
-    if isinstance(value, bool):
-        return value
-    if value == "never":
-        return "never"
-    shown = repr(value[:100]) if isinstance(value, str) else json_type_name(value)
-    raise InvalidRequestError(f'early_stopping must be true, false or "never", not {shown}.')
-
-
-def _sequences(parameters: dict[str, Any], beams: Beams | None, max_batch_size: int) -> int:
+def _sequences(values: dict[str, Any], parameters: Parameters, beams: Beams | None) -> int:
     """Returns the sequences that are computed for each text."""
     if beams is not None:
         return beams.num_beams
-    answers = _whole_number(parameters, "num_return_sequences", 1, max_batch_size, _PER_BATCH) or 1
-    if answers > 1 and not _boolean(parameters, "do_sample"):
+    answers = parameters.num_return_sequences.read(values) or 1
+    if answers > 1 and not parameters.do_sample.read(values):
         raise InvalidRequestError(
             f"num_return_sequences={answers} and greedy decoding do not go together, which has one "
             f"answer: set do_sample to true, or num_beams to {answers} or more."
@@ -213,7 +192,7 @@ def _sequences(parameters: dict[str, Any], beams: Beams | None, max_batch_size: 
 
 
 def _is_streamed(document: dict[str, Any], texts: tuple[str, ...], sequences: int) -> bool:
-    if not _boolean(document, "stream"):
+    if not STREAM.read(document):
         return False
     if len(texts) > 1:
         raise InvalidRequestError(
@@ -228,30 +207,15 @@ def _is_streamed(document: dict[str, Any], texts: tuple[str, ...], sequences: in
     return True
 
 
-def _stop_texts(parameters: dict[str, Any], beams: Beams | None) -> tuple[str, ...]:
-    if "stop" not in parameters:
-        return ()
-    stop = parameters["stop"]
-    if not isinstance(stop, list):
-        raise InvalidRequestError(f"stop must be an array of strings, not {json_type_name(stop)}.")
-    if not 1 <= len(stop) <= _MAX_STOP_TEXTS:
-        raise InvalidRequestError(
-            f"stop holds {len(stop)} texts: it must hold 1 to {_MAX_STOP_TEXTS}."
-        )
-    for index, text in enumerate(stop):
-        name = f"stop[{index}]"
-        if not isinstance(text, str):
-            raise InvalidRequestError(f"{name} must be a string, not {json_type_name(text)}.")
-        if not 1 <= len(text) <= _MAX_STOP_CHARACTERS:
-            raise InvalidRequestError(
-                f"{name} has {len(text)} characters: it must have 1 to {_MAX_STOP_CHARACTERS}."
-            )
-        _check_unicode(name, text)
-    if beams is not None:
+def _stop_texts(
+    values: dict[str, Any], parameters: Parameters, beams: Beams | None
+) -> tuple[str, ...]:
+    stop = parameters.stop.read(values)
+    if stop and beams is not None:
         raise InvalidRequestError(
             f"stop and num_beams={beams.num_beams} do not go together: leave one of them out."
         )
-    return tuple(stop)
+    return stop
 
 
 def _refuse_unknown(document: dict[str, Any], known: tuple[str, ...], kind: str) -> None:
@@ -261,53 +225,3 @@ def _refuse_unknown(document: dict[str, Any], known: tuple[str, ...], kind: str)
             raise InvalidRequestError(
                 f"Unknown {kind} {name[:100]!r}{hint}; allowed: {', '.join(known)}."
             )
-
-
-def _boolean(parameters: dict[str, Any], name: str) -> bool:
-    value = parameters.get(name, False)
-    if not isinstance(value, bool):
-        raise InvalidRequestError(f"{name} must be true or false, not {json_type_name(value)}.")
-    return value
-
-
-def _whole_number(
-    parameters: dict[str, Any], name: str, minimum: int, maximum: int, reason: str = ""
-) -> int | None:
-    if name not in parameters:
-        return None
-    value = parameters[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidRequestError(f"{name} must be a whole number, not {_shown(value)}.")
-    if not minimum <= value <= maximum:
-        raise InvalidRequestError(
-            f"{name}={_shown(value)} is not within {minimum} to {maximum}{reason}."
-        )
-    return value
-
-
-def _number(
-    parameters: dict[str, Any],
-    name: str,
-    minimum: float,
-    maximum: float,
-    default: float,
-    *,
-    minimum_is_allowed: bool = True,
-) -> float:
-    value = parameters.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidRequestError(f"{name} must be a number, not {_shown(value)}.")
-    if not minimum <= value <= maximum or (value == minimum and not minimum_is_allowed):
-        above = f"{minimum:g}" if minimum_is_allowed else f"above {minimum:g}"
-        raise InvalidRequestError(f"{name}={_shown(value)} is not within {above} to {maximum:g}.")
-    return float(value)
-
-
-def _shown(value: object) -> str:
-    """Returns a number as it is, where it is short enough to read, and else the type's name."""
-    if isinstance(value, float):
-        return f"{value:g}"
-    # Not through float: JSON's whole numbers may be larger than any.
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
-        return str(value)
-    return json_type_name(value)

@@ -166,7 +166,8 @@ class CountdownPredictor:
         return inputs[0][-1] is True
 
     def rows(self, value: Any) -> int:
-        return int(value[2]) if len(value) > 2 else 1
+        # The last entry is whether it is streamed, where it came through `parse`.
+        return 1 if len(value) < 3 or isinstance(value[2], bool) else int(value[2])
 
     def join(self, inputs: Mapping[Hashable, Any]) -> StepResult[str]:
         self._batch |= {key: (value[0], value[1]) for key, value in inputs.items()}

@@ -19,6 +19,7 @@ def test_every_serving_error_has_a_row_in_the_table() -> None:
 def test_the_codes_tell_the_kinds_apart() -> None:
     assert {kind.code: kind.status for kind in ERROR_KINDS.values()} == {
         "invalid_request": 400,
+        "request_timeout": 408,
         "request_too_large": 413,
         "unsupported_media_type": 415,
         "model_failure": 500,

@@ -39,6 +39,9 @@ def test_every_variable_is_read() -> None:
             "SLIPWAY_MAX_REQUEST_BYTES": "1000",
             "SLIPWAY_DRAIN_TIMEOUT_SECONDS": "10",
             "SLIPWAY_LOG_LEVEL": "debug",
+            "SLIPWAY_MAX_BUFFERED_BYTES": "2000",
+            "SLIPWAY_METRICS_PORT": "9001",
+            "SLIPWAY_DOCS": "true",
             "SLIPWAY_MAX_INPUT_TOKENS": "32",
             "SLIPWAY_MAX_NEW_TOKENS": "10",
             "SLIPWAY_DEFAULT_NEW_TOKENS": "5",
@@ -56,6 +59,9 @@ def test_every_variable_is_read() -> None:
         max_request_bytes=1000,
         drain_timeout_seconds=10,
         log_level="DEBUG",
+        max_buffered_bytes=2000,
+        metrics_port=9001,
+        serves_docs=True,
     )
     assert generation == GenerationSettings(
         max_input_tokens=32, max_new_tokens=10, default_new_tokens=5, intra_op_threads=2
@@ -72,6 +78,7 @@ def test_all_problems_come_at_once() -> None:
             "SM_MODEL_DIR": " ",
             "SLIPWAY_MAX_NEW_TOKENS": "0",
             "SLIPWAY_MAX_BATCHSIZE": "4",
+            "SLIPWAY_DOCS": "yes",
             "SLIPWAY_XYZ": "",
         }
     ) == (
@@ -80,6 +87,7 @@ def test_all_problems_come_at_once() -> None:
         "SLIPWAY_MAX_BATCH_SIZE='many' is not a whole number from 1 to 1024",
         "SLIPWAY_DRAIN_TIMEOUT_SECONDS='30' is not a whole number from 1 to 29",
         "SLIPWAY_LOG_LEVEL='loud' is not one of DEBUG, INFO, WARNING, ERROR",
+        "SLIPWAY_DOCS='yes' is not one of true, false",
         "SLIPWAY_MAX_NEW_TOKENS='0' is not a whole number from 1 to 1000000",
         "SLIPWAY_MAX_BATCHSIZE is not a variable of this container "
         "(did you mean SLIPWAY_MAX_BATCH_SIZE?)",
@@ -96,9 +104,13 @@ def test_only_plain_digits_are_a_whole_number(value: str) -> None:
 def test_rules_that_join_variables() -> None:
     assert problems(
         {"SLIPWAY_MAX_QUEUE_LENGTH": "4", "SLIPWAY_MAX_NEW_TOKENS": "8"}
-        | {"SLIPWAY_DEFAULT_NEW_TOKENS": "9"}
+        | {"SLIPWAY_DEFAULT_NEW_TOKENS": "9", "SLIPWAY_MAX_BUFFERED_BYTES": "1000000"}
+        | {"SLIPWAY_METRICS_PORT": "8080"}
     ) == (
         "SLIPWAY_MAX_QUEUE_LENGTH=4 is below SLIPWAY_MAX_BATCH_SIZE=8: no batch could fill",
+        "SLIPWAY_MAX_BUFFERED_BYTES=1000000 is below SLIPWAY_MAX_REQUEST_BYTES=6291456: the "
+        "largest requests would never get in",
+        "SLIPWAY_METRICS_PORT=8080 is the port of the requests (SAGEMAKER_BIND_TO_PORT)",
         "SLIPWAY_DEFAULT_NEW_TOKENS=9 exceeds SLIPWAY_MAX_NEW_TOKENS=8",
     )
 

@@ -89,6 +89,42 @@ async def test_a_client_that_goes_away_before_the_first_piece_leaves_too() -> No
     assert (gone["status"], gone["error_code"]) == (499, "client_disconnected")
 
 
+async def test_a_client_that_goes_away_before_the_headers_could_be_sent_leaves_too() -> None:
+    predictor = CountdownPredictor(gated=True)
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            received = iter([{"type": "http.request", "body": json.dumps(LONG).encode()}])
+            has_first = asyncio.Event()
+
+            async def receive() -> Any:
+                if message := next(received, None):
+                    return message
+                if not has_first.is_set():  # while the first piece is computed
+                    try:
+                        await asyncio.Event().wait()
+                    finally:
+                        has_first.set()
+                return {"type": "http.disconnect"}
+
+            async def send(message: Any) -> None:
+                await asyncio.Event().wait()  # as where the client has left earlier answers unread
+
+            scope = {
+                "type": "http",
+                "method": "POST",
+                "path": "/invocations",
+                "headers": [],
+                "query_string": b"",
+            }
+            predictor.release()
+            await running.server._uvicorn.config.app(scope, receive, send)
+            assert running.server.service.requests_in_flight == 0
+            predictor.release(10)
+            await until(lambda: predictor.left == ["long"])
+    [gone] = logs.events("request")
+    assert gone["error_code"] == "client_disconnected"
+
+
 async def test_an_error_before_the_first_piece_is_an_answer_like_any_other() -> None:
     async with running_server(CountdownPredictor()) as running:
         response = await running.client.post(

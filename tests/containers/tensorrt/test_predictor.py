@@ -246,8 +246,8 @@ def test_an_engine_is_not_served_from_the_cpu_in_silence(tmp_path: Path) -> None
     with pytest.raises(ModelLoadError) as caught:
         TextGenerationPredictor(SETTINGS).load(tmp_path)
     assert str(caught.value) == (
-        "model.engine needs TensorRT's runtime, which this container does not have: publish the "
-        "ONNX graph (model.onnx) without an engine"
+        "model.engine needs TensorRT and CUDA, which are not installed here (No module named "
+        "'tensorrt'): serve it in the container's image, or publish model.onnx without an engine"
     )
 
 

@@ -1,0 +1,120 @@
+"""Connections that a slow or silent client cannot hold for ever.
+
+uvicorn closes a connection that is idle after an answer, and nothing else. Here a client also has a
+time in which to send its first request, the rest of a request's headers or of a body that was
+answered already, and to take what was sent to it. A body that is waited for has the request's own
+time-out.
+"""
+
+import asyncio
+import logging
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from containers.serving.errors import error_body
+from containers.serving.logs import log_event
+
+_logger = logging.getLogger(__name__)
+
+# Headers come in one packet or two.
+HEADERS_TIMEOUT_SECONDS: Final = 10.0
+# As long as SageMaker waits for an answer.
+STALLED_ANSWER_SECONDS: Final = 60.0
+
+
+class BoundedConnection(H11Protocol):
+    """uvicorn's HTTP/1.1 connection with a limit to every wait for the client."""
+
+    # Any: uvicorn's own parameters, handed on.
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._headers_timer: asyncio.TimerHandle | None = None
+        self._answer_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
+        """Gives a new connection the time of one that is kept open."""
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Limits the time that what was begun may take."""
+        super().data_received(data)
+        if self.transport.is_closing() or self._is_answering():
+            self._stop_headers_timer()
+        elif self.conn.trailing_data[0] or self.conn.their_state is h11.SEND_BODY:
+            if self._headers_timer is None:
+                self._headers_timer = self.loop.call_later(
+                    HEADERS_TIMEOUT_SECONDS, self._give_up, "headers_timed_out"
+                )
+        else:  # what was left of an answered request came to its end
+            self._stop_headers_timer()
+            self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends every timer."""
+        self._stop_headers_timer()
+        self._stop_answer_timer()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Starts the time that a client has to take what was sent."""
+        super().pause_writing()
+        self._stop_answer_timer()
+        self._answer_timer = self.loop.call_later(
+            STALLED_ANSWER_SECONDS, self._give_up, "answer_not_taken"
+        )
+
+    def resume_writing(self) -> None:
+        """The client takes it."""
+        self._stop_answer_timer()
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is not HTTP in the body that every error has."""
+        body = error_body("invalid_request", msg)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            for event in (
+                h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Closes an idle connection, also where the client left an answer lying."""
+        if self.transport.get_write_buffer_size():
+            self._give_up("answer_not_taken")
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait_for_request(self) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def _give_up(self, event: str) -> None:
+        log_event(_logger, logging.INFO, event)
+        # Not `close`, which waits until the client has taken what was sent.
+        self.transport.abort()
+
+    def _stop_headers_timer(self) -> None:
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
+
+    def _stop_answer_timer(self) -> None:
+        if self._answer_timer is not None:
+            self._answer_timer.cancel()
+            self._answer_timer = None

@@ -1,0 +1,167 @@
+"""The memory guard: refuses a request where the kernel would otherwise end the process.
+
+Two rules. The bodies that are being received or parsed share a budget of bytes, since 500 clients
+with 6 MB each would need 3 GB before the queue sees the first of them. And while the process takes
+nearly all of the memory that it may, requests are let in one at a time: a guard that refused all of
+them would turn memory that an allocator keeps for later into an endpoint that is out for good.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from containers.serving.errors import MemoryShortError
+
+# cgroup v2, then v1. (https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files)
+_LIMIT_FILES: Final = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+_STATM_FILE: Final = "/proc/self/statm"
+_STATM_MAX_BYTES: Final = 256
+
+# What is left is for what requests in flight still grow by.
+_SHARE_OF_LIMIT: Final = 0.95
+_BUFFER_SHARE_OF_LIMIT: Final = 8
+_LARGEST_DEFAULT_BUFFER_BYTES: Final = 512 * 1024**2
+
+
+def memory_limit_bytes(files: Iterable[Path] = _LIMIT_FILES) -> int:
+    """Returns what this process may take: the container's limit, or the machine's memory."""
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for path in files:
+        try:
+            text = path.read_text("ascii").strip()
+        except OSError:  # the other version of cgroups, or none
+            continue
+        if text.isdigit():  # "max" is no limit
+            limit = min(limit, int(text))
+    return limit
+
+
+def default_buffer_bytes(limit_bytes: int, max_request_bytes: int) -> int:
+    """Returns what bodies may take together: an eighth of the memory and at most 512 MiB.
+
+    At least one of the largest bodies fits.
+    """
+    share = limit_bytes // _BUFFER_SHARE_OF_LIMIT
+    return max(max_request_bytes, min(share, _LARGEST_DEFAULT_BUFFER_BYTES))
+
+
+class ProcessMemory:
+    """How much memory the process takes that the kernel cannot take back.
+
+    Not the pages of files: a model that is mapped from its file makes room when it must.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._statm: int | None = os.open(_STATM_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # not Linux
+            self._statm = None
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+
+    def read_bytes(self) -> int:
+        """Returns it, in some microseconds; 0 where it cannot be known."""
+        if self._statm is None:
+            return 0
+        # size, resident, shared (files and shared memory), ... in pages: see proc(5).
+        fields = os.pread(self._statm, _STATM_MAX_BYTES, 0).split()
+        return (int(fields[1]) - int(fields[2])) * self._page_bytes
+
+    def close(self) -> None:
+        """Lets the file go."""
+        if self._statm is not None:
+            os.close(self._statm)
+            self._statm = None
+
+
+class MemoryGuard:
+    """Decides whether there is memory for one more request.
+
+    Args:
+        max_buffered_bytes: most bytes of bodies at a time.
+        limit_bytes: what the process may take.
+        read_process_bytes: returns what it takes.
+    """
+
+    def __init__(
+        self, *, max_buffered_bytes: int, limit_bytes: int, read_process_bytes: Callable[[], int]
+    ) -> None:
+        self._max_buffered_bytes = max_buffered_bytes
+        self._most_bytes = int(limit_bytes * _SHARE_OF_LIMIT)
+        self._read_process_bytes = read_process_bytes
+        self.buffered_bytes = 0
+
+    @contextmanager
+    def body(self, others_in_flight: int) -> Generator["BodyReservation", None, None]:
+        """Gives a reservation for a body, which ends with the block.
+
+        Args:
+            others_in_flight: requests that are not answered, beside the one that it is for.
+        """
+        reservation = BodyReservation(self, is_alone=not others_in_flight)
+        try:
+            yield reservation
+        finally:
+            reservation.release()
+
+    def check_process(self) -> None:
+        """Looks at the process.
+
+        Raises:
+            MemoryShortError: it takes nearly all that it may.
+        """
+        if self._read_process_bytes() > self._most_bytes:
+            raise MemoryShortError("The server is short of memory; retry later.")
+
+    def reserve(self, size_bytes: int) -> None:
+        """Counts bytes of a body.
+
+        Raises:
+            MemoryShortError: the bodies of other requests leave no room for them.
+        """
+        if self.buffered_bytes + size_bytes > self._max_buffered_bytes:
+            raise MemoryShortError(
+                "The bodies of other requests take the memory that there is for them; retry later."
+            )
+        self.buffered_bytes += size_bytes
+
+    def release(self, size_bytes: int) -> None:
+        """Counts them no more."""
+        self.buffered_bytes -= size_bytes
+
+
+class BodyReservation:
+    """The bytes that are counted for one body.
+
+    Args:
+        guard: counts them.
+        is_alone: whether no other request is in flight; the process's memory is not looked at then.
+    """
+
+    def __init__(self, guard: MemoryGuard, *, is_alone: bool) -> None:
+        self._guard = guard
+        self._is_checked = is_alone
+        self._size_bytes = 0
+
+    def grow_to(self, size_bytes: int) -> None:
+        """Reserves what is missing to that size.
+
+        Raises:
+            MemoryShortError: there is no room.
+        """
+        if not self._is_checked:
+            self._guard.check_process()
+            self._is_checked = True
+        missing_bytes = size_bytes - self._size_bytes
+        if missing_bytes > 0:
+            self._guard.reserve(missing_bytes)
+            self._size_bytes = size_bytes
+
+    def release(self) -> None:
+        """Gives back all of it."""
+        self._guard.release(self._size_bytes)
+        self._size_bytes = 0

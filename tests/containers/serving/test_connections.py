@@ -1,0 +1,227 @@
+"""Clients that are slow, silent or do not speak HTTP: each wait for them ends."""
+
+import asyncio
+import json
+import socket
+import time
+
+import pytest
+
+from containers.serving import connections
+from tests.containers.support import (
+    CountdownPredictor,
+    EchoPredictor,
+    RunningServer,
+    captured_logs,
+    running_server,
+    until,
+)
+
+pytestmark = pytest.mark.anyio
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def connect(running: RunningServer) -> Streams:
+    return await asyncio.open_connection("127.0.0.1", running.server.port)
+
+
+async def rest_of(streams: Streams) -> bytes:
+    """What the server still sends until it closes the connection; it may well reset it."""
+    reader, writer = streams
+    try:
+        async with asyncio.timeout(5):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+def open_connections(running: RunningServer) -> int:
+    return len(running.server._uvicorn.server_state.connections)
+
+
+async def test_headers_that_never_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor()) as running:
+            streams = await connect(running)
+            begun_at = time.monotonic()
+            streams[1].write(b"POST /invocations HTTP/1.1\r\n")
+            cut_off = asyncio.create_task(rest_of(streams))
+            while not cut_off.done():  # a byte now and then does not buy more time
+                streams[1].write(b"X-Slow: 1\r\n")
+                await asyncio.sleep(0.02)
+            assert await cut_off == b""
+            assert 0.3 <= time.monotonic() - begun_at < 3
+            assert (await running.post("next")).json() == ["next"]
+    assert logs.events("headers_timed_out")
+
+
+async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running_server(EchoPredictor()) as running:
+        running.server._uvicorn.config.timeout_keep_alive = 1
+        silent = [await connect(running) for _ in range(20)]
+        kept = await connect(running)
+        # Idle after an answer is the same.
+        kept[1].write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await running.post("beside them")).status_code == 200
+        assert [await rest_of(streams) for streams in silent] == [b""] * 20
+        assert (await rest_of(kept)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_headers_in_two_packets_are_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
+    async with running_server(EchoPredictor()) as running:
+        streams = await connect(running)
+        for _ in range(2):
+            streams[1].write(b"GET /ping HT")
+            await asyncio.sleep(0.05)
+            streams[1].write(b"TP/1.1\r\nHost: x\r\n\r\n")
+            assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            # Longer than headers may take: the timer of the first is not running any more.
+            await asyncio.sleep(0.3)
+        streams[1].close()
+
+
+async def test_a_body_that_is_too_slow_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.5)
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor(), request_timeout_seconds=1) as running:
+            streams = await connect(running)
+            streams[1].write(
+                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+            )
+
+            async def trickle() -> None:
+                while True:
+                    streams[1].write(b" ")
+                    await asyncio.sleep(0.05)
+
+            trickling = asyncio.create_task(trickle())
+            head, body = (await streams[0].readuntil(b"}}")).split(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 408 ")
+            assert running.server.service.requests_in_flight == 0
+            # It is read on for a while, so that the answer arrives, and not for ever.
+            assert await rest_of(streams) == b""
+            trickling.cancel()
+    assert json.loads(body) == {
+        "error": {
+            "code": "request_timeout",
+            "message": "The body did not arrive within 1 seconds.",
+        }
+    }
+    [line] = logs.events("request")
+    assert (line["status"], line["level"]) == (408, "WARNING")
+
+
+async def test_a_client_that_goes_away_while_it_sends_is_forgotten() -> None:
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor()) as running:
+            streams = await connect(running)
+            streams[1].write(
+                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n12345"
+            )
+            await until(lambda: running.server.service.requests_in_flight == 1)
+            streams[1].close()
+            await until(lambda: running.server.service.requests_in_flight == 0)
+            assert running.server.service.memory_guard.buffered_bytes == 0
+    [line] = logs.events("request")
+    assert (line["status"], line["error_code"]) == (499, "client_disconnected")
+
+
+async def test_the_rest_of_a_body_that_was_answered_must_come_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.3)
+    async with running_server(EchoPredictor()) as running:
+        streams = await connect(running)
+        streams[1].write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\n"
+            b"Content-Length: 1000\r\n\r\n1,2,3"
+        )
+        assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 415 ")
+
+        async def trickle() -> None:
+            while True:
+                streams[1].write(b"4")
+                await asyncio.sleep(0.02)
+
+        trickling = asyncio.create_task(trickle())
+        await rest_of(streams)
+        trickling.cancel()
+        await until(lambda: open_connections(running) <= 1)
+
+
+async def test_a_rest_that_comes_leaves_the_connection_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEADERS_TIMEOUT_SECONDS", 0.2)
+    async with running_server(EchoPredictor()) as running:
+        reader, writer = await connect(running)
+        writer.write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\n"
+            b"Content-Length: 10\r\n\r\n12345"
+        )
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 415 ")
+        writer.write(b"6789")
+        await asyncio.sleep(0.05)
+        writer.write(b"0")
+        await asyncio.sleep(0.4)
+        writer.write(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"HTTP/1.1 200 " in await reader.readuntil(b"200 OK\r\n")
+        writer.close()
+
+
+async def test_an_answer_that_is_not_taken_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "STALLED_ANSWER_SECONDS", 0.3)
+    predictor = CountdownPredictor()
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            content = json.dumps({"inputs": [["x" * 10_000, 20_000]], "stream": True}).encode()
+            head = f"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}"
+            with socket.socket() as silent:
+                silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                silent.connect(("127.0.0.1", running.server.port))
+                silent.sendall(f"{head}\r\n\r\n".encode() + content)
+                await until(lambda: running.server.service.requests_in_flight == 1)
+                await until(lambda: running.server.service.requests_in_flight == 0)
+            assert (await running.post(["next", 1])).json() == ["next"]
+    assert logs.events("answer_not_taken")
+    assert logs.events("request")[0]["error_code"] == "client_disconnected"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\xaa" * 50 + b"\r\n\r\n",
+        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET /ping HTTP/1.1\r\nX: " + b"y" * 100_000,
+    ],
+    ids=["TLS", "negative length", "two lengths", "endless header"],
+)
+async def test_what_is_not_http_is_400_in_the_body_of_every_error(sent: bytes) -> None:
+    async with running_server(EchoPredictor()) as running:
+        streams = await connect(running)
+        streams[1].write(sent)
+        answer = await rest_of(streams)
+        assert (await running.post("next")).json() == ["next"]
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body) == {
+        "error": {"code": "invalid_request", "message": "Invalid HTTP request received."}
+    }
+
+
+async def test_a_chunk_that_is_none_ends_its_request_only() -> None:
+    async with running_server(EchoPredictor()) as running:
+        streams = await connect(running)
+        streams[1].write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+        )
+        assert (await rest_of(streams)).startswith(b"HTTP/1.1 400 ")
+        await until(lambda: running.server.service.requests_in_flight == 0)
+        assert (await running.post("next")).json() == ["next"]

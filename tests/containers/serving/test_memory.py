@@ -1,0 +1,181 @@
+"""A request is refused where the process would otherwise be killed."""
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from containers.serving.errors import MemoryShortError
+from containers.serving.memory import (
+    MemoryGuard,
+    ProcessMemory,
+    default_buffer_bytes,
+    memory_limit_bytes,
+)
+from tests.containers.support import EchoPredictor, RunningServer, running_server, until
+
+BUFFERS_FULL = "The bodies of other requests take the memory that there is for them; retry later."
+MIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1048576\n", 1048576), ("max\n", None), ("9223372036854771712\n", None)]
+)
+def test_the_limit_is_the_containers_or_the_machines(
+    tmp_path: Path, text: str, expected: int | None
+) -> None:
+    machine = memory_limit_bytes([])
+    assert machine > 256 * MIB
+    (tmp_path / "memory.max").write_text(text)
+    files = [tmp_path / "not there", tmp_path / "memory.max"]
+    assert memory_limit_bytes(files) == (expected or machine)
+
+
+def test_bodies_take_an_eighth_of_it_but_one_always_fits() -> None:
+    assert default_buffer_bytes(1024 * MIB, 6 * MIB) == 128 * MIB
+    assert default_buffer_bytes(64_000 * MIB, 6 * MIB) == 512 * MIB
+    assert default_buffer_bytes(1024 * MIB, 1000 * MIB) == 1000 * MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")
+def test_what_the_process_takes_is_read() -> None:
+    memory = ProcessMemory()
+    try:
+        before = memory.read_bytes()
+        held = bytearray(b"x" * (64 * MIB))
+        grown = memory.read_bytes() - before
+        assert 60 * MIB < grown < 80 * MIB
+        assert len(held) == 64 * MIB
+    finally:
+        memory.close()
+    assert memory.read_bytes() == 0
+
+
+def guard_of(most_bytes: int, taken_bytes: int = 0) -> MemoryGuard:
+    return MemoryGuard(
+        max_buffered_bytes=most_bytes, limit_bytes=1000, read_process_bytes=lambda: taken_bytes
+    )
+
+
+def test_bodies_share_a_budget_and_give_it_back() -> None:
+    guard = guard_of(100)
+    with guard.body(others_in_flight=0) as first:
+        first.grow_to(60)
+        first.grow_to(50)  # less than it has already
+        with guard.body(others_in_flight=1) as second:
+            second.grow_to(40)
+            assert guard.buffered_bytes == 100
+            with pytest.raises(MemoryShortError, match=BUFFERS_FULL):
+                second.grow_to(41)
+        assert guard.buffered_bytes == 60
+    assert guard.buffered_bytes == 0
+
+
+def test_while_the_process_is_large_requests_come_in_one_at_a_time() -> None:
+    for taken_bytes, is_short in ((950, False), (951, True)):
+        guard = guard_of(100, taken_bytes)
+        with guard.body(others_in_flight=0) as alone:
+            alone.grow_to(10)
+        with guard.body(others_in_flight=1) as beside:
+            expected = (
+                pytest.raises(MemoryShortError, match="The server is short of memory")
+                if is_short
+                else contextlib.nullcontext()
+            )
+            with expected:
+                beside.grow_to(10)
+
+
+async def begin(running: RunningServer, size: int, head: str = "") -> asyncio.StreamWriter:
+    """Sends the headers of a request and none of its body."""
+    _, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+    head = head or f"Content-Length: {size}\r\n"
+    writer.write(f"POST /invocations HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
+    return writer
+
+
+def buffered_bytes(running: RunningServer) -> int:
+    return running.server.service.memory_guard.buffered_bytes
+
+
+@pytest.mark.anyio
+async def test_a_body_that_is_still_on_its_way_counts() -> None:
+    async with running_server(
+        EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=2000
+    ) as running:
+        slow = [await begin(running, 900), await begin(running, 900)]
+        await until(lambda: buffered_bytes(running) == 1800)
+        refused = await running.post("x" * 300)
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "1"
+        assert refused.json() == {"error": {"code": "overloaded", "message": BUFFERS_FULL}}
+        # Small ones are served beside them.
+        assert (await running.post("small")).json() == ["small"]
+        for writer in slow:
+            writer.close()
+            await writer.wait_closed()
+        await until(lambda: buffered_bytes(running) == 0)
+        assert (await running.post("x" * 300)).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_body_without_a_length_counts_as_it_comes() -> None:
+    async with running_server(
+        EchoPredictor(), max_request_bytes=1000, max_buffered_bytes=1000
+    ) as running:
+        writer = await begin(running, 0, "Transfer-Encoding: chunked\r\n")
+        writer.write(b"190\r\n" + b"x" * 0x190 + b"\r\n")
+        await until(lambda: buffered_bytes(running) == 0x190)
+        assert (await running.post("x" * 700)).status_code == 503
+        writer.write(b"1\r\ny\r\n0\r\n\r\n")
+        await until(lambda: buffered_bytes(running) == 0)
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.anyio
+async def test_nothing_is_held_once_a_body_is_parsed() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor) as running:
+        waiting = asyncio.create_task(running.post("x" * 100_000))
+        await until(lambda: len(predictor.batches) == 1)
+        assert buffered_bytes(running) == 0
+        predictor.release()
+        assert (await waiting).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_process_that_is_nearly_too_large_answers_one_request_at_a_time() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor) as running:
+        guard = running.server.service.memory_guard
+        guard._read_process_bytes = lambda: 2**62
+        first = asyncio.create_task(running.post("first"))
+        await until(lambda: predictor.batches == [["first"]])
+        refused = await running.post("second")
+        assert refused.status_code == 503
+        assert refused.json()["error"] == {
+            "code": "overloaded",
+            "message": "The server is short of memory; retry later.",
+        }
+        assert refused.headers["retry-after"] == "1"
+        predictor.release(2)
+        assert (await first).json() == ["first"]
+        assert (await running.post("third")).json() == ["third"]
+
+
+@pytest.mark.anyio
+async def test_who_waits_to_be_asked_for_a_refused_body_is_not_asked() -> None:
+    async with running_server(EchoPredictor(), max_request_bytes=1000) as running:
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+        writer.write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+            b"Content-Length: 1001\r\n\r\n"
+        )
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in answer.lower()

@@ -1,0 +1,198 @@
+"""What the metrics port tells, read with Prometheus' own parser."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from containers.serving.metrics import Metrics
+from containers.serving.prometheus import PrometheusMetrics
+from containers.serving.server import ModelServer
+from containers.serving.settings import ServingSettings
+from tests.containers.support import (
+    CountdownPredictor,
+    EchoPredictor,
+    RunningServer,
+    captured_logs,
+    running_server,
+    until,
+)
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[3]
+
+
+def samples_of(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+class Scrape:
+    def __init__(self, text: str) -> None:
+        self._samples = samples_of(text)
+        self.names = {name for name, _ in self._samples}
+
+    def value(self, name: str, **labels: str) -> float:
+        return self._samples[f"slipway_{name}", frozenset(labels.items())]
+
+    def requests(self) -> dict[tuple[str, str], float]:
+        return {
+            (dict(labels)["status"], dict(labels)["error_code"]): value
+            for (name, labels), value in self._samples.items()
+            if name == "slipway_requests_total"
+        }
+
+
+async def scrape(running: RunningServer) -> Scrape:
+    port = running.server.metrics_port
+    response = await running.client.get(f"http://127.0.0.1:{port}/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return Scrape(response.text)
+
+
+async def test_requests_are_counted_by_status_and_error_code() -> None:
+    async with running_server(EchoPredictor(), metrics_port=0) as running:
+        for inputs in (["a"], ["b", "c"], ["fail"]):
+            await running.post(*inputs)
+        await running.client.post("/invocations", content=b"{")
+        seen = await scrape(running)
+        assert seen.requests() == {
+            ("200", ""): 2,
+            ("400", "invalid_request"): 1,
+            ("500", "model_failure"): 1,
+        }
+        assert seen.value("request_seconds_count") == 4
+        # Of those that were computed.
+        assert seen.value("queue_seconds_count") == 2
+        assert seen.value("compute_seconds_count") == 2
+        assert seen.value("batch_rows_count") == 3
+        assert seen.value("batch_rows_sum") == 4
+        assert seen.value("batch_rows_bucket", le="1.0") == 2
+        assert "process_resident_memory_bytes" in seen.names
+        assert "process_open_fds" in seen.names
+
+
+async def test_a_client_that_went_away_is_counted() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, metrics_port=0) as running:
+        asking = asyncio.create_task(running.post("a"))
+        await until(lambda: predictor.batches == [["a"]])
+        asking.cancel()
+        await until(lambda: running.server.service.requests_in_flight == 0)
+        assert (await scrape(running)).requests() == {("499", "client_disconnected"): 1}
+        predictor.release()
+
+
+async def test_gauges_show_what_is_there_at_the_moment() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, metrics_port=0, max_batch_size=2) as running:
+        first = asyncio.create_task(running.post("a", "b"))
+        await until(lambda: predictor.batches == [["a", "b"]])
+        second = asyncio.create_task(running.post("c", "d", "e"))
+        await until(lambda: running.server.service.queue_length == 3)
+        seen = await scrape(running)
+        assert seen.value("requests_in_flight") == 2
+        assert seen.value("queue_length") == 3
+        assert seen.value("batch_rows_in_use") == 2
+        assert seen.value("buffered_bytes") == 0
+        predictor.release(3)
+        await asyncio.gather(first, second)
+        seen = await scrape(running)
+        assert [
+            seen.value(name) for name in ("requests_in_flight", "queue_length", "batch_rows_in_use")
+        ] == [0, 0, 0]
+
+
+async def test_steps_and_first_pieces_of_a_batch_that_is_computed_in_steps() -> None:
+    async with running_server(CountdownPredictor(), metrics_port=0) as running:
+        await running.client.post("/invocations", json={"inputs": [["a", 4]], "stream": True})
+        seen = await scrape(running)
+        assert seen.value("first_piece_seconds_count") == 1
+        # Joining computes the first of the four.
+        assert seen.value("batch_rows_count") == 3
+        assert seen.requests() == {("200", ""): 1}
+        predictor_failed = await running.client.post(
+            "/invocations", json={"inputs": [["fail", 4]], "stream": True}
+        )
+        assert predictor_failed.status_code == 500
+        assert (await scrape(running)).requests()["500", "model_failure"] == 1
+
+
+async def test_the_port_is_off_by_default_and_nothing_of_it_is_loaded() -> None:
+    program = (
+        "import sys, containers.tensorrt.__main__, containers.serving.server;"
+        "print([name for name in sys.modules if 'prometheus' in name])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+    assert ServingSettings().metrics_port is None
+    async with running_server(EchoPredictor()) as running:
+        assert running.server.metrics_port is None
+        assert (await running.client.get("/metrics")).status_code == 404
+
+
+async def test_the_metrics_port_has_nothing_else() -> None:
+    with captured_logs() as logs:
+        async with running_server(EchoPredictor(), metrics_port=0) as running:
+            [line] = logs.events("metrics_listening")
+            assert line["port"] == running.server.metrics_port != running.server.port
+            for path in ("/", "/ping", "/invocations"):
+                url = f"http://127.0.0.1:{running.server.metrics_port}{path}"
+                assert (await running.client.get(url)).status_code == 404
+
+
+async def test_it_answers_while_the_model_loads_and_until_the_end_of_the_drain() -> None:
+    predictor = EchoPredictor(gated=True)
+    predictor.load_gate.clear()
+    async with running_server(predictor, wait_until_ready=False, metrics_port=0) as running:
+        assert (await scrape(running)).value("requests_in_flight") == 0
+        predictor.load_gate.set()
+        await running.until_ready()
+        last = asyncio.create_task(running.post("last"))
+        await until(lambda: predictor.batches == [["last"]])
+        running.server.stop()
+        await until(lambda: not running.server._uvicorn.servers[0].sockets)
+        assert (await scrape(running)).value("requests_in_flight") == 1
+        predictor.release()
+        assert (await last).json() == ["last"]
+    async with httpx.AsyncClient(trust_env=False) as client:
+        with pytest.raises(httpx.ConnectError):
+            await client.get(f"http://127.0.0.1:{running.server.metrics_port}/metrics")
+
+
+async def test_a_taken_metrics_port_is_one_line_and_exit_code_1() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, captured_logs() as logs:
+        port = taken.getsockname()[1]
+        server = ModelServer(EchoPredictor(), ServingSettings(port=0, metrics_port=port))
+        assert await server.serve() == 1
+    [line] = logs.events("listen_failed")
+    assert line["message"] == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
+
+
+@pytest.mark.parametrize("metrics", [Metrics(), PrometheusMetrics()])
+def test_every_kind_of_metric_is_kept_or_is_not(metrics: Any) -> None:
+    metrics.counter("slipway_c", "C.")(2)
+    metrics.labelled_counter("slipway_l", "L.", ("x",))("y")
+    metrics.histogram("slipway_h", "H.", (1.0, 2.0))(1.5)
+    metrics.gauge("slipway_g", "G.", lambda: 7)
+    seen = samples_of(metrics.text().decode())
+    if type(metrics) is Metrics:
+        assert seen == {}
+    else:
+        assert seen["slipway_c_total", frozenset()] == 2
+        assert seen["slipway_l_total", frozenset({("x", "y")})] == 1
+        assert seen["slipway_h_bucket", frozenset({("le", "2.0")})] == 1
+        assert seen["slipway_g", frozenset()] == 7

@@ -1,0 +1,162 @@
+"""The container's program as a process, its log in a file, and a client of few instructions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 60.0
+
+
+class Program:
+    """A started program.
+
+    Its log goes to a file: a pipe that nobody empties would stop it.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self._log = log
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The lines of the log with that event, so far."""
+        # The last line may not be whole yet.
+        lines = self._log.read_text("utf-8").split("\n")[:-1]
+        return [fields for line in lines if (fields := json.loads(line))["event"] == name]
+
+    def until_event(self, name: str) -> dict[str, Any]:
+        """Waits for an event; returns the first of that name."""
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while not (found := self.events(name)):
+            assert self.process.poll() is None, f"the program ended without the event {name}"
+            assert time.monotonic() < give_up_at, f"no event {name}"
+            time.sleep(0.02)
+        return found[0]
+
+    @property
+    def port(self) -> int:
+        return int(self.until_event("listening")["port"])
+
+    @property
+    def metrics_port(self) -> int:
+        return int(self.until_event("metrics_listening")["port"])
+
+    def memory_bytes(self, field: str = "VmHWM") -> int:
+        """Resident memory: the most so far, or with VmRSS what it is now."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text("ascii")
+        [line] = [line for line in status.splitlines() if line.startswith(f"{field}:")]
+        return int(line.split()[1]) * 1024
+
+    def stop(self) -> int:
+        """Sends SIGTERM; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_SECONDS)
+
+
+@contextlib.contextmanager
+def running_program(
+    directory: Path, *, before: Callable[[], None] | None = None, **variables: str
+) -> Iterator[Program]:
+    """Starts the program with the sample model; yields it once the model is loaded.
+
+    Args:
+        directory: for the log.
+        before: called in the new process.
+        variables: the container's.
+    """
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY")
+    }
+    log = directory / "program.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "containers.tensorrt", "serve"],
+            cwd=ROOT,
+            env=inherited
+            | {
+                "SAGEMAKER_BIND_TO_PORT": "0",
+                "SM_MODEL_DIR": "samples/gpt2-autocomplete/model",
+                **variables,
+            },
+            stdout=file,
+            preexec_fn=before,
+        )
+    program = Program(process, log)
+    try:
+        program.until_event("model_loaded")
+        yield program
+    finally:
+        process.kill()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a client got; a status of 0 is a connection that broke."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    is_whole: bool
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+NO_ANSWER = Answer(0, {}, b"", is_whole=False)
+
+
+async def ask(port: int, content: bytes, *, path: str = "/invocations", **headers: str) -> Answer:
+    """Sends a request on a connection of its own, and reads what comes."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return NO_ANSWER
+    lines = {"Host": "x", "Content-Length": str(len(content)), "Connection": "close", **headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    try:
+        writer.write(f"POST {path} HTTP/1.1\r\n{head}\r\n".encode())
+        writer.write(content)
+        received = await reader.read()
+    except OSError:
+        return NO_ANSWER
+    finally:
+        writer.close()
+    return parse_answer(received)
+
+
+def parse_answer(received: bytes) -> Answer:
+    """Reads an answer after which the connection was closed."""
+    head, separator, body = received.partition(b"\r\n\r\n")
+    if not separator:
+        return NO_ANSWER
+    status_line, *lines = head.decode("ascii").split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    if headers.get("transfer-encoding") == "chunked":
+        content = b""
+        while body:
+            size, separator, rest = body.partition(b"\r\n")
+            length = int(size or b"0", 16)
+            content += rest[:length]
+            if separator and not length:
+                return Answer(int(status_line.split()[1]), headers, content, is_whole=True)
+            body = rest[length + 2 :]
+        return Answer(int(status_line.split()[1]), headers, content, is_whole=False)
+    is_whole = len(body) == int(headers["content-length"])
+    return Answer(int(status_line.split()[1]), headers, body, is_whole=is_whole)
+
+
+# Any: JSON.
+def request(inputs: Any, *, stream: bool = False, **parameters: Any) -> bytes:
+    return json.dumps({"inputs": inputs, "parameters": parameters, "stream": stream}).encode()

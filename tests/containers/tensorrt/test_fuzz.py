@@ -1,0 +1,275 @@
+"""Ten thousand requests of every kind: an answer or an error that says why, and never a 500.
+
+They go through the application in process. `--hypothesis-profile=quick` makes it five hundred.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from containers.serving.server import ModelServer
+from containers.serving.settings import ServingSettings
+from containers.tensorrt.openapi import openapi_document
+from containers.tensorrt.parameters import Parameters, RequestLimits
+from containers.tensorrt.predictor import TextGenerationPredictor
+from containers.tensorrt.settings import GenerationSettings
+
+SAMPLE = Path("samples/gpt2-autocomplete/model")
+SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=6, default_new_tokens=3)
+LIMITS = RequestLimits(max_new_tokens=6, max_batch_size=4, max_texts=12)
+DOCUMENT = openapi_document(SETTINGS, LIMITS)
+pytestmark = pytest.mark.timeout(900)
+
+GOOD = {"inputs": "Amazon S3 bucket", "parameters": {"max_new_tokens": 2}}
+GOOD_ANSWER = [{"generated_text": " name for"}]
+IS_QUICK = settings.get_current_profile_name() == "quick"
+
+
+def requests_of(count: int) -> settings:
+    return settings(max_examples=count // 20 if IS_QUICK else count, deadline=None)
+
+
+def schema_of(name: str) -> Draft202012Validator:
+    return Draft202012Validator(
+        {"$ref": f"#/components/schemas/{name}", "components": DOCUMENT["components"]}
+    )
+
+
+class Endpoint:
+    """The program's application without its sockets, on an event loop of its own."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self._runner = runner
+        predictor = TextGenerationPredictor(
+            SETTINGS, max_batch_size=LIMITS.max_batch_size, max_texts=LIMITS.max_texts
+        )
+        self.server = ModelServer(
+            predictor,
+            ServingSettings(
+                model_dir=SAMPLE,
+                max_batch_size=LIMITS.max_batch_size,
+                max_queue_length=LIMITS.max_texts,
+                max_request_bytes=20_000,
+            ),
+        )
+        app: Any = self.server._uvicorn.config.app
+        self._client = httpx.AsyncClient(
+            # What the application raises fails the test.
+            transport=httpx.ASGITransport(app=app, raise_app_exceptions=True),
+            base_url="http://test",
+        )
+        self.statuses: Counter[int] = Counter()
+        runner.run(self.server.service.load())
+
+    def post(self, content: bytes, **headers: str) -> httpx.Response:
+        response = self._runner.run(
+            self._client.post("/invocations", content=content, headers=headers)
+        )
+        self.statuses[response.status_code] += 1
+        return response
+
+    def check(self, content: bytes, **headers: str) -> httpx.Response:
+        """Sends a request; what it is answered is in the document."""
+        response = self.post(content, **headers)
+        status = response.status_code
+        assert status in (200, 400, 413, 415), response.text
+        if status != 200:
+            schema_of("Error").validate(response.json())
+            assert response.json()["error"]["message"]
+        elif response.headers["content-type"] == "application/json":
+            schema_of("Answers").validate(response.json())
+        else:
+            events = response.text.removesuffix("\n\n").split("\n\n")
+            assert all(json.loads(event.removeprefix("data:")) for event in events)
+            assert json.loads(events[-1].removeprefix("data:"))["details"]
+        return response
+
+    def check_health(self) -> None:
+        """A good request is still answered, and nothing was left behind."""
+        response = self.post(json.dumps(GOOD).encode())
+        assert (response.status_code, response.json()) == (200, GOOD_ANSWER)
+        service = self.server.service
+        assert (service.requests_in_flight, service.queue_length) == (0, 0)
+        assert service.memory_guard.buffered_bytes == 0
+
+    def close(self) -> None:
+        self._runner.run(self._client.aclose())
+        self._runner.run(self.server.service.close())
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with asyncio.Runner() as runner:
+        opened = Endpoint(runner)
+        yield opened
+        opened.close()
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from([2**63, 10**400, -0.0, 1e-320, "\ud800", "<|endoftext|>", "never"]),
+    lambda children: (
+        st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=5), children, max_size=4)
+    ),
+    max_leaves=8,
+)
+TEXTS = st.text(min_size=1, max_size=60)
+NAMES = list(Parameters(LIMITS).by_name)
+# In range, or next to it.
+LIKELY = {
+    "max_new_tokens": st.integers(0, 7),
+    "do_sample": st.booleans(),
+    "temperature": st.floats(0.0, 101),
+    "top_k": st.integers(0, 5),
+    "top_p": st.floats(-0.1, 1.1),
+    "seed": st.integers(-1, 5),
+    "stop": st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=3),
+    "num_return_sequences": st.integers(0, 5),
+    "num_beams": st.integers(0, 5),
+    "length_penalty": st.floats(-11, 11),
+    "early_stopping": st.sampled_from([True, False, "never", "x"]),
+    "return_full_text": st.booleans(),
+}
+
+
+@st.composite
+def sensible_requests(draw: st.DrawFn) -> dict[str, Any]:
+    """Most of them can be answered."""
+    names = ["max_new_tokens", "return_full_text"]
+    parameters: dict[str, Any] = {}
+    match draw(st.sampled_from(["greedy", "sampled", "beams"])):
+        case "sampled":
+            parameters["do_sample"] = True
+            names += ["temperature", "top_k", "top_p", "seed", "stop", "num_return_sequences"]
+        case "beams":
+            parameters["num_beams"] = draw(st.integers(2, 4))
+            names += ["length_penalty", "early_stopping", "num_return_sequences"]
+        case _:
+            names += ["stop"]
+    for name in draw(st.sets(st.sampled_from(names))):
+        parameters[name] = draw(LIKELY[name])
+    inputs = draw(TEXTS | st.lists(TEXTS, min_size=1, max_size=3))
+    request: dict[str, Any] = {"inputs": inputs, "parameters": parameters}
+    if draw(st.booleans()):
+        request["stream"] = draw(st.booleans())
+    return request
+
+
+@st.composite
+def odd_requests(draw: st.DrawFn) -> Any:
+    """The right names with any values, and other names."""
+    parameters: dict[str, Any] = {
+        name: draw(st.one_of(LIKELY[name], JSON))
+        for name in draw(st.sets(st.sampled_from(NAMES), max_size=4))
+    }
+    if draw(st.integers(0, 4)) == 0:
+        parameters[draw(st.text(max_size=8))] = draw(JSON)
+    request: dict[str, Any] = {"inputs": draw(TEXTS | JSON)}
+    if draw(st.integers(0, 4)):
+        request["parameters"] = parameters
+    if draw(st.integers(0, 3)) == 0:
+        request["stream"] = draw(st.booleans() | JSON)
+    if draw(st.integers(0, 6)) == 0:
+        request[draw(st.text(max_size=8))] = draw(JSON)
+    return request
+
+
+@st.composite
+def broken_bodies(draw: st.DrawFn) -> bytes:
+    """Requests with some bytes changed, and bytes that never were a request."""
+    body = json.dumps(draw(sensible_requests()), ensure_ascii=draw(st.booleans())).encode()
+    begin = draw(st.integers(0, len(body)))
+    end = draw(st.integers(begin, min(begin + 10, len(body))))
+    return draw(
+        st.sampled_from(
+            [
+                body[:begin] + draw(st.binary(max_size=6)) + body[end:],
+                body[:begin],
+                body + body[begin:],
+                body[begin:end] * 50,
+                body.decode().encode("utf-16"),
+                draw(st.binary(max_size=200)),
+                b"[" * begin * 100,
+                body[:-1] + b', "inputs": "again"}',
+                b" " * (20_000 - len(body)) + body,
+                b" " * (20_001 - len(body)) + body,
+            ]
+        )
+    )
+
+
+def test_requests_that_make_sense(endpoint: Endpoint) -> None:
+    endpoint.statuses.clear()
+
+    @requests_of(3000)
+    @given(request=sensible_requests())
+    def send(request: dict[str, Any]) -> None:
+        endpoint.check(json.dumps(request).encode())
+
+    send()
+    endpoint.check_health()
+    # Or the others say little.
+    assert endpoint.statuses[200] > sum(endpoint.statuses.values()) * 0.3
+
+
+def test_requests_with_any_values(endpoint: Endpoint) -> None:
+    endpoint.statuses.clear()
+
+    @requests_of(4500)
+    @given(request=odd_requests())
+    def send(request: Any) -> None:
+        endpoint.check(json.dumps(request).encode())
+
+    send()
+    endpoint.check_health()
+    assert set(endpoint.statuses) == {200, 400}
+
+
+def test_bodies_that_are_broken(endpoint: Endpoint) -> None:
+    endpoint.statuses.clear()
+
+    @requests_of(2000)
+    @given(body=broken_bodies())
+    def send(body: bytes) -> None:
+        endpoint.check(body)
+
+    send()
+    endpoint.check_health()
+    assert set(endpoint.statuses) == {200, 400, 413}
+
+
+def test_headers_of_any_kind(endpoint: Endpoint) -> None:
+    visible = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
+    types = st.sampled_from(["application/json", "application/json; charset=UTF-8", "text/csv"])
+
+    @requests_of(500)
+    @given(content_type=types | visible, request_id=visible, inference_id=visible, expect=visible)
+    def send(content_type: str, request_id: str, inference_id: str, expect: str) -> None:
+        response = endpoint.check(
+            json.dumps(GOOD).encode(),
+            **{
+                "Content-Type": content_type,
+                "X-Amzn-RequestId": request_id,
+                "X-Amzn-SageMaker-Inference-Id": inference_id,
+                "Expect": expect,
+            },
+        )
+        assert response.headers["x-amzn-requestid"]
+
+    send()
+    endpoint.check_health()

@@ -1,0 +1,178 @@
+"""The OpenAPI document: valid, and of one mind with the parser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings, strategies
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from containers.serving.documentation import render_page
+from containers.serving.errors import ERROR_KINDS, InvalidRequestError
+from containers.serving.server import ModelServer
+from containers.serving.settings import ServingSettings
+from containers.tensorrt.openapi import openapi_document
+from containers.tensorrt.parameters import Parameters, RequestLimits
+from containers.tensorrt.predictor import TextGenerationPredictor
+from containers.tensorrt.requests import parse_generation_request
+from containers.tensorrt.settings import GenerationSettings
+from embedded_aws.hosting.families import FAMILIES
+from tests.containers.tensorrt.running_program import PATIENCE_SECONDS, running_program
+
+SAMPLE = Path("samples/gpt2-autocomplete/model")
+SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
+LIMITS = RequestLimits(max_new_tokens=42, max_batch_size=8, max_texts=20)
+SMALLEST = RequestLimits(max_new_tokens=1, max_batch_size=1, max_texts=1)
+
+
+def schema_of(document: dict[str, Any], name: str) -> Draft202012Validator:
+    """A schema of the document, with what it refers to."""
+    return Draft202012Validator(
+        {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    )
+
+
+@pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
+def test_it_is_a_valid_openapi_document(limits: RequestLimits) -> None:
+    document = openapi_document(SETTINGS, limits)
+    # As it is served.
+    OpenAPIV31SpecValidator(json.loads(json.dumps(document))).validate()
+
+
+@pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
+def test_its_examples_are_answered(limits: RequestLimits) -> None:
+    document = openapi_document(SETTINGS, limits)
+    predictor = TextGenerationPredictor(
+        GenerationSettings(
+            max_input_tokens=16, max_new_tokens=limits.max_new_tokens, default_new_tokens=1
+        ),
+        max_batch_size=limits.max_batch_size,
+        max_texts=limits.max_texts,
+    )
+    predictor.load(SAMPLE)
+    content = document["paths"]["/invocations"]["post"]["requestBody"]["content"]
+    examples = content["application/json"]["examples"]
+    assert len(examples) == (5 if limits is LIMITS else 3)
+    for example in examples.values():
+        schema_of(document, "Request").validate(example["value"])
+        inputs = dict(enumerate(predictor.parse(json.dumps(example["value"]).encode())))
+        outputs = dict(predictor.join(inputs).outputs)
+        while len(outputs) < len(inputs):
+            outputs |= predictor.step().outputs
+        answer = json.loads(predictor.render([outputs[place] for place in inputs]))
+        schema_of(document, "Answers").validate(answer)
+
+
+def test_it_holds_the_limits_of_this_endpoint() -> None:
+    schemas = openapi_document(SETTINGS, LIMITS)["components"]["schemas"]
+    parameters = schemas["Parameters"]["properties"]
+    assert parameters["max_new_tokens"]["maximum"] == 42
+    assert parameters["num_beams"]["maximum"] == 8
+    assert parameters["num_return_sequences"]["maximum"] == 8
+    texts = schemas["Request"]["properties"]["inputs"]
+    assert texts["oneOf"][1]["maxItems"] == 20
+    assert "at most 16 tokens" in texts["description"]
+    assert "Without max_new_tokens it is 12" in schemas["Parameters"]["description"]
+
+
+def test_it_names_every_error() -> None:
+    document = openapi_document(SETTINGS, LIMITS)
+    answers = document["paths"]["/invocations"]["post"]["responses"]
+    for kind in ERROR_KINDS.values():
+        assert kind.code in answers[str(kind.status)]["description"]
+        assert ("headers" in answers[str(kind.status)]) == (kind.retry_after_seconds is not None)
+    schema_of(document, "Error").validate({"error": {"code": "overloaded", "message": "Later."}})
+    assert not schema_of(document, "Error").is_valid({"error": {"code": "?", "message": "x"}})
+
+
+# Values around every limit, and of every type.
+VALUES = strategies.one_of(
+    strategies.none(),
+    strategies.booleans(),
+    strategies.integers(-2, 50),
+    strategies.sampled_from([10**6, 10**6 + 1, 2**63 - 1, 2**63, 10**30, -(10**30)]),
+    strategies.floats(-11, 102, allow_nan=False),
+    strategies.sampled_from(["", "never", "x", "y" * 1000, "z" * 1001, [], {}, ["a"], ["a", 1]]),
+    strategies.lists(strategies.text(max_size=3), max_size=18),
+)
+
+
+@pytest.mark.parametrize("name", list(Parameters(LIMITS).by_name))
+def test_parser_and_document_agree_on_every_value(name: str) -> None:
+    document = openapi_document(SETTINGS, LIMITS)
+    parameter = Parameters(LIMITS).by_name[name]
+    schema = Draft202012Validator(
+        document["components"]["schemas"]["Parameters"]["properties"][name]
+    )
+
+    @settings(max_examples=150, deadline=None)
+    @given(value=VALUES)
+    def agree(value: Any) -> None:
+        is_float_without_fraction = isinstance(value, float) and value.is_integer()
+        if is_float_without_fraction and schema.schema["type"] == "integer":
+            return  # JSON Schema takes 3.0 for an integer, and the parser does not
+        try:
+            parameter.read({name: value})
+            is_taken = True
+        except InvalidRequestError:
+            is_taken = False
+        assert schema.is_valid(value) == is_taken
+
+    if name == "early_stopping":  # its schema names no type
+        schema.schema["type"] = ["boolean", "string"]
+    agree()
+
+
+@pytest.mark.parametrize("field", ["inputs", "parameters", "stream", "input", "options"])
+def test_both_know_the_same_fields(field: str) -> None:
+    document = openapi_document(SETTINGS, LIMITS)
+    body = {"inputs": "a", "parameters": {}, "stream": False} | {field: {"stop": ["x"]}}
+    if field in ("inputs", "stream"):
+        body[field] = {"inputs": ["a"], "stream": True}[field]
+    is_valid = schema_of(document, "Request").is_valid(body)
+    try:
+        parse_generation_request(json.dumps(body).encode(), max_new_tokens=42)
+        is_taken = True
+    except InvalidRequestError:
+        is_taken = False
+    assert is_valid == is_taken == (field in ("inputs", "parameters", "stream"))
+
+
+def test_the_embedded_aws_runs_the_program_with_its_docs(tmp_path: Path) -> None:
+    variables = FAMILIES["slipway/tensorrt"].environment
+    with running_program(tmp_path, **variables, SLIPWAY_MAX_NEW_TOKENS="31") as program:
+        url = f"http://127.0.0.1:{program.port}"
+        with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client:
+            document = client.get(f"{url}/openapi.json").json()
+            assert "max_new_tokens" in client.get(f"{url}/docs").text
+    limits = document["components"]["schemas"]["Parameters"]["properties"]
+    assert limits["max_new_tokens"]["maximum"] == 31
+
+
+@pytest.mark.anyio
+async def test_a_local_run_shows_both_and_the_page_loads_nothing() -> None:
+    document = openapi_document(SETTINGS, LIMITS)
+    server = ModelServer(
+        TextGenerationPredictor(SETTINGS), ServingSettings(serves_docs=True), document=document
+    )
+    app: Any = server._uvicorn.config.app
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url="http://test"
+    ) as client:
+        assert (await client.get("/openapi.json")).json() == json.loads(json.dumps(document))
+        page = await client.get("/docs")
+    await server.service.close()
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"] == (
+        "default-src 'none'; style-src 'unsafe-inline'"
+    )
+    assert page.text == render_page(document)
+    for loading in ("<script", "<link", "<img", "<iframe", "src=", "@import", "url(", "http"):
+        assert loading not in page.text
+    for name in Parameters(LIMITS).by_name:
+        assert f"<code>{name}</code>" in page.text
