@@ -1,0 +1,127 @@
+"""Loads a checkpoint, and checks a graph against it. Imports torch and transformers.
+
+Only code of the installed packages runs: the model class is named here, and neither
+`trust_remote_code` nor `auto_map` in a config has a say. Pickled weights are read by torch's
+restricted unpickler, which makes tensors and calls nothing.
+"""
+
+import logging
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+import torch
+import transformers
+from transformers import GenerationConfig, GPT2LMHeadModel
+
+from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES, Checkpoint
+from containers.tensorrt.compile.report import CompileError
+from containers.tensorrt.export import Parity, check_step_graph
+from containers.tensorrt.model_directory import ModelConfig
+
+_DTYPES: Final[dict[Literal["fp16", "fp32"], torch.dtype]] = {
+    "fp16": torch.float16,
+    "fp32": torch.float32,
+}
+# Of unequal lengths, so that padding is covered, and small: 1.5 billion parameters take seconds for
+# a step on a CPU, and each prompt is decoded alone and in a batch, by both implementations.
+_PROMPT_LENGTHS: Final = (7, 1, 4)
+_NEW_TOKENS: Final = 4
+
+
+def quieten() -> None:
+    """Lets messages of the libraries reach the container's log, and progress bars nothing."""
+    transformers.utils.logging.disable_default_handler()
+    transformers.utils.logging.enable_propagation()
+    transformers.utils.logging.disable_progress_bar()
+    logging.captureWarnings(True)
+    torch_logger = logging.getLogger("torch")
+    torch_logger.handlers.clear()
+    torch_logger.propagate = True
+    # It warns of every operator of torchvision, which is not installed.
+    logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
+
+
+def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GPT2LMHeadModel:
+    """Loads a checkpoint's weights, in the precision of the graph.
+
+    Raises:
+        CompileError: they cannot be loaded, some are missing, or some are not finite.
+    """
+    try:
+        model, report = GPT2LMHeadModel.from_pretrained(
+            str(checkpoint.directory),
+            dtype=_DTYPES[precision],
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except MemoryError:
+        raise
+    # A bad file makes transformers, safetensors, pickle and torch raise anything.
+    except Exception as error:
+        raise CompileError(
+            f"cannot load the checkpoint in {checkpoint.directory}: {type(error).__name__}: {error}"
+        ) from error
+    # Weights that are missing would be random ones.
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise CompileError(
+            f"the checkpoint in {checkpoint.directory} lacks {len(missing)} weights: "
+            f"{_shortened(missing)}"
+        )
+    unusable = sorted(
+        name for name, weights in model.named_parameters() if not torch.isfinite(weights).all()
+    )
+    if unusable:
+        raise CompileError(
+            f"{len(unusable)} weights are not finite in {precision}: {_shortened(unusable)}"
+        )
+    return model.eval()
+
+
+def write_tokenizer(directory: Path, path: Path) -> None:
+    """Makes tokenizer.json of a checkpoint that has only vocab.json and merges.txt.
+
+    Raises:
+        CompileError: they cannot be read.
+    """
+    try:
+        tokenizer = transformers.GPT2TokenizerFast.from_pretrained(
+            str(directory), local_files_only=True
+        )
+    # As for weights.
+    except Exception as error:
+        raise CompileError(
+            f"cannot make a tokenizer of {' and '.join(SLOW_TOKENIZER_FILES)} in {directory}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    tokenizer.backend_tokenizer.save(str(path))
+
+
+def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
+    """Checks that a graph's tokens and logits are the model's.
+
+    The prompts are the same in every run for the same vocabulary. What the checkpoint's generation
+    config asks for (beams, penalties, an end token) is not the graph's affair and is left aside.
+
+    Raises:
+        ParityError: they are not.
+    """
+    new_tokens = min(_NEW_TOKENS, config.max_positions - 1)
+    numbers = np.random.default_rng(config.vocabulary_size)
+    prompts = [
+        numbers.integers(
+            config.vocabulary_size, size=min(length, config.max_positions - new_tokens)
+        ).tolist()
+        for length in _PROMPT_LENGTHS
+    ]
+    checkpoint_generation, model.generation_config = model.generation_config, GenerationConfig()
+    try:
+        return check_step_graph(graph, model, prompts, new_tokens=new_tokens)
+    finally:
+        model.generation_config = checkpoint_generation
+
+
+def _shortened(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

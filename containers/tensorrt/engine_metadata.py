@@ -1,0 +1,223 @@
+"""engine.json: what an engine was built from, for, and with; it lies beside model.engine.
+
+`compile` writes it and the runtime reads it before it opens the engine, since TensorRT's own
+message for an engine of another version or another GPU names neither. Nothing here imports
+TensorRT.
+"""
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.model_directory import ModelConfig
+
+ENGINE_FILE: Final = "model.engine"
+METADATA_FILE: Final = "engine.json"
+TIMING_CACHE_FILE: Final = "timing.cache"
+
+FORMAT_VERSION: Final = 1
+
+# Of the engine's optimisation profiles.
+PREFILL_PROFILE: Final = 0
+DECODE_PROFILE: Final = 1
+
+_COMPUTE_CAPABILITY: Final = re.compile(r"sm[1-9][0-9]{1,2}")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_PRECISIONS: Final = ("fp16", "fp32")
+_REMEDY: Final = "publish the model again, which builds the engine anew"
+
+
+@dataclass(frozen=True)
+class EngineMetadata:
+    """All that has to be known of an engine before it is opened.
+
+    Attributes:
+        tensorrt_version: of the builder, in full ("10.13.3.9"); an engine runs on this one only.
+        compute_capability: of the GPU that it was built on, and the only one it runs on ("sm86").
+        gpu_name: of that GPU, for people.
+        graph_sha256: `graph_digest` of the graph that it was built from.
+        precision: of cache and logits, "fp16" or "fp32".
+        max_batch_size: most rows of a step, in both profiles.
+        max_input_tokens: most columns of a prefill.
+        max_new_tokens: most tokens generated after a prompt of that length.
+        layers: transformer blocks; each has a key and a value in the cache.
+        heads: attention heads per block.
+        head_dim: width of one head.
+        vocabulary_size: width of the logits.
+    """
+
+    tensorrt_version: str
+    compute_capability: str
+    gpu_name: str
+    graph_sha256: str
+    precision: Literal["fp16", "fp32"]
+    max_batch_size: int
+    max_input_tokens: int
+    max_new_tokens: int
+    layers: int
+    heads: int
+    head_dim: int
+    vocabulary_size: int
+
+    @property
+    def max_past_tokens(self) -> int:
+        """Most columns of the cache before a step: the last new token is never fed again."""
+        return self.max_input_tokens + self.max_new_tokens - 1
+
+
+def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
+    """Identifies a graph by its content.
+
+    Args:
+        graph: the ONNX file.
+        external_data: the files of its weights, in any order; none where they are in the graph.
+
+    Returns:
+        The SHA-256, in hexadecimal, of one line "SHA-256, two spaces, file name" for each file,
+        sorted by name: what `sha256sum` prints for them in their directory.
+    """
+    lines = []
+    for path in sorted([graph, *external_data], key=lambda path: path.name):
+        with path.open("rb") as file:
+            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def write_metadata(model_dir: Path, metadata: EngineMetadata) -> None:
+    """Writes engine.json into `model_dir`."""
+    document = {"format_version": FORMAT_VERSION} | dataclasses.asdict(metadata)
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    (model_dir / METADATA_FILE).write_text(text, encoding="utf-8")
+
+
+def read_metadata(model_dir: Path) -> EngineMetadata:
+    """Reads engine.json.
+
+    Raises:
+        ModelLoadError: the file is missing or of another format, or names every field that is
+            missing, unknown or not usable.
+    """
+    path = model_dir / METADATA_FILE
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise ModelLoadError(
+            f"{model_dir} lacks {METADATA_FILE}, which tells what the engine was built for: "
+            f"{_REMEDY}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ModelLoadError(f"{path} must hold a JSON object")
+    version = document.pop("format_version", None)
+    if version != FORMAT_VERSION or isinstance(version, bool):
+        raise ModelLoadError(
+            f"{path} has format_version {json.dumps(version)}, and this container reads "
+            f"{FORMAT_VERSION}: {_REMEDY}"
+        )
+    fields = {field.name: field.type for field in dataclasses.fields(EngineMetadata)}
+    problems = [f"{name} is missing" for name in fields if name not in document]
+    problems += [f"{name} is not a field of it" for name in document if name not in fields]
+    problems += [
+        f"{name} must be {expectation}, not {json.dumps(document[name])}"
+        for name, field_type in fields.items()
+        if name in document
+        and (expectation := _unmet_expectation(name, field_type, document[name])) is not None
+    ]
+    if problems:
+        raise ModelLoadError(f"{path}: {'; '.join(problems)}; {_REMEDY}")
+    return EngineMetadata(**document)
+
+
+def check_engine(
+    metadata: EngineMetadata,
+    *,
+    tensorrt_version: str,
+    compute_capability: str,
+    config: ModelConfig,
+    max_batch_size: int,
+    max_input_tokens: int | None,
+    max_new_tokens: int,
+) -> None:
+    """Checks that an engine runs here, and is as large as what the container is set to serve.
+
+    Args:
+        metadata: the engine's.
+        tensorrt_version: of the runtime, in full.
+        compute_capability: of the GPU, as in the metadata.
+        config: the model's config.json.
+        max_batch_size: most rows of a batch.
+        max_input_tokens: longest prompt; None leaves it to the engine.
+        max_new_tokens: most new tokens of a request.
+
+    Raises:
+        ModelLoadError: one line with everything that does not fit.
+    """
+    problems = []
+    if metadata.tensorrt_version != tensorrt_version:
+        problems.append(
+            f"it was built with TensorRT {metadata.tensorrt_version}, and this container has "
+            f"{tensorrt_version}"
+        )
+    if metadata.compute_capability != compute_capability:
+        problems.append(
+            f"it was built for {metadata.compute_capability} ({metadata.gpu_name}), and this GPU "
+            f"is {compute_capability}"
+        )
+    problems += [
+        f"its {name} is {built}, and config.json has {configured}"
+        for name, built, configured in (
+            ("layers", metadata.layers, config.layers),
+            ("heads", metadata.heads, config.heads),
+            ("head_dim", metadata.head_dim, config.head_dim),
+            ("vocabulary_size", metadata.vocabulary_size, config.vocabulary_size),
+        )
+        if built != configured
+    ]
+    problems += [
+        f"its {name} is {built}, and {variable} asks for {asked}"
+        for name, built, variable, asked in (
+            (
+                "max_batch_size",
+                metadata.max_batch_size,
+                "SLIPWAY_MAX_BATCH_SIZE",
+                max_batch_size,
+            ),
+            (
+                "max_input_tokens",
+                metadata.max_input_tokens,
+                "SLIPWAY_MAX_INPUT_TOKENS",
+                max_input_tokens,
+            ),
+            (
+                "max_new_tokens",
+                metadata.max_new_tokens,
+                "SLIPWAY_MAX_NEW_TOKENS",
+                max_new_tokens,
+            ),
+        )
+        if asked is not None and asked > built
+    ]
+    if problems:
+        raise ModelLoadError(f"{ENGINE_FILE} cannot serve here: {'; '.join(problems)}; {_REMEDY}")
+
+
+def _unmet_expectation(name: str, field_type: Any, value: object) -> str | None:
+    """What a field's value must be, or None where it is."""
+    if field_type is int:
+        valid = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        return None if valid else "a positive whole number"
+    if name == "precision":
+        return None if value in _PRECISIONS else f"one of {', '.join(_PRECISIONS)}"
+    text = value if isinstance(value, str) else ""
+    if name == "compute_capability":
+        return None if _COMPUTE_CAPABILITY.fullmatch(text) else 'like "sm86"'
+    if name == "graph_sha256":
+        return None if _SHA256.fullmatch(text) else "64 hexadecimal digits"
+    return None if text.strip() else "a text"

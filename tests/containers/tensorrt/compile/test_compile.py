@@ -1,0 +1,455 @@
+"""Real checkpoints become model directories that the real server serves."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import importlib.metadata
+import json
+import os
+import pickle
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+INSTALL = "pip install -r requirements-export.txt"
+torch = pytest.importorskip("torch", reason=f"compiling needs PyTorch: {INSTALL}")
+transformers = pytest.importorskip("transformers", reason=f"compiling needs it: {INSTALL}")
+pytest.importorskip("onnxscript", reason=f"compiling needs it: {INSTALL}")
+safetensors_torch = pytest.importorskip(
+    "safetensors.torch", reason=f"compiling needs it: {INSTALL}"
+)
+
+import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
+import tokenizers  # noqa: E402
+
+from containers.tensorrt import export  # noqa: E402
+from containers.tensorrt.compile import model as torch_model  # noqa: E402
+from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
+from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
+from containers.tensorrt.compile.preparation import Job as PreparedJob  # noqa: E402
+from containers.tensorrt.compile.report import CompileError  # noqa: E402
+from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
+from containers.tensorrt.model_directory import check_files  # noqa: E402
+from tests.containers.tensorrt.compile.conftest import ROOT, SAMPLE, Job, until_gone  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+NEW_TOKENS = 10
+PROMPTS = ("Specifies the name of", "The", "Amazon S3 bucket policy that is used for")
+
+
+def environment(**variables: str) -> dict[str, str]:
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY")
+    }
+    return inherited | {"SAGEMAKER_BIND_TO_PORT": "0", **variables}
+
+
+def served(model_dir: Path, prompts: tuple[str, ...], new_tokens: int) -> list[str]:
+    """The answers of the container's server, all asked for in one request."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "containers.tensorrt", "serve"],
+        cwd=ROOT,
+        env=environment(SM_MODEL_DIR=str(model_dir)),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        port = 0
+        for line in process.stdout:
+            fields = json.loads(line)
+            port = fields.get("port", port)
+            if fields["event"] == "model_loaded":
+                break
+        else:
+            raise AssertionError("the server ended before it was ready")
+        response = httpx.post(
+            f"http://127.0.0.1:{port}/invocations",
+            json={"inputs": list(prompts), "parameters": {"max_new_tokens": new_tokens}},
+            timeout=60,
+            trust_env=False,
+        )
+        assert response.status_code == 200, response.text
+        return [answer["generated_text"] for answer in response.json()]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def generated(checkpoint: Path, prompts: tuple[str, ...], new_tokens: int) -> list[str]:
+    """The same by transformers' generate, prompt by prompt."""
+    model = transformers.GPT2LMHeadModel.from_pretrained(str(checkpoint), local_files_only=True)
+    tokenizer = tokenizers.Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    texts = []
+    for prompt in prompts:
+        ids = torch.tensor([tokenizer.encode(prompt).ids])
+        output = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=False,
+            max_new_tokens=new_tokens,
+            pad_token_id=0,
+        )
+        texts.append(tokenizer.decode(output[0, ids.shape[1] :].tolist()))
+    return texts
+
+
+class TestAsSageMakerRunsIt:
+    def test_compiled_checkpoint_is_served(self, job: Job) -> None:
+        assert job.run() == 0
+        assert job.model_files == [
+            "config.json",
+            "generation_config.json",
+            "model.onnx",
+            "tokenizer.json",
+        ]
+        for name in ("config.json", "generation_config.json", "tokenizer.json"):
+            assert (job.model / name).read_bytes() == (SAMPLE / name).read_bytes()
+        assert list(job.output.iterdir()) == []
+
+        assert served(job.model, PROMPTS, NEW_TOKENS) == generated(SAMPLE, PROMPTS, NEW_TOKENS)
+
+        weights_bytes = (SAMPLE / "model.safetensors").stat().st_size
+        assert job.named("compile_started")[0]["checkpoint_bytes"] == weights_bytes
+        stages = ["import_packages", "load_checkpoint", "write_configs", "export_graph"]
+        finished = job.named("stage_finished")
+        assert [line["stage"] for line in finished] == [*stages, "verify_graph"]
+        assert all(line["duration_seconds"] >= 0 for line in finished)
+        assert finished[0]["versions"]["torch"] == importlib.metadata.version("torch")
+        # The sample's weights are float16, the graph's float32.
+        assert finished[3]["bytes"]["model.onnx"] > 2 * weights_bytes
+        # Three prompts, each alone and all in a batch.
+        assert finished[4]["tokens_compared"] == 24
+        [end] = job.named("compile_finished")
+        assert end["files"]["model.onnx"] == finished[3]["bytes"]["model.onnx"]
+        assert end["peak_memory_bytes"] > weights_bytes
+        assert not [line for line in job.events if line["level"] != "INFO"]
+
+    @pytest.mark.parametrize("stage", ["load_checkpoint", "export_graph"])
+    def test_killed_in_a_stage(self, job: Job, stage: str) -> None:
+        process = job.start()
+        worker = job.until("compile_started")["worker_process_id"]
+        job.until("stage_started", stage=stage)
+        process.kill()
+        process.wait()
+        until_gone(worker)
+        [scratch] = job.model.iterdir()
+        assert scratch.name.startswith(".compile-")
+
+    def test_stopped_in_a_stage(self, job: Job) -> None:
+        process = job.start()
+        worker = job.until("compile_started")["worker_process_id"]
+        job.until("stage_started", stage="export_graph")
+        process.send_signal(signal.SIGTERM)
+        assert job.end() == 128 + signal.SIGTERM
+        until_gone(worker)
+        assert job.model_files == []
+        assert not (job.output / "failure").exists()
+
+    def test_full_volume(self, job: Job) -> None:
+        """A limit on the size of a file stands in for the volume's end."""
+        largest_bytes = 1_000_000
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_bytes, largest_bytes))
+
+        assert job.run(preexec_fn=limit) == 1
+        assert job.failure == (
+            f"no space left for {job.model} (File too large): give the job a larger volume"
+        )
+        assert job.model_files == []
+
+    def test_a_pickle_runs_no_code(self, job: Job, tmp_path: Path) -> None:
+        witness = tmp_path / "witness"
+        (job.weights / "model.safetensors").unlink()
+        path = job.weights / "pytorch_model.bin"
+        path.write_bytes(pickle.dumps(Payload(str(witness))))
+        # The payload works: an unrestricted unpickler runs it.
+        pickle.loads(path.read_bytes())  # noqa: S301  (our own)
+        assert witness.exists()
+        witness.rmdir()
+
+        assert job.run() == 1
+        assert not witness.exists()
+        assert job.failure.startswith(
+            f"cannot load the checkpoint in {job.weights}: UnpicklingError: Weights only load "
+            "failed"
+        )
+        assert "exception" not in job.named("compile_failed")[0]
+        assert job.model_files == []
+
+
+class Payload:
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (self.directory,)
+
+
+LAYERS, HEADS, WIDTH, POSITIONS = 2, 2, 32, 48
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """A byte-level tokenizer of this test's own text, as GPT-2's are made."""
+    trained = tokenizers.ByteLevelBPETokenizer()
+    trained.train_from_iterator(
+        [Path(__file__).read_text()], vocab_size=400, special_tokens=["<|endoftext|>"]
+    )
+    return trained
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Any) -> GPT2LMHeadModel:
+    """Random weights, large enough that the greedy tokens vary with the prompt."""
+    torch.manual_seed(11)
+    config = transformers.GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        n_positions=POSITIONS,
+        n_embd=WIDTH,
+        n_layer=LAYERS,
+        n_head=HEADS,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return transformers.GPT2LMHeadModel(config).eval()
+
+
+@pytest.fixture
+def save(model: GPT2LMHeadModel, tokenizer: Any, tmp_path: Path) -> Callable[..., Path]:
+    """Writes the random checkpoint; keywords are save_pretrained's."""
+
+    def write(given: Any = model, **options: Any) -> Path:
+        directory = tmp_path / "checkpoint"
+        given.save_pretrained(directory, **options)
+        tokenizer.save(str(directory / "tokenizer.json"))
+        return directory
+
+    return write
+
+
+def compiled(directory: Path, scratch: Path, **limits: int) -> Path:
+    asked = Hyperparameters(
+        target="cpu", **({"max_batch_size": 2, "max_input_tokens": 8, "max_new_tokens": 8} | limits)
+    )
+    checkpoint, problems = read_checkpoint(directory)
+    assert problems == []
+    assert checkpoint is not None
+    scratch.mkdir()
+    compile_checkpoint(PreparedJob(asked, checkpoint), None, scratch)
+    return scratch
+
+
+def tokens_of_graph(graph: Path, prompts: list[list[int]]) -> export.IntArray:
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    return export.greedy_tokens(session, prompts, new_tokens=NEW_TOKENS)
+
+
+def tokens_of_model(model: GPT2LMHeadModel, prompts: list[list[int]]) -> export.IntArray:
+    input_ids, attention_mask = export.left_padded(prompts, 0)
+    output = model.generate(
+        torch.from_numpy(input_ids),
+        attention_mask=torch.from_numpy(attention_mask),
+        do_sample=False,
+        max_new_tokens=NEW_TOKENS,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+    tokens: export.IntArray = output[:, input_ids.shape[1] :].numpy()
+    return tokens
+
+
+def test_every_layout_of_a_checkpoint_gives_the_same_graph(
+    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    whole = save()
+    expected = compiled(whole, tmp_path / "whole")
+    prompts = [[5, 9, 200], [7], [1, 2, 3, 4, 5, 6]]
+    tokens = tokens_of_model(model, prompts)
+    np.testing.assert_array_equal(tokens_of_graph(expected / "model.onnx", prompts), tokens)
+    # A model that says one thing whatever it is given would prove nothing.
+    assert len(set(tokens.flatten().tolist())) > 5
+
+    sharded = shutil.copytree(whole, tmp_path / "sharded-checkpoint")
+    (sharded / "model.safetensors").unlink()
+    model.save_pretrained(sharded, max_shard_size="40KB")
+    assert len(list(sharded.glob("model-*.safetensors"))) > 1
+
+    pickled = shutil.copytree(whole, tmp_path / "pickled-checkpoint")
+    (pickled / "model.safetensors").unlink()
+    torch.save(model.state_dict(), pickled / "pytorch_model.bin")
+
+    # As openai-community/gpt2 is: the names of the model without its head.
+    headless = shutil.copytree(whole, tmp_path / "headless-checkpoint")
+    model.transformer.save_pretrained(headless)
+
+    for name in ("sharded", "pickled", "headless"):
+        graph = compiled(tmp_path / f"{name}-checkpoint", tmp_path / name) / "model.onnx"
+        assert graph.read_bytes() == (expected / "model.onnx").read_bytes(), name
+
+
+class TestWeightsBesideTheGraph:
+    """What happens above a gigabyte of weights, with a lower threshold."""
+
+    @pytest.fixture(autouse=True)
+    def _threshold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            export,
+            "export_gpt2_step",
+            functools.partial(export.export_gpt2_step, external_data_threshold_bytes=0),
+        )
+
+    def test_they_are_part_of_the_model_directory(
+        self, model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        made = compiled(save(), tmp_path / "made")
+        weights = made / "model.onnx.data"
+        parameters = sum(tensor.numel() for tensor in model.parameters())
+        # Biases and norms are small enough to stay in the graph.
+        biases = sum(tensor.numel() for tensor in model.parameters() if tensor.dim() == 1)
+        assert weights.stat().st_size >= 4 * (parameters - biases)
+        check_files(made)
+        prompts = [[5, 9, 200], [7]]
+        np.testing.assert_array_equal(
+            tokens_of_graph(made / "model.onnx", prompts), tokens_of_model(model, prompts)
+        )
+
+    def test_full_volume_is_an_error_of_the_system(
+        self, save: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        """Which the worker tells from a bug by its number; a file's limit stands in for it."""
+        directory = save()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as error:
+                compiled(directory, tmp_path / "made")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert error.value.errno == errno.EFBIG
+
+
+def test_missing_files_are_made(
+    model: GPT2LMHeadModel, tokenizer: Any, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    directory = save()
+    (directory / "generation_config.json").unlink()
+    (directory / "tokenizer.json").unlink()
+    tokenizer.save_model(str(directory))
+    assert (directory / "vocab.json").exists()
+
+    made = compiled(directory, tmp_path / "made")
+
+    loaded = tokenizers.Tokenizer.from_file(str(made / "tokenizer.json"))
+    for text in ("def tokens_of_graph", "<|endoftext|>", "  ünï\n"):
+        assert loaded.encode(text).ids == tokenizer.encode(text).ids
+        assert loaded.decode(loaded.encode(text).ids, skip_special_tokens=False) == text
+    generation = json.loads((made / "generation_config.json").read_text())
+    assert generation["eos_token_id"] == 0
+
+
+def test_generation_config_does_not_disturb_the_check(
+    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    directory = save()
+    content = json.dumps(
+        {"num_beams": 3, "repetition_penalty": 1.7, "max_length": 5, "eos_token_id": [0, 1]}
+    )
+    (directory / "generation_config.json").write_text(content)
+    made = compiled(directory, tmp_path / "made")
+    assert (made / "generation_config.json").read_text() == content
+
+
+def test_as_few_positions_as_can_be(
+    tokenizer: Any, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    config = transformers.GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(), n_positions=2, n_embd=8, n_layer=1, n_head=1
+    )
+    directory = save(transformers.GPT2LMHeadModel(config))
+    made = compiled(directory, tmp_path / "made", max_input_tokens=1, max_new_tokens=1)
+    assert (made / "model.onnx").is_file()
+
+
+def test_missing_weights_are_refused(
+    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
+) -> None:
+    directory = save()
+    weights = {
+        name: tensor.clone()
+        for name, tensor in model.state_dict().items()
+        if "h.1.attn" not in name and name != "lm_head.weight"
+    }
+    safetensors_torch.save_file(weights, directory / "model.safetensors")
+    with pytest.raises(CompileError) as error:
+        compiled(directory, tmp_path / "made")
+    assert str(error.value) == (
+        f"the checkpoint in {directory} lacks 4 weights: transformer.h.1.attn.c_attn.bias, "
+        "transformer.h.1.attn.c_attn.weight, transformer.h.1.attn.c_proj.bias and 1 more"
+    )
+
+
+def test_weights_of_other_sizes_are_refused(save: Callable[..., Path], tmp_path: Path) -> None:
+    directory = save()
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_positions": POSITIONS + 1}))
+    with pytest.raises(CompileError, match=f"cannot load the checkpoint in {directory}: "):
+        compiled(directory, tmp_path / "made")
+
+
+@pytest.mark.parametrize(("value", "precision"), [(float("nan"), "fp32"), (70_000.0, "fp16")])
+def test_weights_that_are_not_finite_are_refused(
+    model: GPT2LMHeadModel, save: Callable[..., Path], value: float, precision: Any
+) -> None:
+    directory = save()
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    del weights["lm_head.weight"]
+    weights["transformer.h.0.mlp.c_fc.bias"][3] = value
+    safetensors_torch.save_file(weights, directory / "model.safetensors")
+    checkpoint, _ = read_checkpoint(directory)
+    assert checkpoint is not None
+    with pytest.raises(CompileError) as error:
+        torch_model.load_model(checkpoint, precision)
+    assert str(error.value) == (
+        f"1 weights are not finite in {precision}: transformer.h.0.mlp.c_fc.bias"
+    )
+
+
+def test_a_wrong_graph_is_refused(
+    model: GPT2LMHeadModel,
+    save: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def export_another(given: Any, path: Path, *, precision: Any) -> None:
+        with torch.no_grad():
+            given.transformer.ln_f.weight.mul_(1.03)
+        original(given, path, precision=precision)
+        with torch.no_grad():
+            given.transformer.ln_f.weight.div_(1.03)
+
+    original = export.export_gpt2_step
+    monkeypatch.setattr(export, "export_gpt2_step", export_another)
+    with pytest.raises(CompileError, match="the graph was made from other weights"):
+        compiled(save(), tmp_path / "made")

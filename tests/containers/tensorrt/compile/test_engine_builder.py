@@ -1,0 +1,314 @@
+"""Our builder code with NVIDIA's own parser and builder, which need no GPU to build.
+
+The bindings of TensorRT for RTX stand in for `tensorrt`: the same names, parser and type rules;
+engines of its own, told their GPU instead of finding it, and a timing cache that holds nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from containers.tensorrt.model_directory import read_config
+from tests.containers.tensorrt.compile.conftest import ROOT, SAMPLE, Job
+
+rtx = pytest.importorskip(
+    "tensorrt_rtx_bindings",
+    reason="building engines needs NVIDIA's builder: pip install -r requirements-builder.txt",
+)
+
+pytestmark = [
+    pytest.mark.builder,
+    pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning"),
+]
+
+MODULE = "containers.tensorrt.compile.engine_builder"
+BATCH, PROMPT, NEW = 4, 12, 10
+
+
+@pytest.fixture
+def engine_builder(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module, imported anew with NVIDIA's bindings in the place of `tensorrt`."""
+    monkeypatch.setitem(sys.modules, "tensorrt", rtx)
+    monkeypatch.delitem(sys.modules, MODULE, raising=False)
+    yield importlib.import_module(MODULE)
+    del sys.modules[MODULE]
+
+
+@pytest.fixture
+def limits(engine_builder: ModuleType) -> Any:
+    return engine_builder.EngineLimits(
+        max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW
+    )
+
+
+def building_for(architecture: str) -> Callable[[Any], None]:
+    def configure(config: Any) -> None:
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)
+
+    return configure
+
+
+class TestProfiles:
+    def test_prefill_has_no_past_and_decoding_one_token(
+        self, engine_builder: ModuleType, limits: Any
+    ) -> None:
+        prefill, decode = engine_builder.profiles(limits)
+        batch = (1, BATCH, BATCH)
+        assert (prefill.batch, prefill.sequence, prefill.past) == (
+            batch,
+            (1, PROMPT, PROMPT),
+            (0, 0, 0),
+        )
+        assert (decode.batch, decode.sequence, decode.past) == (
+            batch,
+            (1, 1, 1),
+            (1, PROMPT, PROMPT + NEW - 1),
+        )
+
+    def test_shapes_of_inputs(self, engine_builder: ModuleType, limits: Any) -> None:
+        prefill, decode = engine_builder.profiles(limits)
+        longest = PROMPT + NEW
+        for name in ("input_ids", "position_ids"):
+            assert prefill.of_input(name, (-1, -1)) == [(1, 1), (BATCH, PROMPT), (BATCH, PROMPT)]
+            assert decode.of_input(name, (-1, -1)) == [(1, 1), (BATCH, 1), (BATCH, 1)]
+        assert prefill.of_input("attention_mask", (-1, -1)) == [
+            (1, 1),
+            (BATCH, PROMPT),
+            (BATCH, PROMPT),
+        ]
+        # One column for the token of the step.
+        assert decode.of_input("attention_mask", (-1, -1)) == [
+            (1, 2),
+            (BATCH, PROMPT + 1),
+            (BATCH, longest),
+        ]
+        assert decode.of_input("past_key_values.3.key", (-1, 5, -1, 32)) == [
+            (1, 5, 1, 32),
+            (BATCH, 5, PROMPT, 32),
+            (BATCH, 5, longest - 1, 32),
+        ]
+
+    def test_least_limits(self, engine_builder: ModuleType) -> None:
+        least = engine_builder.EngineLimits(max_batch_size=1, max_input_tokens=1, max_new_tokens=1)
+        prefill, decode = engine_builder.profiles(least)
+        assert prefill.sequence == decode.sequence == decode.past == (1, 1, 1)
+
+    @pytest.mark.parametrize(
+        ("name", "shape"),
+        [
+            ("pixel_values", (-1, 3, 224, 224)),
+            ("input_ids", (-1,)),
+            ("past_key_values.0.key", (-1, -1, -1, 32)),
+        ],
+    )
+    def test_inputs_of_other_graphs_are_refused(
+        self, engine_builder: ModuleType, limits: Any, name: str, shape: tuple[int, ...]
+    ) -> None:
+        with pytest.raises(engine_builder.EngineBuildError) as error:
+            engine_builder.profiles(limits)[0].of_input(name, shape)
+        assert str(error.value) == (
+            f"the graph is not a step graph: it has an input {name} of shape {list(shape)}"
+        )
+
+
+class TestCommittedSample:
+    """The float32 graph, whose weights lie in the checkpoint beside it."""
+
+    def test_engine_is_built(self, engine_builder: ModuleType, limits: Any) -> None:
+        profiles: list[int] = []
+
+        def configure(config: Any) -> None:
+            building_for("SM86")(config)
+            profiles.append(config.num_optimization_profiles)
+
+        built = engine_builder.build_engine(SAMPLE / "model.onnx", limits, configure=configure)
+
+        assert profiles == [2]
+        # The engine holds the weights, the tied embedding at least once.
+        assert built.plan.nbytes > (SAMPLE / "model.safetensors").stat().st_size
+        assert len(bytes(built.plan)) == built.plan.nbytes
+        assert built.timing_cache
+
+    def test_network_is_strongly_typed(self, engine_builder: ModuleType) -> None:
+        parsed = engine_builder.ParsedGraph(SAMPLE / "model.onnx")
+        assert parsed.network.get_flag(rtx.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+
+    def test_timing_cache_of_another_gpu_is_not_used(self, engine_builder: ModuleType) -> None:
+        """A configuration that answers as documented: this builder's cache holds nothing."""
+        given: list[bytes] = []
+
+        class Config:
+            def __init__(self, accepted: bool) -> None:
+                self.accepted = accepted
+
+            def create_timing_cache(self, content: bytes) -> bytes:
+                given.append(content)
+                return content
+
+            def set_timing_cache(self, cache: bytes, ignore_mismatch: bool) -> bool:
+                assert not ignore_mismatch
+                return self.accepted or not cache
+
+        engine_builder._use_timing_cache(Config(accepted=True), b"kept")
+        assert given == [b"kept"]
+        engine_builder._use_timing_cache(Config(accepted=False), b"foreign")
+        assert given == [b"kept", b"foreign", b""]
+
+    def test_float32_is_refused_on_turing(self, engine_builder: ModuleType, limits: Any) -> None:
+        with pytest.raises(
+            engine_builder.EngineBuildError,
+            match=r"TensorRT cannot build an engine of model\.onnx: .*for Turing \(SM75\): FP32 "
+            "GEMM is not supported",
+        ):
+            engine_builder.build_engine(
+                SAMPLE / "model.onnx", limits, configure=building_for("SM75")
+            )
+
+    def test_missing_weights_are_reported(
+        self, engine_builder: ModuleType, limits: Any, tmp_path: Path
+    ) -> None:
+        graph = Path(shutil.copy(SAMPLE / "model.onnx", tmp_path))
+        with pytest.raises(
+            engine_builder.EngineBuildError,
+            match=rf"TensorRT cannot read model\.onnx: .*Failed to open file: {tmp_path}"
+            "/model.safetensors",
+        ):
+            engine_builder.build_engine(graph, limits)
+
+    def test_every_unknown_operator_is_reported(
+        self, engine_builder: ModuleType, limits: Any, tmp_path: Path
+    ) -> None:
+        shutil.copy(SAMPLE / "model.safetensors", tmp_path)
+        graph = tmp_path / "model.onnx"
+        # As long as the name that it replaces: the file's lengths still hold.
+        content = (SAMPLE / "model.onnx").read_bytes()
+        assert b"Softmax" in content
+        graph.write_bytes(content.replace(b"Softmax", b"Softmix"))
+        with pytest.raises(engine_builder.EngineBuildError) as error:
+            engine_builder.build_engine(graph, limits)
+        # One for each layer's attention.
+        findings = str(error.value).count(" (Softmix): ")
+        assert findings == read_config(SAMPLE).layers
+        assert "node_Softmix_" in str(error.value)
+        assert "Plugin not found" in str(error.value)
+
+    @pytest.mark.parametrize("content", [b"", b"no graph", b"\x08\x08"], ids=repr)
+    def test_what_is_no_graph_is_reported(
+        self, engine_builder: ModuleType, limits: Any, tmp_path: Path, content: bytes
+    ) -> None:
+        graph = tmp_path / "model.onnx"
+        graph.write_bytes(content)
+        with pytest.raises(engine_builder.EngineBuildError, match=r"TensorRT cannot .*model\.onnx"):
+            engine_builder.build_engine(graph, limits)
+
+
+# A module `tensorrt` whose builder is told its GPU, which the real one finds; and CUDA's answer.
+TENSORRT_FOR = """
+import warnings
+
+import tensorrt_rtx_bindings as rtx
+from tensorrt_rtx_bindings import *
+
+__version__ = rtx.__version__
+warnings.filterwarnings("ignore", message=".*Timing cache operations are no-ops")
+
+
+class Builder(rtx.Builder):
+    def create_builder_config(self):
+        config = super().create_builder_config()
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(rtx.ComputeCapability.{architecture}, 0)
+        return config
+"""
+CUDA_WITH = """
+import enum, types
+
+class cudaError_t(enum.IntEnum):
+    cudaSuccess = 0
+
+def cudaGetDeviceProperties(device):
+    gpu = types.SimpleNamespace(name=b"NVIDIA {name}" + bytes(9), major={major}, minor={minor})
+    return cudaError_t.cudaSuccess, gpu
+"""
+
+
+@pytest.mark.torch
+class TestCompileForAGpu:
+    """The whole command; only the GPU itself is made up."""
+
+    @pytest.fixture(autouse=True)
+    def _packages(self) -> None:
+        for package in ("torch", "transformers", "onnxscript"):
+            pytest.importorskip(package, reason="pip install -r requirements-export.txt")
+
+    @pytest.mark.parametrize(
+        ("architecture", "name", "keep_graph"), [("SM86", "A10G", "true"), ("SM75", "T4", None)]
+    )
+    def test_engine_and_metadata(
+        self, job: Job, architecture: str, name: str, keep_graph: str | None
+    ) -> None:
+        from containers.tensorrt.engine_metadata import EngineMetadata, graph_digest, read_metadata
+
+        target = architecture.lower()
+        job.set_hyperparameters(target=target, keep_graph=keep_graph)
+        job.stand_in("tensorrt", TENSORRT_FOR.format(architecture=architecture))
+        job.stand_in(
+            "cuda.bindings.runtime",
+            CUDA_WITH.format(name=name, major=architecture[2], minor=architecture[3]),
+        )
+        assert job.run() == 0, job.failure
+
+        files = ["config.json", "engine.json", "generation_config.json", "model.engine"]
+        files += ["model.onnx"] if keep_graph else []
+        assert job.model_files == [*files, "timing.cache", "tokenizer.json"]
+        metadata = read_metadata(job.model)
+        config = read_config(SAMPLE)
+        digest = metadata.graph_sha256
+        assert metadata == EngineMetadata(
+            tensorrt_version=rtx.__version__,
+            compute_capability=target,
+            gpu_name=f"NVIDIA {name}",
+            graph_sha256=digest,
+            precision="fp16",
+            max_batch_size=4,
+            max_input_tokens=20,
+            max_new_tokens=12,
+            layers=config.layers,
+            heads=config.heads,
+            head_dim=config.head_dim,
+            vocabulary_size=config.vocabulary_size,
+        )
+        if keep_graph:
+            assert digest == graph_digest(job.model / "model.onnx", [])
+        [finished] = [
+            line for line in job.named("stage_finished") if line["stage"] == "build_engine"
+        ]
+        engine_bytes = (job.model / "model.engine").stat().st_size
+        # Weights of half precision, as the checkpoint's are.
+        assert engine_bytes > (SAMPLE / "model.safetensors").stat().st_size
+        assert finished["engine_bytes"] == engine_bytes
+
+    def test_refusal_of_the_builder_is_the_reason(self, job: Job) -> None:
+        """A machine that is told sm75 and a graph of float32: what the builder says is shown."""
+        job.set_hyperparameters(target="sm75")
+        job.stand_in("tensorrt", TENSORRT_FOR.format(architecture="SM75"))
+        job.stand_in("cuda.bindings.runtime", CUDA_WITH.format(name="T4", major=7, minor=5))
+        # The precision that a target takes is ours to say; here it is said wrong.
+        (job.modules / "sitecustomize.py").write_text(
+            f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+            "from containers.tensorrt.compile.job import Hyperparameters\n"
+            "Hyperparameters.precision = 'fp32'\n"
+        )
+        assert job.run() == 1
+        assert job.failure.startswith("TensorRT cannot build an engine of model.onnx: ")
+        assert "for Turing (SM75): FP32 GEMM is not supported" in job.failure
+        assert job.model_files == []

@@ -1,0 +1,306 @@
+"""What a compile job refuses, before it loads anything large: exit code 1, one line, no model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.containers.tensorrt.compile.conftest import Job
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
+# What NVIDIA's module answers where there is a GPU.
+T4 = """
+import enum, types
+
+class cudaError_t(enum.IntEnum):
+    cudaSuccess = 0
+
+def cudaGetDeviceProperties(device):
+    return cudaError_t.cudaSuccess, types.SimpleNamespace(name=b"Tesla T4", major=7, minor=5)
+"""
+
+
+def refusal(job: Job) -> str:
+    assert job.run() == 1
+    [failed] = job.named("compile_failed")
+    assert failed["level"] == "ERROR"
+    assert "exception" not in failed
+    assert job.failure == failed["message"][:1024]
+    assert job.named("stage_started") == []
+    assert not job.model.is_dir() or job.model_files == []
+    message: str = failed["message"]
+    return message
+
+
+def change_config(job: Job, **changes: Any) -> None:
+    path = job.weights / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+class TestHyperparameters:
+    def test_all_problems_are_reported_together(self, job: Job) -> None:
+        job.set_hyperparameters(
+            target="gpu",
+            max_batch_size="0",
+            max_input_tokens="1_000",
+            max_new_tokens=None,
+            keep_graph="yes",
+            **{"max_new_token": "5"},
+        )
+        (job.weights / "config.json").unlink()
+        assert refusal(job) == (
+            'hyperparameter target="gpu" is not cpu, or a compute capability such as "sm86"; '
+            'hyperparameter keep_graph="yes" is not true or false; '
+            'hyperparameter max_batch_size="0" is not a whole number from 1 to 1024; '
+            'hyperparameter max_input_tokens="1_000" is not a whole number from 1 to 1000000; '
+            "hyperparameter max_new_tokens is missing: it is a whole number from 1 to 1000000; "
+            "hyperparameter max_new_token is unknown (did you mean max_new_tokens?); "
+            f"{job.weights} lacks config.json: it must be a Hugging Face checkpoint"
+        )
+
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            (b"", "hyperparameters.json is not valid JSON: Expecting value"),
+            (b'{"target": "\xff"}', "hyperparameters.json is not valid JSON: 'utf-8' codec"),
+            (b"[" * 100_000, "hyperparameters.json is not valid JSON: maximum recursion"),
+            (b"[]", "hyperparameters.json must hold a JSON object"),
+            (b'{"max_batch_size": 4}', "hyperparameter max_batch_size must be a text, not 4"),
+            (b'{"target": null}', "hyperparameter target must be a text, not null"),
+            ('{"max_batch_size": "٤"}'.encode(), "is not a whole number from 1 to 1024"),
+        ],
+        ids=["empty", "not UTF-8", "deep", "a list", "a number", "null", "other digits"],
+    )
+    def test_malformed(self, job: Job, content: bytes, problem: str) -> None:
+        job.write_hyperparameters(content)
+        assert problem in refusal(job)
+
+    def test_missing_file(self, job: Job) -> None:
+        path = job.input_config / "hyperparameters.json"
+        path.unlink()
+        assert refusal(job) == f"{path} is missing: start the job with HyperParameters"
+
+    def test_more_tokens_than_positions(self, job: Job) -> None:
+        positions = json.loads((job.weights / "config.json").read_text())["n_positions"]
+        job.set_hyperparameters(max_input_tokens=str(positions), max_new_tokens="1")
+        assert refusal(job) == (
+            f"max_input_tokens={positions} and max_new_tokens=1 need {positions + 1} positions, "
+            f"and the checkpoint has n_positions={positions}: lower one of them"
+        )
+
+
+class TestCheckpoint:
+    def test_no_channel(self, job: Job) -> None:
+        job.weights = job.weights.parent / "absent"
+        assert refusal(job) == (
+            f"{job.weights} is not a directory: give the job an input channel `weights`"
+        )
+
+    def test_empty_channel(self, make_job: Callable[[], Job]) -> None:
+        job = make_job()
+        assert refusal(job) == (
+            f"{job.weights} lacks config.json: it must be a Hugging Face checkpoint; "
+            f"{job.weights} has no weights: neither model.safetensors nor pytorch_model.bin, whole "
+            f"or in shards with an index; {job.weights} lacks tokenizer.json, and vocab.json and "
+            "merges.txt to make it from"
+        )
+
+    @pytest.mark.parametrize(
+        ("changes", "problem"),
+        [
+            (
+                {"model_type": "llama"},
+                'config.json has model_type "llama": this container compiles gpt2 only; serve '
+                "other models with container: lmi",
+            ),
+            ({"model_type": None}, "config.json has model_type null: this container compiles"),
+            (
+                {"architectures": ["GPT2ForSequenceClassification"]},
+                'config.json has architectures ["GPT2ForSequenceClassification"], and only a '
+                "language model can be compiled: GPT2LMHeadModel, GPT2DoubleHeadsModel, GPT2Model",
+            ),
+            (
+                {"add_cross_attention": True},
+                "config.json has add_cross_attention: the decoder of an encoder-decoder model "
+                "cannot be compiled alone",
+            ),
+            (
+                {"quantization_config": {"quant_method": "gptq"}},
+                "config.json has quantization_config: give the checkpoint that it was quantised "
+                "from",
+            ),
+            ({"n_layer": 0}, "config.json: n_layer must be a positive whole number, not 0"),
+            ({"n_head": 7}, "is not a multiple of n_head=7"),
+            (
+                {"vocab_size": 100},
+                "tokenizer.json has 4096 tokens, and config.json has vocab_size 100: they are not "
+                "of one model",
+            ),
+        ],
+    )
+    def test_config(self, job: Job, changes: dict[str, Any], problem: str) -> None:
+        change_config(job, **changes)
+        assert problem in refusal(job)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "problem"),
+        [
+            ("config.json", b'{"model_type": "gpt\xff"}', "config.json is not valid JSON: 'utf-8'"),
+            ("config.json", b"[1]", "config.json must hold a JSON object"),
+            ("config.json", b"", "config.json is not valid JSON: Expecting value"),
+            ("generation_config.json", b"{", "generation_config.json is not valid JSON"),
+            ("tokenizer.json", b"{}", "cannot load"),
+            ("tokenizer.json", b"\x00\xff", "cannot load"),
+            ("model.safetensors", b"", "model.safetensors is no safetensors file, or cut off"),
+            ("model.safetensors", b"PK\x03\x04" * 9, "is no safetensors file, or cut off"),
+            (
+                "model.safetensors",
+                b"\x02" + bytes(7) + b"[]",
+                "has a header that is no safetensors header: copy the checkpoint again",
+            ),
+            (
+                "model.safetensors",
+                POINTER,
+                "model.safetensors is a pointer of Git LFS and not the weights: run git lfs pull",
+            ),
+        ],
+    )
+    def test_files(self, job: Job, name: str, content: bytes, problem: str) -> None:
+        (job.weights / name).write_bytes(content)
+        assert problem in refusal(job)
+
+    @pytest.mark.parametrize("cut_bytes", [1, 4_000_000, 4_440_000])
+    def test_weights_that_are_cut_off(self, job: Job, cut_bytes: int) -> None:
+        path = job.weights / "model.safetensors"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-cut_bytes])
+        assert refusal(job) == (
+            f"{path} has {len(whole) - cut_bytes} bytes, and its header tells of {len(whole)}: "
+            "copy the checkpoint again"
+        )
+
+    def test_empty_pickle(self, job: Job) -> None:
+        (job.weights / "model.safetensors").unlink()
+        (job.weights / "pytorch_model.bin").touch()
+        assert refusal(job) == (
+            f"{job.weights / 'pytorch_model.bin'} is empty: copy the checkpoint again"
+        )
+
+    @pytest.mark.parametrize(
+        ("index", "problem"),
+        [
+            ({}, "has no weight_map: it must name the file of each weight"),
+            (
+                {"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}},
+                "lacks one.safetensors, two.safetensors (model.safetensors.index.json names them)",
+            ),
+            (
+                {"weight_map": {"a": "../model.safetensors"}},
+                "names files outside its directory: ../model.safetensors",
+            ),
+        ],
+    )
+    def test_shards(self, job: Job, index: dict[str, Any], problem: str) -> None:
+        (job.weights / "model.safetensors").unlink()
+        (job.weights / "model.safetensors.index.json").write_text(json.dumps(index))
+        assert problem in refusal(job)
+
+
+class TestOutput:
+    def test_not_writable(self, job: Job, tmp_path: Path) -> None:
+        file = tmp_path / "file"
+        file.touch()
+        job.model = file / "model"
+        assert refusal(job) == f"cannot write to {job.model}: Not a directory"
+
+    def test_not_empty(self, job: Job) -> None:
+        (job.model / "model.onnx").write_bytes(b"of another run")
+        assert job.run() == 1
+        assert job.failure == (
+            f"{job.model} is not empty, it holds model.onnx: the model needs a directory of its own"
+        )
+        assert (job.model / "model.onnx").read_bytes() == b"of another run"
+
+    def test_reason_that_cannot_be_written(self, job: Job, tmp_path: Path) -> None:
+        file = tmp_path / "file"
+        file.touch()
+        job.output = file / "output"
+        job.write_hyperparameters(b"[]")
+        assert job.run() == 1
+        assert "must hold a JSON object" in job.named("compile_failed")[0]["message"]
+        assert job.named("failure_file_not_written")[0]["message"] == (
+            f"cannot write {job.output / 'failure'}: Not a directory"
+        )
+
+    def test_empty_variable(self, job: Job) -> None:
+        job.start(env_changes={"SM_CHANNEL_WEIGHTS": " "})
+        assert job.end() == 1
+        assert job.failure == (
+            "SM_CHANNEL_WEIGHTS is empty: unset it for the default, /opt/ml/input/data/weights"
+        )
+
+    def test_long_reasons_are_cut_where_sagemaker_cuts_them(self, job: Job) -> None:
+        job.write_hyperparameters(json.dumps({f"unknown_{i}": "é" for i in range(100)}).encode())
+        assert len(refusal(job)) > 1024
+        assert len(job.failure) == 1024
+
+
+class TestMachine:
+    """What is missing on the machine; nothing of it is loaded to find out."""
+
+    def start_of_worker(self, job: Job) -> str:
+        assert job.run() == 1
+        [failed] = job.named("compile_failed")
+        assert "exception" not in failed
+        assert job.failure == failed["message"]
+        assert job.model_files == []
+        message: str = failed["message"]
+        return message
+
+    def test_packages(self, job: Job) -> None:
+        job.hide("torch", "transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
+        assert self.start_of_worker(job) == (
+            "compiling needs torch, transformers, onnx, onnx_ir, onnxscript, safetensors: run the "
+            "job in the compiler image, or pip install -r requirements-export.txt"
+        )
+
+    def test_tensorrt(self, job: Job) -> None:
+        job.set_hyperparameters(target="sm86")
+        job.hide("tensorrt")
+        assert self.start_of_worker(job) == (
+            "target sm86 needs TensorRT, which is not installed here: run the job in the compiler "
+            "image, or set target to cpu"
+        )
+
+    def test_cuda_bindings(self, job: Job) -> None:
+        job.set_hyperparameters(target="sm86")
+        job.stand_in("tensorrt")
+        job.hide("cuda", "cuda.bindings")
+        reason = self.start_of_worker(job)
+        assert reason.startswith("building an engine needs CUDA's Python bindings (")
+        assert reason.endswith("): run the job in the compiler image")
+
+    def test_another_gpu(self, job: Job) -> None:
+        job.set_hyperparameters(target="sm86")
+        job.stand_in("tensorrt")
+        job.stand_in("cuda.bindings.runtime", T4)
+        assert self.start_of_worker(job) == (
+            "target is sm86, and this machine's GPU is sm75 (Tesla T4): an engine runs only on the "
+            "kind of GPU that it was built on; run the job on an instance with sm86"
+        )
+
+    def test_no_gpu(self, job: Job) -> None:
+        runtime = pytest.importorskip(
+            "cuda.bindings.runtime", reason="CUDA's Python bindings come with torch"
+        )
+        if runtime.cudaGetDeviceCount()[0] == runtime.cudaError_t.cudaSuccess:
+            pytest.skip("this machine has a GPU")
+        job.set_hyperparameters(target="sm86")
+        job.stand_in("tensorrt")
+        reason = self.start_of_worker(job)
+        assert reason.startswith("building an engine needs a GPU, and CUDA finds none: ")
+        assert reason.endswith("; run the job on an instance with the target's GPU")

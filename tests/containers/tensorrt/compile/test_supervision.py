@@ -1,0 +1,155 @@
+"""Whatever ends a compile job, it leaves a whole model or none, and a reason.
+
+A module of these tests stands in for torch and does, when it is imported, what a library can do to
+a process. What real stages do at a kill is in test_compile.py.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from containers.serving import server
+from containers.tensorrt.compile import report
+from tests.containers.tensorrt.compile.conftest import ROOT, Job, until_gone
+
+PACKAGES = ("transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
+WAIT = "import signal\nwhile True: signal.pause()"
+# Holds Python's lock and lets no signal handler run, as a long call into a library can.
+HOLD_THE_LOCK = "sum(range(10**15))"
+
+
+def start(job: Job, torch: str) -> int:
+    """Starts a job that comes as far as importing `torch`; returns the worker's process id."""
+    job.stand_in("torch", torch)
+    for package in PACKAGES:
+        job.stand_in(package)
+    job.start()
+    worker: int = job.until("compile_started")["worker_process_id"]
+    job.until("stage_started", stage="import_packages")
+    return worker
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("torch", [WAIT, HOLD_THE_LOCK], ids=["waiting", "holding the lock"])
+def test_stop_ends_at_once_and_leaves_nothing(job: Job, torch: str, number: signal.Signals) -> None:
+    worker = start(job, torch)
+    assert len(job.model_files) == 1  # the scratch directory
+    assert job.process is not None
+    job.process.send_signal(number)
+    assert job.end() == 128 + number
+    until_gone(worker)
+    [stopped] = job.named("compile_stopped")
+    assert (stopped["signal"], stopped["message"]) == (
+        number.name,
+        "nothing is left in the output directory",
+    )
+    assert job.model_files == []
+    # A stop is no failure: SageMaker says itself that the job was stopped.
+    assert not (job.output / "failure").exists()
+
+
+def test_ctrl_c_in_a_terminal_reaches_both_processes(job: Job) -> None:
+    job.stand_in("torch", WAIT)
+    for package in PACKAGES:
+        job.stand_in(package)
+    process = job.start(start_new_session=True)
+    worker = job.until("compile_started")["worker_process_id"]
+    job.until("stage_started", stage="import_packages")
+    os.killpg(process.pid, signal.SIGINT)
+    assert job.end() == 128 + signal.SIGINT
+    until_gone(worker)
+    assert job.standard_error.read_text() == ""
+    assert job.model_files == []
+
+
+def test_kill_leaves_no_model_and_no_worker(job: Job) -> None:
+    worker = start(job, WAIT)
+    assert job.process is not None
+    job.process.kill()
+    assert job.end() == -signal.SIGKILL
+    until_gone(worker)
+    [scratch] = job.model.iterdir()
+    assert scratch.name.startswith(".compile-")
+
+    # The next run clears it away.
+    job.stand_in("torch", "raise MemoryError")
+    assert job.run() == 1
+    assert job.model_files == []
+
+
+def test_lack_of_memory_is_named(job: Job) -> None:
+    """The kernel kills the largest process of a container that has used up its memory."""
+    worker = start(job, WAIT)
+    os.kill(worker, signal.SIGKILL)
+    assert job.end() == 1
+    size_bytes = (job.weights / "model.safetensors").stat().st_size
+    assert job.failure == (
+        "the compiling process was killed (SIGKILL), most likely for lack of memory: the "
+        f"checkpoint has {size_bytes} bytes, and compiling takes a multiple of that; run the job "
+        "on an instance with more memory"
+    )
+    assert job.model_files == []
+
+
+@pytest.mark.parametrize(
+    ("torch", "exit_code", "reason"),
+    [
+        (
+            "raise MemoryError",
+            1,
+            "out of memory: run the job on an instance with more memory",
+        ),
+        (
+            "import errno\nraise OSError(errno.ENOSPC, 'No space left on device')",
+            1,
+            "no space left for {model} (No space left on device): give the job a larger volume",
+        ),
+        (
+            "raise RuntimeError('one\\nand two')",
+            2,
+            "unexpected error, a bug of this container: RuntimeError: one and two; the job's log "
+            "has the traceback",
+        ),
+        (
+            "import os\nos.abort()",
+            2,
+            "unexpected error, a bug of this container: RuntimeError: the compiling process died "
+            "of SIGABRT; the log has its last stage; the job's log has the traceback",
+        ),
+    ],
+    ids=["memory", "disk", "bug", "crash"],
+)
+def test_what_a_library_does(job: Job, torch: str, exit_code: int, reason: str) -> None:
+    start(job, torch)
+    assert job.end() == exit_code
+    assert job.failure == reason.format(model=job.model)
+    [failed] = job.named("compile_failed")
+    assert ("exception" in failed) == (exit_code == 2)
+    assert job.model_files == []
+
+
+def test_exit_codes_are_the_servers() -> None:
+    for name in ("EXIT_OK", "EXIT_OPERATOR_PROBLEM", "EXIT_OWN_FAULT"):
+        assert getattr(report, name) == getattr(server, name)
+
+
+def test_serving_does_not_load_it() -> None:
+    program = (
+        "import sys\n"
+        "import containers.tensorrt.__main__\n"
+        "print([name for name in sys.modules if 'compile' in name and name.startswith('cont')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "[]\n"
