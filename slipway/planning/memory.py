@@ -31,6 +31,8 @@ _LEAST_CACHED_BYTES = 2
 _ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
 _GIB = 2**30
 OVERHEAD_GIB = 1.0
+# containers/tensorrt/runtimes/tensorrt/cache.py: ARENAS
+_TENSORRT_CACHES = 3
 # vLLM's own default of `gpu_memory_utilization`, and lmi_options.json's.
 _VLLM_SHARE = 0.9
 
@@ -121,7 +123,8 @@ def estimate(config: ModelConfig, instance: InstanceFacts) -> MemoryEstimate | N
 
     What is assumed of each container:
 
-    - `tensorrt`: one copy on one GPU, its cache in the engine's precision.
+    - `tensorrt`: one copy on one GPU. Its cache, in the engine's precision, is there three times: a
+      step reads one and writes another, and texts about to join the batch have the third.
     - `triton`: `instance_group_count` copies on each GPU. Each has weights and a cache of its own,
       as the processes of the Python backend do that own the decode loop.
     - `lmi`: a copy over `tensor_parallel_degree` x `pipeline_parallel_degree` accelerators, and as
@@ -199,7 +202,7 @@ def _layout(
         return _Layout(
             copies=group * count, copies_on_one=group, weights_share=group, caches_on_one=group
         )
-    return _Layout()
+    return _Layout(caches_on_one=_TENSORRT_CACHES)
 
 
 def _over_cores(accelerator: Accelerator, cores_per_copy: int, copies: int) -> _Layout | None:

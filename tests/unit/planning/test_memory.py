@@ -96,8 +96,8 @@ class TestTensorRT:
         )  # fmt: skip
         # Two bytes for each weight.
         assert found.weights_gib == found.copy_weights_gib == pytest.approx(2.901, abs=0.001)
-        # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens.
-        assert found.cache_gib == gib(2 * 48 * 1600 * 1060 * 2)
+        # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens, in three places.
+        assert found.cache_gib == gib(3 * 2 * 48 * 1600 * 1060 * 2)
         assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
         assert found.overhead_gib == 1.0
 
@@ -341,7 +341,7 @@ class TestUnknown:
 class TestText:
     def test_one_gpu(self):
         assert describe_memory(known(model=XL)) == (
-            "about 4.1 of 16.0 GiB (NVIDIA T4): weights 2.9 (fp16), cache 0.2, assumed for the "
+            "about 4.6 of 16.0 GiB (NVIDIA T4): weights 2.9 (fp16), cache 0.7, assumed for the "
             "rest 1.0"
         )
 
@@ -394,7 +394,7 @@ class TestNearlyFull:
         single = {"dtype": "fp32"}
         assert self.warnings(model=XL, serving=single) == []
         (message,) = self.warnings(model=XL, serving=single | {"max_batch_size": 256})
-        assert "weights 5.8 (fp32), cache 15.5, assumed for the rest 1.0." in message
+        assert "weights 5.8 (fp32), cache 46.6, assumed for the rest 1.0." in message
 
     def test_vllms_share_leaves_a_tenth_already(self):
         fits = {"model": LLAMA_8B, "serving": vllm()}
