@@ -60,7 +60,7 @@ def check_files(model_dir: Path) -> None:
     if graph.is_file():
         missing += [
             f"{name} (weights of {GRAPH_FILE})"
-            for name in _external_data_files(graph)
+            for name in external_data_files(graph)
             if not (model_dir / name).is_file()
         ]
     elif not engine_files(model_dir):
@@ -72,6 +72,19 @@ def check_files(model_dir: Path) -> None:
 def engine_files(model_dir: Path) -> list[str]:
     """Returns the names of the TensorRT engines in `model_dir`, sorted."""
     return sorted(path.name for path in model_dir.iterdir() if path.suffix in ENGINE_SUFFIXES)
+
+
+def external_data_files(graph: Path) -> list[str]:
+    """Returns the files that hold tensors of `graph`, in the graph's order, each once."""
+    if not graph.stat().st_size:  # an empty file cannot be mapped; the runtime refuses it later
+        return []
+    names: dict[str, None] = {}
+    # Mapped, since a graph with its weights inside can be 2 GB.
+    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for match in _LOCATION_ENTRY.finditer(data):
+            name = data[match.end() : match.end() + match[1][0]]
+            names[name.decode("utf-8", errors="replace")] = None
+    return list(names)
 
 
 def read_config(model_dir: Path) -> ModelConfig:
@@ -117,16 +130,3 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ModelLoadError(f"{path} must hold a JSON object")
     return document
-
-
-def _external_data_files(graph: Path) -> list[str]:
-    """Returns the files that hold tensors of `graph`, in the graph's order, each once."""
-    if not graph.stat().st_size:  # an empty file cannot be mapped; the runtime refuses it later
-        return []
-    names: dict[str, None] = {}
-    # Mapped, since a graph with its weights inside can be 2 GB.
-    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for match in _LOCATION_ENTRY.finditer(data):
-            name = data[match.end() : match.end() + match[1][0]]
-            names[name.decode("utf-8", errors="replace")] = None
-    return list(names)

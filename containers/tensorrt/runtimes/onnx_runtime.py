@@ -1,4 +1,7 @@
-"""Runs the step graph with ONNX Runtime on the CPU: the reference, and the back end without a GPU.
+"""Runs the step graph with ONNX Runtime: the reference, and the back end without an engine.
+
+It runs on the CPU, but for an ONNX Runtime that has CUDA and a GPU for it. The cache then crosses
+to the GPU and back in every step: an engine is what makes a GPU worth its price.
 
 The graph's contract: inputs `input_ids`, `attention_mask`, `position_ids` (int64) and
 `past_key_values.{i}.key` / `.value` (float32); outputs `logits` [batch, 1, vocabulary], of the
@@ -23,11 +26,13 @@ _STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
 _LOGITS: Final = "logits"
 _TENSOR_TYPES: Final = dict.fromkeys(_STEP_INPUTS, "tensor(int64)")
 _CACHE_TYPE: Final = "tensor(float)"
+# In the order of preference.
+_PROVIDERS: Final = {"CUDAExecutionProvider": "cuda", "CPUExecutionProvider": "cpu"}
 _LOG_ERRORS_ONLY: Final = 3
 
 
 class OnnxRuntimeSession:
-    """A `StepSession` on the CPU.
+    """A `StepSession` with its cache in the host's memory.
 
     Args:
         model_dir: holds model.onnx and, beside it, the files of its external data.
@@ -48,9 +53,12 @@ class OnnxRuntimeSession:
         options.log_severity_level = _LOG_ERRORS_ONLY
         # Threads that spin between steps would take the cores from the HTTP server.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        available = onnxruntime.get_available_providers()
         try:
             self._session = onnxruntime.InferenceSession(
-                str(model_dir / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
+                str(model_dir / GRAPH_FILE),
+                options,
+                providers=[name for name in _PROVIDERS if name in available],
             )
         # ONNX Runtime's errors have no public base class of their own.
         except Exception as error:
@@ -60,6 +68,11 @@ class OnnxRuntimeSession:
         self._past_names = [f"past_key_values.{part}" for part in parts]
         self._output_names = [_LOGITS, *(f"present.{part}" for part in parts)]
         self._check_graph()
+
+    @property
+    def device(self) -> str:
+        """What computes, "cuda" or "cpu": a provider without a GPU leaves it to the next."""
+        return _PROVIDERS[self._session.get_providers()[0]]
 
     def prefill(
         self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array

@@ -8,6 +8,8 @@ import onnxruntime
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
+from containers.serving.settings import ServingSettings
+from containers.tensorrt.engine_metadata import ENGINE_FILE
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig, engine_files
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.tensorrt.settings import GenerationSettings
@@ -17,29 +19,56 @@ _logger = logging.getLogger(__name__)
 
 
 def open_session(
-    model_dir: Path, config: ModelConfig, settings: GenerationSettings
-) -> StepSession[Any]:
+    model_dir: Path,
+    config: ModelConfig,
+    settings: GenerationSettings,
+    *,
+    max_batch_size: int = ServingSettings.max_batch_size,
+) -> StepSession[Any]:  # Any: the session's cache is its own affair
     """Returns a session of the runtime that fits what is in `model_dir`.
 
+    Args:
+        model_dir: holds an engine or a graph, or both.
+        config: the model's.
+        settings: what requests may ask for.
+        max_batch_size: most rows of a batch.
+
     Raises:
-        ModelLoadError: the directory holds an engine, which nothing here can run, or the graph
-            cannot be loaded. An engine beside a graph is refused too: whoever published it paid
-            for a GPU, and would get the speed of a CPU without noticing.
+        ModelLoadError: the engine cannot serve here, or the graph cannot be loaded. A graph beside
+            an engine does not serve in its place: whoever published the engine paid for a GPU, and
+            would get the speed of a CPU without noticing.
     """
     engines = engine_files(model_dir)
     if engines:
-        raise ModelLoadError(
-            f"{', '.join(engines)} needs TensorRT's runtime, which this container does not have: "
-            f"publish the ONNX graph ({GRAPH_FILE}) without an engine"
-        )
+        if ENGINE_FILE not in engines:
+            raise ModelLoadError(
+                f"{', '.join(engines)} cannot be served: the engine must be called {ENGINE_FILE}, "
+                "as publishing names it"
+            )
+        return _open_engine_session(model_dir, config, settings, max_batch_size)
     session = OnnxRuntimeSession(model_dir, config, intra_op_threads=settings.intra_op_threads)
     log_event(
         _logger,
         logging.INFO,
         "backend_selected",
-        backend="onnxruntime-cpu",
+        backend=f"onnxruntime-{session.device}",
         version=onnxruntime.__version__,
+        available_providers=onnxruntime.get_available_providers(),
         intra_op_threads=settings.intra_op_threads or "physical cores",
         reason=f"the model directory holds {GRAPH_FILE} and no TensorRT engine",
     )
     return session
+
+
+def _open_engine_session(
+    model_dir: Path, config: ModelConfig, settings: GenerationSettings, max_batch_size: int
+) -> StepSession[Any]:
+    try:
+        # Here, since only the container's image has what it imports.
+        from containers.tensorrt.runtimes.tensorrt.session import open_engine_session
+    except ImportError as error:
+        raise ModelLoadError(
+            f"{ENGINE_FILE} needs TensorRT and CUDA, which are not installed here ({error}): serve "
+            f"it in the container's image, or publish {GRAPH_FILE} without an engine"
+        ) from error
+    return open_engine_session(model_dir, config, settings, max_batch_size=max_batch_size)

@@ -1,0 +1,225 @@
+"""Where the keys and values of a batch lie on the GPU, and how its rows move.
+
+An arena holds one cache: a plane for each key and value tensor, in it a line for each head of each
+row, in that a column for each token: [tensors, rows, heads, columns, head_dim] without gaps but at
+a plane's end, since TensorRT takes tensors of [rows, heads, columns, head_dim] without any. A plane
+has room for the most rows whatever their number, so its size depends on the columns alone: rows at
+the end can be dropped where they are, and others put below them. All planes are alike, so rows move
+in all tensors with one copy.
+
+A step reads one arena and writes another, and prompts about to join have the third: the memory is
+taken once, and nothing is allocated between steps.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from containers.tensorrt.runtimes.tensorrt.device_memory import (
+    ALIGNMENT_BYTES,
+    Box,
+    Stream,
+    allocate,
+)
+
+# Two for the caches that are in use at most, one to write the next.
+ARENAS: Final = 3
+
+
+@dataclass(frozen=True)
+class CacheLayout:
+    """The sizes of a model's cache.
+
+    Attributes:
+        tensors: two for each layer.
+        heads: of each row in each tensor.
+        column_bytes: of one token in one head.
+        max_rows: most rows of a cache.
+        max_columns: most columns of a cache.
+    """
+
+    tensors: int
+    heads: int
+    column_bytes: int
+    max_rows: int
+    max_columns: int
+
+    def line_bytes(self, columns: int) -> int:
+        """Returns the bytes of a head of a row."""
+        return columns * self.column_bytes
+
+    def plane_lines(self, columns: int) -> int:
+        """Returns the lines from one tensor to the next: whole lines, and the next is aligned."""
+        unit = ALIGNMENT_BYTES // math.gcd(self.line_bytes(columns), ALIGNMENT_BYTES)
+        return -(-self.max_rows * self.heads // unit) * unit
+
+    def plane_bytes(self, columns: int) -> int:
+        """Returns the bytes from one tensor to the next."""
+        return self.plane_lines(columns) * self.line_bytes(columns)
+
+    @property
+    def arena_bytes(self) -> int:
+        """What an arena needs; lines that are shorter can need more of them to be aligned."""
+        return self.tensors * max(
+            self.plane_bytes(columns) for columns in range(1, self.max_columns + 1)
+        )
+
+
+class Arena:
+    """Memory for one cache."""
+
+    def __init__(self, address: int) -> None:
+        self.address: Final = address
+        # Not the cache itself: who forgets a cache need not say so.
+        self.holds: weakref.ref[DeviceCache] | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody has a cache that lies here."""
+        return self.holds is None or self.holds() is None
+
+
+class DeviceCache:
+    """A cache: where it is, and how many rows and columns it has."""
+
+    __slots__ = ("__weakref__", "arena", "columns", "rows")
+
+    def __init__(self, arena: Arena, rows: int, columns: int) -> None:
+        self.arena: Final = arena
+        self.rows: Final = rows
+        self.columns: Final = columns
+
+
+class CacheMemory:
+    """The arenas.
+
+    Args:
+        layout: what they have room for.
+        stream: carries out the copies.
+    """
+
+    def __init__(self, layout: CacheLayout, stream: Stream) -> None:
+        self.layout: Final = layout
+        self._stream = stream
+        # In the order in which they were last given out.
+        self._arenas = [Arena(allocate(layout.arena_bytes)) for _ in range(ARENAS)]
+
+    def addresses(self, arena: Arena, columns: int) -> list[int]:
+        """Returns where each tensor begins in a cache of so many columns."""
+        plane_bytes = self.layout.plane_bytes(columns)
+        return [arena.address + tensor * plane_bytes for tensor in range(self.layout.tensors)]
+
+    def claim(self, *in_use: Arena) -> Arena:
+        """Returns an arena to write to, none of these.
+
+        At most two caches are in use at a time. Where more are alive, something keeps one that
+        will not be used again, such as the traceback of an error: the oldest. Should it be used
+        all the same, `take` refuses it.
+        """
+        others = [arena for arena in self._arenas if arena not in in_use]
+        return next((arena for arena in others if arena.is_free), others[0])
+
+    def issue(self, arena: Arena, rows: int, columns: int) -> DeviceCache:
+        """Returns the cache that an arena holds now."""
+        cache = DeviceCache(arena, rows, columns)
+        arena.holds = weakref.ref(cache)
+        self._arenas.remove(arena)
+        self._arenas.append(arena)
+        return cache
+
+    def take(self, cache: DeviceCache) -> Arena:
+        """Takes a cache over: nobody can use it again.
+
+        Raises:
+            RuntimeError: somebody took it over before.
+        """
+        if cache.arena.holds is None or cache.arena.holds() is not cache:
+            raise RuntimeError("the cache was used before, and is no more")
+        cache.arena.holds = None
+        return cache.arena
+
+    def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
+        """See `StepSession.select`; what stays as it is is not copied."""
+        source = self.take(cache)
+        columns = cache.columns - first_column
+        if (
+            not 0 < len(rows) <= self.layout.max_rows
+            or not 0 <= min(rows) <= max(rows) < cache.rows
+            or not 0 < columns <= cache.columns
+        ):
+            raise ValueError(
+                f"rows {list(rows)} from column {first_column} of a cache of {cache.rows} rows and "
+                f"{cache.columns} columns"
+            )
+        if not first_column and all(row == place for place, row in enumerate(rows)):
+            return self.issue(source, len(rows), columns)
+        target = self.claim(source)
+        place = 0
+        for first_row, count in _runs(rows):
+            self._stream.copy(
+                self._box(source, cache.columns, row=first_row, column=first_column),
+                self._box(target, columns, row=place),
+                bytes_=self.layout.line_bytes(columns),
+                lines=count * self.layout.heads,
+                planes=self.layout.tensors,
+            )
+            place += count
+        return self.issue(target, len(rows), columns)
+
+    def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
+        """See `StepSession.concatenate`; where the first is the longer, only the second moves."""
+        upper, lower = self.take(first), self.take(second)
+        rows = first.rows + second.rows
+        if rows > self.layout.max_rows:
+            raise ValueError(f"{rows} rows of a cache for at most {self.layout.max_rows}")
+        columns = max(first.columns, second.columns)
+        target = upper
+        if first.columns < columns:
+            target = self.claim(upper, lower)
+            self._put(first, target, columns, row=0)
+        self._put(second, target, columns, row=first.rows)
+        return self.issue(target, rows, columns)
+
+    def _put(self, cache: DeviceCache, target: Arena, columns: int, *, row: int) -> None:
+        """Copies a whole cache into one of more columns, or as many."""
+        box = self._box(target, columns, row=row, column=columns - cache.columns)
+        lines = cache.rows * self.layout.heads
+        if box.byte:
+            self._stream.clear(
+                target.address + box.line * box.line_bytes,
+                pitch_bytes=self.layout.plane_bytes(columns),
+                bytes_=lines * box.line_bytes,
+                lines=self.layout.tensors,
+            )
+        self._stream.copy(
+            self._box(cache.arena, cache.columns),
+            box,
+            bytes_=self.layout.line_bytes(cache.columns),
+            lines=lines,
+            planes=self.layout.tensors,
+        )
+
+    def _box(self, arena: Arena, columns: int, *, row: int = 0, column: int = 0) -> Box:
+        return Box(
+            address=arena.address,
+            line_bytes=self.layout.line_bytes(columns),
+            plane_lines=self.layout.plane_lines(columns),
+            line=row * self.layout.heads,
+            byte=self.layout.line_bytes(column),
+        )
+
+
+def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields the first row and the number of each run of rows that follow one another."""
+    first, count = rows[0], 1
+    for row in rows[1:]:
+        if row == first + count:
+            count += 1
+        else:
+            yield first, count
+            first, count = row, 1
+    yield first, count

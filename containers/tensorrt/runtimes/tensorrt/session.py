@@ -1,0 +1,288 @@
+"""The steps of an engine on the GPU, and all that must hold before the first."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import tensorrt as trt
+
+from containers.serving.logs import log_event
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.engine_metadata import (
+    DECODE_PROFILE,
+    ENGINE_FILE,
+    PREFILL_PROFILE,
+    EngineMetadata,
+    check_engine,
+    read_metadata,
+)
+from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
+from containers.tensorrt.runtimes.tensorrt.cache import (
+    ARENAS,
+    Arena,
+    CacheLayout,
+    CacheMemory,
+    DeviceCache,
+)
+from containers.tensorrt.runtimes.tensorrt.device_memory import (
+    ALIGNMENT_BYTES,
+    DeviceError,
+    Gpu,
+    Stream,
+    aligned,
+    allocate,
+    free_bytes,
+    use_gpu,
+)
+from containers.tensorrt.runtimes.tensorrt.engine import (
+    LOGITS,
+    STEP_INPUTS,
+    Engine,
+    cache_names,
+    check_logits,
+    create_context,
+    open_engine,
+)
+from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.stepping import Float32Array, Int64Array
+
+_logger = logging.getLogger(__name__)
+
+_FLOAT_TYPES: Final[dict[str, np.dtype[np.floating[Any]]]] = {
+    "fp16": np.dtype(np.float16),
+    "fp32": np.dtype(np.float32),
+}
+_TOKEN_BYTES: Final = np.dtype(np.int64).itemsize
+
+
+class TensorRTSession:
+    """A `StepSession` on the GPU.
+
+    All memory is taken here, for the largest steps of the engine.
+
+    Args:
+        engine: of a step graph.
+        metadata: the engine's.
+
+    Raises:
+        ModelLoadError: TensorRT makes no execution contexts, or too many logits.
+        DeviceError: CUDA refuses memory or a stream.
+    """
+
+    def __init__(self, engine: Engine, metadata: EngineMetadata) -> None:
+        sizes = _BufferSizes(metadata)
+        self._engine = engine
+        self._metadata = metadata
+        self._stream = Stream()
+        # One each, since a context that changes its profile loses its shapes.
+        self._prefill_context, self._decode_context = (
+            create_context(engine, profile, self._stream.handle)
+            for profile in (PREFILL_PROFILE, DECODE_PROFILE)
+        )
+        self._stream.synchronize()
+        check_logits(self._prefill_context, metadata)
+        self._caches = CacheMemory(sizes.layout, self._stream)
+        self._past_names = cache_names("past_key_values", metadata.layers)
+        self._present_names = cache_names("present", metadata.layers)
+        # An input of no columns has an address all the same, and each one of its own.
+        nothing = allocate(sizes.nothing)
+        self._nothing = [nothing + i * ALIGNMENT_BYTES for i in range(len(self._past_names))]
+        self._inputs_address = allocate(sizes.inputs)
+        self._logits_address = allocate(sizes.logits)
+        self._host_inputs = np.zeros(sizes.inputs, dtype=np.uint8)
+        self._host_logits = np.zeros(sizes.logits, dtype=np.uint8)
+
+    def prefill(
+        self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
+    ) -> tuple[Float32Array, DeviceCache]:
+        """Runs whole prompts; see `StepSession.prefill`."""
+        return self._run(
+            self._prefill_context,
+            (input_ids, attention_mask, position_ids),
+            past_columns=0,
+            past_addresses=self._nothing,
+            target=self._caches.claim(),
+        )
+
+    def step(
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        cache: DeviceCache,
+    ) -> tuple[Float32Array, DeviceCache]:
+        """Adds one token to every row; see `StepSession.step`."""
+        past = self._caches.take(cache)
+        return self._run(
+            self._decode_context,
+            (input_ids, attention_mask, position_ids),
+            past_columns=cache.columns,
+            past_addresses=self._caches.addresses(past, cache.columns),
+            target=self._caches.claim(past),
+        )
+
+    def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
+        """Moves rows on the GPU; see `StepSession.select`."""
+        return self._caches.select(cache, rows, first_column)
+
+    def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
+        """Moves rows on the GPU; see `StepSession.concatenate`."""
+        return self._caches.concatenate(first, second)
+
+    def _run(
+        self,
+        context: trt.IExecutionContext,
+        inputs: tuple[Int64Array, Int64Array, Int64Array],
+        *,
+        past_columns: int,
+        past_addresses: Sequence[int],
+        target: Arena,
+    ) -> tuple[Float32Array, DeviceCache]:
+        """Runs the engine once, from the copy of its inputs to that of the logits."""
+        rows, sequence = inputs[0].shape
+        columns = past_columns + sequence
+        layout = self._caches.layout
+        if rows > layout.max_rows or columns > layout.max_columns:
+            raise ValueError(
+                f"a step of {rows} rows and {columns} columns; the engine takes at most "
+                f"{layout.max_rows} and {layout.max_columns}"
+            )
+        past_shape = (rows, layout.heads, past_columns, self._metadata.head_dim)
+        self._bind_inputs(context, inputs)
+        for name, address in zip(self._past_names, past_addresses, strict=True):
+            self._accept(context.set_input_shape(name, past_shape), name)
+            self._accept(context.set_tensor_address(name, address), name)
+        present_addresses = self._caches.addresses(target, columns)
+        for name, address in zip(self._present_names, present_addresses, strict=True):
+            self._accept(context.set_tensor_address(name, address), name)
+        self._accept(context.set_tensor_address(LOGITS, self._logits_address), LOGITS)
+        self._accept(context.execute_async_v3(self._stream.handle), "the step")
+        float_type = _FLOAT_TYPES[self._metadata.precision]
+        vocabulary = self._metadata.vocabulary_size
+        logits = self._host_logits[: rows * vocabulary * float_type.itemsize]
+        self._stream.download(self._logits_address, logits)
+        self._stream.synchronize()
+        return (
+            logits.view(float_type).reshape(rows, vocabulary).astype(np.float32),
+            self._caches.issue(target, rows, columns),
+        )
+
+    def _bind_inputs(self, context: trt.IExecutionContext, inputs: Sequence[Int64Array]) -> None:
+        """Copies tokens, mask and positions with one copy, and tells the context where they are."""
+        end = 0
+        for name, array in zip(STEP_INPUTS, inputs, strict=True):
+            start = aligned(end)
+            end = start + array.nbytes
+            self._host_inputs[start:end].view(np.int64)[:] = array.ravel()
+            self._accept(context.set_input_shape(name, array.shape), name)
+            self._accept(context.set_tensor_address(name, self._inputs_address + start), name)
+        self._stream.upload(self._host_inputs[:end], self._inputs_address)
+
+    def _accept(self, accepted: bool, what: str) -> None:
+        if not accepted:
+            said = self._engine.log.errors[-1:] or ["it gives no reason"]
+            raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
+
+
+class _BufferSizes:
+    """The bytes of everything that a session allocates, for the largest steps of an engine."""
+
+    def __init__(self, metadata: EngineMetadata) -> None:
+        columns = metadata.max_past_tokens + 1
+        itemsize = _FLOAT_TYPES[metadata.precision].itemsize
+        self.layout = CacheLayout(
+            tensors=2 * metadata.layers,
+            heads=metadata.heads,
+            column_bytes=metadata.head_dim * itemsize,
+            max_rows=metadata.max_batch_size,
+            max_columns=columns,
+        )
+        self.arenas = ARENAS * self.layout.arena_bytes
+        self.nothing = self.layout.tensors * ALIGNMENT_BYTES
+        self.inputs = len(STEP_INPUTS) * aligned(metadata.max_batch_size * columns * _TOKEN_BYTES)
+        self.logits = metadata.max_batch_size * metadata.vocabulary_size * itemsize
+        self.total = self.arenas + self.nothing + self.inputs + self.logits
+
+
+def open_engine_session(
+    model_dir: Path, config: ModelConfig, settings: GenerationSettings, *, max_batch_size: int
+) -> TensorRTSession:
+    """Opens model.engine, and says in the log what serves.
+
+    Args:
+        model_dir: holds model.engine and engine.json.
+        config: the model's.
+        settings: what requests may ask for.
+        max_batch_size: most rows of a batch.
+
+    Raises:
+        ModelLoadError: in one line, why the engine cannot serve here.
+    """
+    try:
+        gpu = use_gpu()
+    except DeviceError as error:
+        raise ModelLoadError(
+            f"{ENGINE_FILE} needs a GPU, and CUDA finds none that it can use: {error}; deploy on "
+            f"an instance type with the GPU that it was built for, or publish {GRAPH_FILE} without "
+            "an engine"
+        ) from error
+    metadata = read_metadata(model_dir)
+    check_engine(
+        metadata,
+        tensorrt_version=trt.__version__,
+        compute_capability=gpu.compute_capability,
+        config=config,
+        max_batch_size=max_batch_size,
+        max_input_tokens=settings.max_input_tokens,
+        max_new_tokens=settings.max_new_tokens,
+    )
+    longest = config.max_positions - 1
+    if settings.max_input_tokens is None and metadata.max_input_tokens < longest:
+        raise ModelLoadError(
+            f"{ENGINE_FILE} takes prompts of at most {metadata.max_input_tokens} tokens, and "
+            f"without SLIPWAY_MAX_INPUT_TOKENS the model's {longest} are allowed: set it to "
+            f"{metadata.max_input_tokens} or less"
+        )
+    try:
+        engine = open_engine(model_dir, metadata)
+        sizes = _BufferSizes(metadata)
+        _check_memory(engine, metadata, sizes, gpu)
+        session = TensorRTSession(engine, metadata)
+        free = free_bytes()
+    except DeviceError as error:
+        raise ModelLoadError(f"{ENGINE_FILE} cannot be loaded onto {gpu.name}: {error}") from error
+    log_event(
+        _logger,
+        logging.INFO,
+        "backend_selected",
+        backend="tensorrt",
+        version=trt.__version__,
+        gpu=gpu.name,
+        compute_capability=gpu.compute_capability,
+        precision=metadata.precision,
+        max_batch_size=metadata.max_batch_size,
+        max_input_tokens=metadata.max_input_tokens,
+        max_new_tokens=metadata.max_new_tokens,
+        cache_bytes=sizes.arenas,
+        free_gpu_bytes=free,
+        reason=f"{ENGINE_FILE} is damaged, and was built anew from {GRAPH_FILE}"
+        if engine.is_rebuilt
+        else f"the model directory holds {ENGINE_FILE}",
+    )
+    return session
+
+
+def _check_memory(engine: Engine, metadata: EngineMetadata, sizes: _BufferSizes, gpu: Gpu) -> None:
+    # Each context has memory of its own for what is between the inputs and the outputs.
+    contexts = 2 * engine.cuda_engine.device_memory_size_v2
+    needed, free = sizes.total + contexts, free_bytes()
+    if needed > free:
+        raise ModelLoadError(
+            f"{ENGINE_FILE} needs {needed} more bytes of GPU memory for batches of "
+            f"{metadata.max_batch_size} rows and {sizes.layout.max_columns} columns "
+            f"({sizes.arenas} of them for keys and values), and {gpu.name} has {free} free: take "
+            "an instance type with more, or publish the model with a smaller max_batch_size, "
+            "max_input_tokens or max_new_tokens"
+        )

@@ -1,0 +1,66 @@
+"""What the tests of this family share: models and graphs that take long to make, made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.containers.tensorrt.t5_models import (
+    T5Graphs,
+    add_outliers,
+    random_t5,
+    save_checkpoint,
+)
+
+if TYPE_CHECKING:
+    from transformers import T5ForConditionalGeneration
+
+    from containers.tensorrt.export import Precision
+
+
+def _exported(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> T5Graphs:
+    from containers.tensorrt import export
+
+    encoder, decoder = directory / "encoder.onnx", directory / "decoder.onnx"
+    export.export_t5_encoder(model, encoder, precision=precision)
+    export.export_t5_decoder_step(model, decoder, precision=precision)
+    return T5Graphs(
+        model, encoder, decoder, model.config.num_layers, model.config.num_decoder_layers
+    )
+
+
+@pytest.fixture(scope="session")
+def t5_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
+    """As T5 was first: float32, the embedding as its head; fewer encoder than decoder layers."""
+    model = random_t5(seed=14, gated=False, encoder_layers=1, decoder_layers=2)
+    return _exported(model, tmp_path_factory.mktemp("t5"), "fp32")
+
+
+@pytest.fixture(scope="session")
+def flan_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
+    """As FLAN-T5: float32, gated, a head of its own; distances of few tokens are far."""
+    model = random_t5(
+        seed=12,
+        gated=True,
+        encoder_layers=2,
+        decoder_layers=1,
+        relative_attention_num_buckets=8,
+        relative_attention_max_distance=16,
+    )
+    return _exported(model, tmp_path_factory.mktemp("flan"), "fp32")
+
+
+@pytest.fixture(scope="session")
+def half_flan_graphs(tmp_path_factory: pytest.TempPathFactory) -> T5Graphs:
+    """As FLAN-T5 in float16, loaded by transformers; its feed-forward layers outgrow float16."""
+    import torch
+    import transformers
+
+    model = random_t5(seed=2, gated=True, encoder_layers=1, decoder_layers=1)
+    add_outliers(model)
+    directory = tmp_path_factory.mktemp("half-flan")
+    save_checkpoint(model, directory)
+    loaded = transformers.T5ForConditionalGeneration.from_pretrained(directory, dtype=torch.float16)
+    return _exported(loaded.eval(), directory, "fp16")

@@ -1,0 +1,313 @@
+"""A stand-in for `cuda.bindings.runtime`: the calls that the container makes, held to their rules.
+
+Device memory is arrays at made-up addresses. Everything asynchronous waits in its stream's queue
+until `cudaStreamSynchronize`, so that nothing is seen early: new memory and whatever a copy to the
+host will overwrite are filled with ones, which are NaN as floating point. A call that CUDA's
+documentation forbids raises `ContractError`, where a GPU would compute something wrong or crash.
+"""
+
+# The names are CUDA's.
+# ruff: noqa: N801, N802, N803, N815
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+
+# No process has memory of its own up there.
+_FIRST_ADDRESS = 1 << 60
+# cudaMalloc's alignment, and room between two allocations, which nobody may touch.
+_ALIGNMENT = 256
+_GAP = 4096
+_GARBAGE = 0xFF
+
+
+class ContractError(AssertionError):
+    """The documentation forbids what was done."""
+
+
+class cudaError_t(enum.IntEnum):
+    cudaSuccess = 0
+    cudaErrorMemoryAllocation = 2
+    cudaErrorInsufficientDriver = 35
+    cudaErrorNoDevice = 100
+    cudaErrorIllegalAddress = 700
+
+
+_MEANINGS = {
+    cudaError_t.cudaErrorMemoryAllocation: b"out of memory",
+    cudaError_t.cudaErrorInsufficientDriver: (
+        b"CUDA driver version is insufficient for CUDA runtime version"
+    ),
+    cudaError_t.cudaErrorNoDevice: b"no CUDA-capable device is detected",
+    cudaError_t.cudaErrorIllegalAddress: b"an illegal memory access was encountered",
+}
+
+
+class cudaMemcpyKind(enum.IntEnum):
+    cudaMemcpyHostToHost = 0
+    cudaMemcpyHostToDevice = 1
+    cudaMemcpyDeviceToHost = 2
+    cudaMemcpyDeviceToDevice = 3
+
+
+class cudaMemcpy3DParms:
+    def __init__(self) -> None:
+        self.srcPtr: Any = None
+        self.srcPos: Any = None
+        self.dstPtr: Any = None
+        self.dstPos: Any = None
+        self.extent: Any = None
+        self.kind: Any = None
+
+
+@dataclass
+class Allocation:
+    address: int
+    content: Bytes
+    is_freed: bool = False
+
+
+class CudaStandIn:
+    """One GPU, or a machine without.
+
+    Args:
+        name: the GPU's.
+        capability: its compute capability.
+        memory_bytes: what it has.
+    """
+
+    cudaError_t = cudaError_t
+    cudaMemcpyKind = cudaMemcpyKind
+    cudaMemcpy3DParms = cudaMemcpy3DParms
+    cudaStreamNonBlocking = 1
+
+    def __init__(
+        self,
+        *,
+        name: str = "NVIDIA A10G",
+        capability: tuple[int, int] = (8, 6),
+        memory_bytes: int = 1 << 30,
+    ) -> None:
+        self.name = name
+        self.capability = capability
+        self.memory_bytes = memory_bytes
+        # What every call to a function returns instead of working.
+        self.failures: dict[str, cudaError_t] = {}
+        self.calls: list[str] = []
+        self._allocations: list[Allocation] = []
+        self._reserved_bytes = 0
+        self._next_address = _FIRST_ADDRESS
+        self._device_is_set = False
+        self._queues: dict[int, list[Callable[[], None]]] = {}
+
+    # What the other stand-in and the tests use.
+
+    def reserve(self, size_bytes: int) -> bool:
+        """Takes memory as TensorRT does for itself; false where there is not enough."""
+        if size_bytes > self.free_bytes:
+            return False
+        self._reserved_bytes += size_bytes
+        return True
+
+    @property
+    def free_bytes(self) -> int:
+        used = sum(each.content.nbytes for each in self._allocations if not each.is_freed)
+        return self.memory_bytes - self._reserved_bytes - used
+
+    def memory(self, address: int, size_bytes: int) -> Bytes:
+        """A view of device memory, which lies in one allocation."""
+        for each in self._allocations:
+            offset = address - each.address
+            if offset >= 0 and offset + size_bytes <= each.content.nbytes:
+                if each.is_freed:
+                    raise ContractError(f"{size_bytes} bytes at {address:#x} were freed")
+                return each.content[offset : offset + size_bytes]
+        raise ContractError(f"{size_bytes} bytes at {address:#x} are in no allocation")
+
+    def enqueue(self, stream: object, work: Callable[[], None]) -> None:
+        self._queue(stream).append(work)
+
+    # CUDA's functions: an error code first, then what they give.
+
+    def cudaSetDevice(self, device: int) -> tuple[cudaError_t]:
+        if error := self._begin("cudaSetDevice"):
+            return (error,)
+        assert device == 0
+        self._device_is_set = True
+        return (cudaError_t.cudaSuccess,)
+
+    def cudaGetDeviceProperties(self, device: int) -> tuple[cudaError_t, Any]:
+        if error := self._begin("cudaGetDeviceProperties"):
+            return error, None
+        major, minor = self.capability
+        # The field has 256 characters.
+        name = self.name.encode().ljust(256, b"\0")
+        return cudaError_t.cudaSuccess, SimpleNamespace(name=name, major=major, minor=minor)
+
+    def cudaGetErrorString(self, error: cudaError_t) -> tuple[cudaError_t, bytes]:
+        return cudaError_t.cudaSuccess, _MEANINGS[error]
+
+    def cudaMemGetInfo(self) -> tuple[cudaError_t, Any, Any]:
+        if error := self._begin("cudaMemGetInfo"):
+            return error, None, None
+        return cudaError_t.cudaSuccess, self.free_bytes, self.memory_bytes
+
+    def cudaMalloc(self, size: int) -> tuple[cudaError_t, Any]:
+        if error := self._begin("cudaMalloc"):
+            return error, None
+        self._check_device()
+        if size <= 0:
+            raise ContractError(f"an allocation of {size} bytes")
+        if size > self.free_bytes:
+            return cudaError_t.cudaErrorMemoryAllocation, None
+        address = self._next_address
+        self._next_address += -(-(size + _GAP) // _ALIGNMENT) * _ALIGNMENT
+        self._allocations.append(Allocation(address, np.full(size, _GARBAGE, dtype=np.uint8)))
+        return cudaError_t.cudaSuccess, address
+
+    def cudaFree(self, devPtr: int) -> tuple[cudaError_t]:
+        self._begin("cudaFree")
+        self.memory(devPtr, 1)
+        [found] = [each for each in self._allocations if each.address == devPtr]
+        found.is_freed = True
+        return (cudaError_t.cudaSuccess,)
+
+    def cudaStreamCreateWithFlags(self, flags: int) -> tuple[cudaError_t, Any]:
+        if error := self._begin("cudaStreamCreateWithFlags"):
+            return error, None
+        self._check_device()
+        assert flags == self.cudaStreamNonBlocking
+        handle = 1000 + len(self._queues)
+        self._queues[handle] = []
+        return cudaError_t.cudaSuccess, handle
+
+    def cudaStreamSynchronize(self, stream: object) -> tuple[cudaError_t]:
+        if error := self._begin("cudaStreamSynchronize"):
+            return (error,)
+        queue = self._queue(stream)
+        while queue:
+            queue.pop(0)()
+        return (cudaError_t.cudaSuccess,)
+
+    def cudaMemcpyAsync(
+        self, dst: int, src: int, count: int, kind: cudaMemcpyKind, stream: object
+    ) -> tuple[cudaError_t]:
+        if error := self._begin("cudaMemcpyAsync"):
+            return (error,)
+        source = self._side(src, count, kind, from_device=cudaMemcpyKind.cudaMemcpyDeviceToHost)
+        target = self._side(dst, count, kind, from_device=cudaMemcpyKind.cudaMemcpyHostToDevice)
+        if kind is cudaMemcpyKind.cudaMemcpyDeviceToHost:
+            target[:] = _GARBAGE
+        self.enqueue(stream, lambda: np.copyto(target, source))
+        return (cudaError_t.cudaSuccess,)
+
+    def cudaMemset2DAsync(
+        self,
+        devPtr: int,
+        pitch: int,
+        value: int,
+        width: int,
+        height: int,
+        stream: object,
+    ) -> tuple[cudaError_t]:
+        if error := self._begin("cudaMemset2DAsync"):
+            return (error,)
+        if width > pitch:
+            raise ContractError(f"lines of {width} bytes that lie {pitch} apart")
+        lines = [self.memory(devPtr + line * pitch, width) for line in range(height)]
+
+        def fill() -> None:
+            for line in lines:
+                line[:] = value
+
+        self.enqueue(stream, fill)
+        return (cudaError_t.cudaSuccess,)
+
+    def cudaMemcpy3DAsync(self, p: Any, stream: object) -> tuple[cudaError_t]:
+        if error := self._begin("cudaMemcpy3DAsync"):
+            return (error,)
+        if p.kind is not cudaMemcpyKind.cudaMemcpyDeviceToDevice:
+            raise ContractError(f"{p.kind!r} between two places of the device")
+        source = self._lines(p.srcPtr, p.srcPos, p.extent)
+        target = self._lines(p.dstPtr, p.dstPos, p.extent)
+        if any(np.shares_memory(source[0].base, line) for line in target[:1]):
+            raise ContractError("the places of a copy are in one allocation")
+
+        def copy() -> None:
+            for from_line, to_line in zip(source, target, strict=True):
+                to_line[:] = from_line
+
+        self.enqueue(stream, copy)
+        return (cudaError_t.cudaSuccess,)
+
+    def make_cudaPitchedPtr(self, d: int, p: int, xsz: int, ysz: int) -> Any:
+        return SimpleNamespace(ptr=d, pitch=p, xsize=xsz, ysize=ysz)
+
+    def make_cudaPos(self, x: int, y: int, z: int) -> Any:
+        return SimpleNamespace(x=x, y=y, z=z)
+
+    def make_cudaExtent(self, w: int, h: int, d: int) -> Any:
+        return SimpleNamespace(width=w, height=h, depth=d)
+
+    # The rules.
+
+    def _begin(self, call: str) -> cudaError_t | None:
+        self.calls.append(call)
+        return self.failures.get(call)
+
+    def _check_device(self) -> None:
+        if not self._device_is_set:
+            raise ContractError("no device was chosen")
+
+    def _queue(self, stream: object) -> list[Callable[[], None]]:
+        if int(stream) not in self._queues:  # type: ignore[call-overload]
+            raise ContractError(
+                f"{stream!r} is not a stream that was made; 0 is the default stream"
+            )
+        return self._queues[int(stream)]  # type: ignore[call-overload]
+
+    def _side(self, address: int, count: int, kind: cudaMemcpyKind, *, from_device: Any) -> Bytes:
+        """One side of a copy: device memory for this kind, else the host's."""
+        if type(address) is not int:
+            raise ContractError(f"an address is a number, not {address!r}")
+        if kind not in (
+            cudaMemcpyKind.cudaMemcpyHostToDevice,
+            cudaMemcpyKind.cudaMemcpyDeviceToHost,
+        ):
+            raise ContractError(f"{kind!r} between the host and the device")
+        if kind is from_device:
+            return self.memory(address, count)
+        if address >= _FIRST_ADDRESS:
+            raise ContractError(f"{address:#x} is device memory, and {kind.name} means the host's")
+        return np.frombuffer((ctypes.c_uint8 * count).from_address(address), dtype=np.uint8)
+
+    def _lines(self, pointer: Any, position: Any, extent: Any) -> list[Bytes]:
+        if position.x + extent.width > pointer.pitch:
+            raise ContractError(f"{extent.width} bytes from {position.x} of {pointer.pitch}")
+        if position.y + extent.height > pointer.ysize:
+            raise ContractError(f"{extent.height} lines from {position.y} of {pointer.ysize}")
+        if min(extent.width, extent.height, extent.depth) < 1:
+            raise ContractError(f"nothing to copy: {extent}")
+        assert position.z == 0
+        # All that was described exists.
+        self.memory(pointer.ptr, pointer.pitch * pointer.ysize * extent.depth)
+        return [
+            self.memory(
+                pointer.ptr
+                + (plane * pointer.ysize + position.y + line) * pointer.pitch
+                + position.x,
+                extent.width,
+            )
+            for plane in range(extent.depth)
+            for line in range(extent.height)
+        ]

@@ -1,0 +1,435 @@
+"""A stand-in for `tensorrt`: engines that ONNX Runtime computes, with TensorRT's rules kept.
+
+Its engine files are JSON: the engine's tensors and profiles, and the graph to compute. What an
+execution context may not do raises `ContractError`; what TensorRT itself refuses at run time can be
+asked for with `refusal`.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from tests.containers.tensorrt.runtimes.cuda_standin import ContractError, CudaStandIn
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+VERSION = "10.13.3.9"
+_ALIGNMENT = 256
+
+
+class DataType(enum.Enum):
+    FLOAT = 0
+    HALF = 1
+    INT32 = 3
+    INT64 = 8
+
+
+class TensorIOMode(enum.Enum):
+    NONE = 0
+    INPUT = 1
+    OUTPUT = 2
+
+
+class TensorLocation(enum.Enum):
+    DEVICE = 0
+    HOST = 1
+
+
+class NetworkDefinitionCreationFlag(enum.IntEnum):
+    STRONGLY_TYPED = 1
+
+
+class ILogger:
+    class Severity(enum.Enum):
+        INTERNAL_ERROR = 0
+        ERROR = 1
+        WARNING = 2
+        INFO = 3
+        VERBOSE = 4
+
+    def log(self, severity: Severity, msg: str) -> None:
+        raise NotImplementedError
+
+
+_NUMPY_TYPES = {
+    DataType.FLOAT: np.dtype(np.float32),
+    DataType.HALF: np.dtype(np.float16),
+    DataType.INT64: np.dtype(np.int64),
+}
+
+
+@dataclass
+class Tensor:
+    name: str
+    shape: tuple[int, ...]
+    dtype: DataType
+    mode: TensorIOMode
+    location: TensorLocation = TensorLocation.DEVICE
+
+
+class TensorRTStandIn:
+    """What `import tensorrt` gives; `NAME(...)` of the API is the attribute of that name.
+
+    Args:
+        cuda: the GPU.
+        float_type: of cache and logits. The graph itself is float32: an engine of half precision
+            rounds what it takes and what it gives.
+        compute: computes all outputs from all inputs; None computes the graph.
+    """
+
+    __version__ = VERSION
+    DataType = DataType
+    TensorIOMode = TensorIOMode
+    TensorLocation = TensorLocation
+    NetworkDefinitionCreationFlag = NetworkDefinitionCreationFlag
+    ILogger = ILogger
+
+    # Only names in annotations.
+    ICudaEngine = IExecutionContext = IBuilderConfig = Any
+
+    def __init__(
+        self,
+        cuda: CudaStandIn,
+        *,
+        float_type: DataType = DataType.HALF,
+        compute: Callable[[Arrays], Arrays] | None = None,
+    ) -> None:
+        self.cuda = cuda
+        self.float_type = float_type
+        self.context_bytes = 1 << 16
+        self.logits_of_every_position = False
+        # What a call refuses with: its name and the message in the log.
+        self.refusals: dict[str, str] = {}
+        self._compute = compute
+        self._graphs: dict[str, onnxruntime.InferenceSession] = {}
+
+    def compute(self, graph: str, inputs: Arrays) -> Arrays:
+        if self._compute is not None:
+            return self._compute(inputs)
+        if graph not in self._graphs:
+            self._graphs[graph] = onnxruntime.InferenceSession(
+                graph, providers=["CPUExecutionProvider"]
+            )
+        session = self._graphs[graph]
+        names = [item.name for item in session.get_outputs()]
+        feeds = {
+            name: array.astype(np.float32) if array.dtype == np.float16 else array
+            for name, array in inputs.items()
+        }
+        return dict(zip(names, session.run(names, feeds), strict=True))
+
+    # Building.
+
+    def Builder(self, log: ILogger) -> Any:  # noqa: N802
+        return _Builder(self, log)
+
+    def OnnxParser(self, network: Any, log: ILogger) -> Any:  # noqa: N802
+        return _Parser(self, network, log)
+
+    # Running.
+
+    def Runtime(self, log: ILogger) -> Any:  # noqa: N802
+        return SimpleNamespace(
+            deserialize_cuda_engine=lambda plan: self._deserialise(bytes(plan), log)
+        )
+
+    def _deserialise(self, plan: bytes, log: ILogger) -> Engine | None:
+        try:
+            document = json.loads(plan)
+        except ValueError:
+            log.log(ILogger.Severity.ERROR, "IRuntime::deserializeCudaEngine: magicTag mismatch")
+            return None
+        return Engine(self, document, log)
+
+
+class Engine:
+    """An `ICudaEngine`."""
+
+    def __init__(self, owner: TensorRTStandIn, document: dict[str, Any], log: ILogger) -> None:
+        self.owner = owner
+        self.log = log
+        self.graph: str = document["graph"]
+        self.profiles: list[dict[str, list[list[int]]]] = document["profiles"]
+        self.tensors = {
+            each["name"]: Tensor(
+                each["name"],
+                tuple(each["shape"]),
+                DataType[each["dtype"]],
+                TensorIOMode[each["mode"]],
+                TensorLocation[each["location"]],
+            )
+            for each in document["tensors"]
+        }
+        self.contexts: list[Context] = []
+
+    @property
+    def num_io_tensors(self) -> int:
+        return len(self.tensors)
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        return len(self.profiles)
+
+    @property
+    def device_memory_size_v2(self) -> int:
+        return self.owner.context_bytes
+
+    def get_tensor_name(self, index: int) -> str:
+        return list(self.tensors)[index]
+
+    def get_tensor_mode(self, name: str) -> TensorIOMode:
+        return self.tensors[name].mode
+
+    def get_tensor_dtype(self, name: str) -> DataType:
+        return self.tensors[name].dtype
+
+    def get_tensor_shape(self, name: str) -> tuple[int, ...]:
+        return self.tensors[name].shape
+
+    def get_tensor_location(self, name: str) -> TensorLocation:
+        return self.tensors[name].location
+
+    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[tuple[int, ...]]:
+        return [tuple(shape) for shape in self.profiles[profile_index][name]]
+
+    def create_execution_context(self) -> Context | None:
+        if message := self.owner.refusals.get("create_execution_context"):
+            self.log.log(ILogger.Severity.ERROR, message)
+            return None
+        assert self.owner.cuda.reserve(self.owner.context_bytes)
+        self.contexts.append(Context(self))
+        return self.contexts[-1]
+
+
+class Context:
+    """An `IExecutionContext`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._profile: int | None = None
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._addresses: dict[str, int] = {}
+
+    def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
+        if any(each._profile == profile_index for each in self._engine.contexts):
+            raise ContractError(f"profile {profile_index} is another context's")
+        self._profile = profile_index
+        self._shapes = {}
+        self._engine.owner.cuda.enqueue(stream_handle, lambda: None)
+        return self._accepts("set_optimization_profile_async")
+
+    def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
+        if self._engine.get_tensor_mode(name) is not TensorIOMode.INPUT:
+            raise ContractError(f"{name} is not an input")
+        if type(shape) is not tuple or not all(type(size) is int for size in shape):
+            raise ContractError(f"a shape is a tuple of int, not {shape!r}")
+        if self._profile is None:
+            raise ContractError("no optimisation profile was chosen")
+        least, _, most = self._engine.get_tensor_profile_shape(name, self._profile)
+        if not all(low <= size <= high for low, size, high in zip(least, shape, most, strict=True)):
+            raise ContractError(
+                f"{name} of {shape} is outside profile {self._profile}: {least} to {most}"
+            )
+        self._shapes[name] = shape
+        return self._accepts("set_input_shape")
+
+    def set_tensor_address(self, name: str, memory: int) -> bool:
+        assert name in self._engine.tensors
+        if type(memory) is not int:
+            raise ContractError(f"an address is a number, not {memory!r}")
+        if memory % _ALIGNMENT:
+            raise ContractError(f"{memory:#x}, where {name} is, is not aligned to {_ALIGNMENT}")
+        self._addresses[name] = memory
+        return self._accepts("set_tensor_address")
+
+    def get_tensor_shape(self, name: str) -> tuple[int, ...]:
+        tensor = self._engine.tensors[name]
+        if tensor.mode is TensorIOMode.INPUT:
+            return self._shape_of_input(name)
+        rows, sequence = self._shape_of_input("input_ids")
+        if name == "logits":
+            positions = sequence if self._engine.owner.logits_of_every_position else 1
+            return (rows, positions, tensor.shape[2])
+        past = self._shape_of_input(name.replace("present", "past_key_values"))
+        return (rows, past[1], past[2] + sequence, past[3])
+
+    def execute_async_v3(self, stream_handle: int) -> bool:
+        if type(stream_handle) is not int:
+            raise ContractError(f"a stream is a number here, not {stream_handle!r}")
+        buffers = {name: self._buffer(name) for name in self._engine.tensors}
+        self._check_sizes()
+        self._check_places(buffers)
+        if not self._accepts("execute_async_v3"):
+            return False
+        self._engine.owner.cuda.enqueue(stream_handle, lambda: self._execute(buffers))
+        return True
+
+    def _accepts(self, call: str) -> bool:
+        message = self._engine.owner.refusals.get(call)
+        if message is not None:
+            self._engine.log.log(ILogger.Severity.ERROR, message)
+        return message is None
+
+    def _shape_of_input(self, name: str) -> tuple[int, ...]:
+        if name not in self._shapes:
+            raise ContractError(f"{name} has no shape")
+        return self._shapes[name]
+
+    def _buffer(self, name: str) -> npt.NDArray[Any]:
+        """A view of the tensor's memory; an empty one has a byte all the same."""
+        if name not in self._addresses:
+            raise ContractError(f"{name} has no address")
+        dtype = _NUMPY_TYPES[self._engine.get_tensor_dtype(name)]
+        shape = self.get_tensor_shape(name)
+        size_bytes = int(np.prod(shape)) * dtype.itemsize
+        content = self._engine.owner.cuda.memory(self._addresses[name], max(size_bytes, 1))
+        return content[:size_bytes].view(dtype).reshape(shape)
+
+    def _check_sizes(self) -> None:
+        rows, sequence = self._shape_of_input("input_ids")
+        past = {shape[2] for name, shape in self._shapes.items() if name.startswith("past")}
+        masks = {self._shape_of_input("attention_mask")[1]}
+        if masks != {size + sequence for size in past}:
+            raise ContractError(f"masks of {masks} columns, past of {past}, and {sequence} new")
+        if {shape[0] for shape in self._shapes.values()} != {rows}:
+            raise ContractError(f"batches of different sizes: {self._shapes}")
+
+    def _check_places(self, buffers: Arrays) -> None:
+        places = sorted(
+            (self._addresses[name], self._addresses[name] + max(buffer.nbytes, 1), name)
+            for name, buffer in buffers.items()
+        )
+        for (_, end, name), (start, _, next_name) in itertools.pairwise(places):
+            if start < end:
+                raise ContractError(f"{name} and {next_name} overlap")
+
+    def _execute(self, buffers: Arrays) -> None:
+        engine = self._engine
+        inputs = {
+            name: buffer.copy()
+            for name, buffer in buffers.items()
+            if engine.get_tensor_mode(name) is TensorIOMode.INPUT
+        }
+        for name, array in engine.owner.compute(engine.graph, inputs).items():
+            with np.errstate(over="ignore"):
+                np.copyto(buffers[name], array, casting="same_kind")
+
+
+class _Builder:
+    def __init__(self, owner: TensorRTStandIn, log: ILogger) -> None:
+        self._owner = owner
+        self._log = log
+
+    def create_network(self, flags: int) -> Any:
+        assert flags == 1 << int(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+        return _Network()
+
+    def create_builder_config(self) -> Any:
+        return _BuilderConfig()
+
+    def create_optimization_profile(self) -> Any:
+        shapes: dict[str, list[list[int]]] = {}
+
+        def set_shape(name: str, *sizes: tuple[int, ...]) -> None:
+            shapes[name] = [list(size) for size in sizes]
+
+        return SimpleNamespace(shapes=shapes, set_shape=set_shape)
+
+    def build_serialized_network(self, network: _Network, config: _BuilderConfig) -> bytes | None:
+        if message := self._owner.refusals.get("build_serialized_network"):
+            self._log.log(ILogger.Severity.ERROR, message)
+            return None
+        document = {
+            "graph": network.graph,
+            "profiles": [profile.shapes for profile in config.profiles],
+            "tensors": [
+                {
+                    "name": each.name,
+                    "shape": each.shape,
+                    "dtype": each.dtype.name,
+                    "mode": each.mode.name,
+                    "location": each.location.name,
+                }
+                for each in network.tensors
+            ],
+        }
+        return json.dumps(document).encode()
+
+
+class _Network:
+    def __init__(self) -> None:
+        self.graph = ""
+        self.tensors: list[Tensor] = []
+
+    @property
+    def _inputs(self) -> list[Tensor]:
+        return [each for each in self.tensors if each.mode is TensorIOMode.INPUT]
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self._inputs)
+
+    def get_input(self, index: int) -> Tensor:
+        return self._inputs[index]
+
+
+class _Parser:
+    num_errors = 0
+
+    def __init__(self, owner: TensorRTStandIn, network: _Network, log: ILogger) -> None:
+        self._owner = owner
+        self._network = network
+        self._log = log
+
+    def parse_from_file(self, path: str) -> bool:
+        if message := self._owner.refusals.get("parse_from_file"):
+            self._log.log(ILogger.Severity.ERROR, message)
+            return False
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        types = {"tensor(int64)": DataType.INT64, "tensor(float)": self._owner.float_type}
+        self._network.graph = path
+        self._network.tensors = [
+            Tensor(
+                item.name,
+                tuple(size if isinstance(size, int) else -1 for size in item.shape),
+                types[item.type],
+                mode,
+            )
+            for mode, items in (
+                (TensorIOMode.INPUT, session.get_inputs()),
+                (TensorIOMode.OUTPUT, session.get_outputs()),
+            )
+            for item in items
+        ]
+        return True
+
+
+class _BuilderConfig:
+    def __init__(self) -> None:
+        self.profiles: list[Any] = []
+        self.timing_cache = b""
+
+    def add_optimization_profile(self, profile: Any) -> int:
+        self.profiles.append(profile)
+        return len(self.profiles) - 1
+
+    def create_timing_cache(self, content: bytes) -> Any:
+        return SimpleNamespace(serialize=lambda: content)
+
+    def set_timing_cache(self, cache: Any, ignore_mismatch: bool) -> bool:
+        assert not ignore_mismatch
+        self.timing_cache = cache.serialize()
+        return True
+
+    def get_timing_cache(self) -> Any:
+        return SimpleNamespace(serialize=lambda: self.timing_cache)

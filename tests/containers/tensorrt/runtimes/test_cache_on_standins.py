@@ -1,0 +1,360 @@
+"""The cache on a stand-in for the GPU's memory, through random operations, against plain arrays.
+
+The engine's stand-in computes no model: its keys and values are numbers that tell the token, the
+head and the tensor that they are of, and its logits are sums over what is in the cache.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
+from containers.tensorrt.model_directory import ModelConfig
+from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.stepping import Int64Array
+from tests.containers.tensorrt.runtimes.machine import LIMITS, Machine, standin_machine
+from tests.containers.tensorrt.runtimes.tensorrt_standin import Arrays
+
+FloatArray = npt.NDArray[np.floating[Any]]
+VOCABULARY = 3
+
+
+def arithmetic(inputs: Arrays) -> Arrays:
+    """Keys and values of a token: its id, plus what tells head, tensor and place in the head."""
+    tokens, mask = inputs["input_ids"], inputs["attention_mask"]
+    outputs: dict[str, npt.NDArray[Any]] = {}
+    total = np.zeros(len(tokens))
+    for index, (name, past) in enumerate(
+        (name, past) for name, past in inputs.items() if name.startswith("past_key_values.")
+    ):
+        _, heads, _, width = past.shape
+        marks = np.arange(heads * width).reshape(1, heads, 1, width) + 100 * index
+        new = (tokens[:, None, :, None] + marks).astype(past.dtype)
+        present = np.concatenate([past, new], axis=2)
+        outputs[name.replace("past_key_values", "present")] = present
+        # What is masked counts as well, as in a model: 0 times NaN is not 0.
+        weighted = present.astype(np.float64) * mask[:, None, :, None]
+        total += weighted.sum(axis=(1, 2, 3))
+    assert np.isfinite(total).all()
+    logits = np.stack([total % 1000, total // 1000, np.full_like(total, tokens.shape[1])], axis=-1)
+    outputs["logits"] = logits[:, None, :].astype(inputs["past_key_values.0.key"].dtype)
+    return outputs
+
+
+@dataclass
+class Twin:
+    """A cache on the stand-in, and what it must be: tokens and mask."""
+
+    cache: Any
+    tokens: Int64Array
+    mask: Int64Array
+
+
+class Pair:
+    """A session on stand-ins beside a plain model of what its caches hold."""
+
+    def __init__(self, session: Any, metadata: EngineMetadata) -> None:
+        self.session = session
+        self.metadata = metadata
+
+    def prefill(self, tokens: Int64Array, mask: Int64Array) -> Twin:
+        logits, cache = self.session.prefill(tokens, mask, np.zeros_like(tokens))
+        twin = Twin(cache, tokens, mask)
+        self.check(logits, twin, columns=tokens.shape[1])
+        return twin
+
+    def step(self, twin: Twin, new: Int64Array) -> Twin:
+        mask = np.pad(twin.mask, ((0, 0), (0, 1)), constant_values=1)
+        logits, cache = self.session.step(new, mask, np.zeros_like(new), twin.cache)
+        grown = Twin(cache, np.concatenate([twin.tokens, new], axis=1), mask)
+        self.check(logits, grown, columns=1)
+        return grown
+
+    def select(self, twin: Twin, rows: list[int], first_column: int) -> Twin:
+        return Twin(
+            self.session.select(twin.cache, rows, first_column),
+            twin.tokens[rows, first_column:],
+            twin.mask[rows, first_column:],
+        )
+
+    def concatenate(self, first: Twin, second: Twin) -> Twin:
+        columns = max(first.tokens.shape[1], second.tokens.shape[1])
+
+        def padded(array: Int64Array) -> Int64Array:
+            return np.pad(array, ((0, 0), (columns - array.shape[1], 0)))
+
+        return Twin(
+            self.session.concatenate(first.cache, second.cache),
+            np.concatenate([padded(first.tokens), padded(second.tokens)]),
+            np.concatenate([padded(first.mask), padded(second.mask)]),
+        )
+
+    def check(self, logits: FloatArray, twin: Twin, *, columns: int) -> None:
+        """Compares logits, which are of all that the cache holds and the mask shows."""
+        sizes = self.metadata
+        marks = np.arange(sizes.heads * sizes.head_dim)
+        expected = np.zeros(len(twin.tokens))
+        for index in range(2 * sizes.layers):
+            each = twin.tokens[:, :, None] + marks + 100 * index
+            expected += (each * twin.mask[:, :, None]).sum(axis=(1, 2))
+        found = logits.astype(np.float64)
+        assert (found[:, 0] + 1000 * found[:, 1]).tolist() == expected.tolist()
+        assert found[:, 2].tolist() == [columns] * len(found)
+
+    def content(self, twin: Twin) -> list[FloatArray]:
+        """Everything in a cache, tensor by tensor, read from the device's memory."""
+        sizes, caches = self.metadata, self.session._caches
+        shape = (twin.cache.rows, sizes.heads, twin.cache.columns, sizes.head_dim)
+        dtype = np.dtype(np.float16 if sizes.precision == "fp16" else np.float32)
+        self.session._stream.synchronize()
+        return [
+            self.cuda.memory(address, int(np.prod(shape)) * dtype.itemsize)
+            .view(dtype)
+            .reshape(shape)
+            for address in caches.addresses(twin.cache.arena, twin.cache.columns)
+        ]
+
+    cuda: Any = None
+
+
+def open_pair(machine: Machine, directory: Path, metadata: EngineMetadata) -> Pair:
+    """Opens an engine of any sizes, for the arithmetic above."""
+    names = [f"{i}.{part}" for i in range(metadata.layers) for part in ("key", "value")]
+    tokens = {name: [-1, -1] for name in ("input_ids", "attention_mask", "position_ids")}
+    cache = [-1, metadata.heads, -1, metadata.head_dim]
+    past = {f"past_key_values.{name}": cache for name in names}
+    present = {f"present.{name}": cache for name in names}
+    float_type = {"fp16": "HALF", "fp32": "FLOAT"}[metadata.precision]
+    rows, prompt, longest = (
+        metadata.max_batch_size,
+        metadata.max_input_tokens,
+        metadata.max_past_tokens,
+    )
+
+    def profile(sequence: tuple[int, int], columns: tuple[int, int]) -> dict[str, Any]:
+        def ranges(smallest: list[int], largest: list[int]) -> list[list[int]]:
+            return [smallest, largest, largest]
+
+        ids = ranges([1, sequence[0]], [rows, sequence[1]])
+        mask = ranges([1, sequence[0] + columns[0]], [rows, sequence[1] + columns[1]])
+        kept = ranges(
+            [1, metadata.heads, columns[0], metadata.head_dim],
+            [rows, metadata.heads, columns[1], metadata.head_dim],
+        )
+        return dict.fromkeys(past, kept) | {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "position_ids": ids,
+        }
+
+    document = {
+        "graph": "",
+        "profiles": [profile((1, prompt), (0, 0)), profile((1, 1), (1, longest))],
+        "tensors": [
+            {"name": name, "shape": shape, "dtype": dtype, "mode": mode, "location": "DEVICE"}
+            for mode, shapes, dtype in (
+                ("INPUT", tokens, "INT64"),
+                ("INPUT", past, float_type),
+                ("OUTPUT", {"logits": [-1, 1, VOCABULARY]}, float_type),
+                ("OUTPUT", present, float_type),
+            )
+            for name, shape in shapes.items()
+        ],
+    }
+    (directory / "model.engine").write_text(json.dumps(document))
+    write_metadata(directory, metadata)
+    session = machine.module("session").open_engine_session(
+        directory,
+        ModelConfig(
+            layers=metadata.layers,
+            heads=metadata.heads,
+            head_dim=metadata.head_dim,
+            max_positions=1000,
+            vocabulary_size=VOCABULARY,
+            eos_token_ids=frozenset(),
+        ),
+        GenerationSettings(max_input_tokens=prompt, max_new_tokens=metadata.max_new_tokens),
+        max_batch_size=rows,
+    )
+    pair = Pair(session, metadata)
+    pair.cuda = machine.cuda
+    return pair
+
+
+@pytest.fixture(scope="module")
+def arithmetic_machine() -> Iterator[Machine]:
+    with standin_machine(arithmetic) as made:
+        yield made
+
+
+# Widths that make planes begin at odd places but for the care that is taken: 2, 6, 48, 128 bytes.
+SIZES = st.builds(
+    replace,
+    st.just(
+        replace(
+            LIMITS,
+            graph_sha256="0" * 64,
+            vocabulary_size=VOCABULARY,
+            max_input_tokens=9,
+            max_new_tokens=12,
+        )
+    ),
+    layers=st.integers(1, 3),
+    heads=st.integers(1, 5),
+    head_dim=st.sampled_from([1, 3, 24, 64]),
+    max_batch_size=st.integers(1, 6),
+    # Sums of half precision would have to be of few numbers to be exact.
+    precision=st.just("fp32"),
+)
+
+
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data(), sizes=SIZES)
+def test_random_operations_equal_plain_arrays(
+    arithmetic_machine: Machine, tmp_path: Path, data: st.DataObject, sizes: EngineMetadata
+) -> None:
+    pair = open_pair(arithmetic_machine, tmp_path, sizes)
+    live: Twin | None = None
+    # What happens to the live batch; it may always be forgotten.
+    for _ in range(data.draw(st.integers(1, 14), label="operations")):
+        room = sizes.max_batch_size - (0 if live is None else len(live.tokens))
+        columns = 0 if live is None else live.tokens.shape[1]
+        possible = ["prefill and forget"]
+        possible += ["join"] * 2 if room else []
+        possible += ["select", "select", "forget"] if live is not None else []
+        possible += ["step"] * 4 if live is not None and columns <= sizes.max_past_tokens else []
+        operation = data.draw(st.sampled_from(possible), label="operation")
+        if operation in ("prefill and forget", "join"):
+            most = room if operation == "join" else sizes.max_batch_size
+            joining = pair.prefill(*data.draw(prompts(most, sizes.max_input_tokens)))
+            if operation == "join":
+                live = joining if live is None else pair.concatenate(live, joining)
+        elif live is not None and operation == "step":
+            new = data.draw(token_ids(len(live.tokens), 1))
+            live = pair.step(live, new)
+        elif live is not None and operation == "select":
+            row = st.integers(0, len(live.tokens) - 1)
+            rows = data.draw(st.lists(row, min_size=1, max_size=sizes.max_batch_size), label="rows")
+            padding = int(live.mask[rows].any(axis=0).argmax())
+            first_column = data.draw(st.integers(0, padding), label="first column")
+            live = pair.select(live, rows, first_column)
+        else:
+            live = None
+        if live is not None:
+            assert_holds(pair, live)
+
+
+def token_ids(rows: int, columns: int) -> st.SearchStrategy[Int64Array]:
+    numbers = st.lists(st.integers(0, 99), min_size=rows * columns, max_size=rows * columns)
+    return numbers.map(lambda found: np.array(found, dtype=np.int64).reshape(rows, columns))
+
+
+@st.composite
+def prompts(draw: st.DrawFn, most_rows: int, most_columns: int) -> tuple[Int64Array, Int64Array]:
+    lengths = draw(st.lists(st.integers(1, most_columns), min_size=1, max_size=most_rows))
+    columns = max(lengths)
+    mask = np.array([[0] * (columns - length) + [1] * length for length in lengths])
+    return draw(token_ids(len(lengths), columns)), mask.astype(np.int64)
+
+
+def assert_holds(pair: Pair, twin: Twin) -> None:
+    """Compares all that is not masked, and that the rest can be multiplied by nothing."""
+    sizes = pair.metadata
+    marks = np.arange(sizes.heads * sizes.head_dim).reshape(1, sizes.heads, 1, sizes.head_dim)
+    shown = np.broadcast_to(
+        twin.mask.astype(bool)[:, None, :, None],
+        (len(twin.mask), sizes.heads, twin.mask.shape[1], sizes.head_dim),
+    )
+    for index, content in enumerate(pair.content(twin)):
+        assert np.isfinite(content).all()
+        expected = twin.tokens[:, None, :, None] + marks + 100 * index
+        assert (content == expected)[shown].all()
+
+
+@pytest.mark.parametrize("longer_first", [True, False])
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_joined_rows_are_padded_with_zeros(
+    arithmetic_machine: Machine, tmp_path: Path, longer_first: bool, precision: Any
+) -> None:
+    metadata = replace(
+        LIMITS,
+        graph_sha256="0" * 64,
+        vocabulary_size=VOCABULARY,
+        heads=3,
+        layers=2,
+        head_dim=5,
+        precision=precision,
+    )
+    pair = open_pair(arithmetic_machine, tmp_path, metadata)
+    long = pair.prefill(np.full((2, 7), 1), np.ones((2, 7), dtype=np.int64))
+    short = pair.prefill(np.full((1, 3), 1), np.ones((1, 3), dtype=np.int64))
+    both = pair.concatenate(long, short) if longer_first else pair.concatenate(short, long)
+    row = 2 if longer_first else 0
+    for content in pair.content(both):
+        assert (content[row, :, :4] == 0).all()
+        assert (content[row, :, 4:] != 0).all()
+
+
+@settings(deadline=None)
+@given(sizes=SIZES)
+def test_every_tensor_lies_in_its_arena_and_is_aligned(
+    arithmetic_machine: Machine, sizes: EngineMetadata
+) -> None:
+    layout = arithmetic_machine.module("cache").CacheLayout(
+        tensors=2 * sizes.layers,
+        heads=sizes.heads,
+        column_bytes=2 * sizes.head_dim,
+        max_rows=sizes.max_batch_size,
+        max_columns=sizes.max_past_tokens + 1,
+    )
+    for columns in range(1, layout.max_columns + 1):
+        plane_bytes = layout.plane_bytes(columns)
+        assert plane_bytes % 256 == 0
+        assert plane_bytes >= layout.max_rows * layout.heads * layout.line_bytes(columns)
+        assert layout.tensors * plane_bytes <= layout.arena_bytes
+    assume(sizes.head_dim == 64)
+    # A model's own widths leave next to nothing unused.
+    least = layout.tensors * layout.max_rows * layout.heads * layout.line_bytes(layout.max_columns)
+    assert layout.arena_bytes <= least + layout.tensors * layout.line_bytes(layout.max_columns)
+
+
+@pytest.mark.parametrize(
+    ("rows", "first_column", "message"),
+    [
+        ([], 0, "rows [] from column 0 of a cache of 2 rows and 3 columns"),
+        ([2], 0, "rows [2] from column 0 of a cache of 2 rows and 3 columns"),
+        ([-1], 0, "rows [-1] from column 0 of a cache of 2 rows and 3 columns"),
+        ([0], 3, "rows [0] from column 3 of a cache of 2 rows and 3 columns"),
+        ([0] * 7, 0, "rows [0, 0, 0, 0, 0, 0, 0] from column 0 of a cache of 2 rows and 3 columns"),
+    ],
+)
+def test_rows_that_are_not_there_are_a_bug(
+    arithmetic_machine: Machine, tmp_path: Path, rows: list[int], first_column: int, message: str
+) -> None:
+    metadata = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
+    pair = open_pair(arithmetic_machine, tmp_path, metadata)
+    twin = pair.prefill(np.ones((2, 3), dtype=np.int64), np.ones((2, 3), dtype=np.int64))
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole message is asserted
+        pair.session.select(twin.cache, rows, first_column)
+    assert str(caught.value) == message
+
+
+def test_too_many_rows_together_are_a_bug(arithmetic_machine: Machine, tmp_path: Path) -> None:
+    metadata = replace(LIMITS, graph_sha256="0" * 64, vocabulary_size=VOCABULARY)
+    pair = open_pair(arithmetic_machine, tmp_path, metadata)
+    ids = np.ones((4, 1), dtype=np.int64)
+    first, second = pair.prefill(ids, ids), pair.prefill(ids, ids)
+    with pytest.raises(ValueError, match=r"^8 rows of a cache for at most 6$"):
+        pair.session.concatenate(first.cache, second.cache)

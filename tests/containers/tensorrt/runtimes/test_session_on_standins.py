@@ -1,0 +1,246 @@
+"""The TensorRT back end on stand-ins for the GPU, CUDA and TensorRT: the same tokens as the CPU's.
+
+Nothing here ran on a GPU. The stand-ins refuse what NVIDIA's documentation forbids, and compute the
+sample's graph with ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from containers.tensorrt.beam_search import Beams
+from containers.tensorrt.generation import DecodingBatch, Prompt, generate
+from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
+from containers.tensorrt.sampling import Sampling
+from containers.tensorrt.stepping import Float32Array, Int64Array
+from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
+from tests.containers.tensorrt.runtimes.machine import LIMITS, SAMPLE, Machine
+
+NO_END: frozenset[int] = frozenset()
+GREEDY = (
+    Prompt((1163, 322, 19, 782), max_new_tokens=12),
+    Prompt((5,), max_new_tokens=1),
+    Prompt((434, 300, 263, 337, 322, 19, 782), max_new_tokens=7),
+    Prompt((300, 263), max_new_tokens=20),
+)
+BEAMS = Prompt((434, 300, 263), max_new_tokens=9, beams=Beams(num_beams=4, num_return_sequences=2))
+SAMPLED = Prompt((300, 263), max_new_tokens=15, sampling=Sampling(temperature=1.2, seed=4))
+
+
+class HalfReference(OnnxRuntimeSession):
+    """ONNX Runtime with a cache and logits that are rounded to half precision after every step."""
+
+    def step(
+        self,
+        input_ids: Int64Array,
+        attention_mask: Int64Array,
+        position_ids: Int64Array,
+        cache: Sequence[Float32Array],
+    ) -> tuple[Float32Array, Sequence[Float32Array]]:
+        logits, present = super().step(input_ids, attention_mask, position_ids, cache)
+        return _rounded(logits), [_rounded(tensor) for tensor in present]
+
+
+def _rounded(array: Float32Array) -> Float32Array:
+    return array.astype(np.float16).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def references() -> dict[str, OnnxRuntimeSession]:
+    config = read_config(SAMPLE)
+    return {
+        "fp32": OnnxRuntimeSession(SAMPLE, config, intra_op_threads=1),
+        "fp16": HalfReference(SAMPLE, config, intra_op_threads=1),
+    }
+
+
+class Recorder:
+    """Passes everything on, and keeps the logits."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.logits: list[Float32Array] = []
+
+    def prefill(self, *arguments: Any) -> tuple[Float32Array, Any]:
+        return self._keep(self._session.prefill(*arguments))
+
+    def step(self, *arguments: Any) -> tuple[Float32Array, Any]:
+        return self._keep(self._session.step(*arguments))
+
+    def _keep(self, result: tuple[Float32Array, Any]) -> tuple[Float32Array, Any]:
+        self.logits.append(result[0].copy())
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def together(session: Any) -> list[Any]:
+    """Rows of different lengths, which end at different times."""
+    return generate(session, GREEDY, eos_token_ids=NO_END)
+
+
+def coming_and_going(session: Any) -> list[Any]:
+    """Prompts join, shorter and longer than what is there; some leave early, some end at once."""
+    batch = DecodingBatch(session, eos_token_ids=NO_END)
+    continuations = batch.join(GREEDY[:1])
+    for prompts in (GREEDY[1:2], GREEDY[2:3], (SAMPLED,), GREEDY[3:]):
+        batch.step()
+        continuations += batch.join(prompts)
+    batch.step()
+    batch.leave(continuations[2:3])
+    while batch.rows:
+        batch.step()
+    # Of an empty batch, a longer prompt follows.
+    continuations += batch.join([Prompt(tuple(range(1, 24)), max_new_tokens=40)])
+    batch.step()
+    continuations += batch.join(GREEDY[:1])
+    while batch.rows:
+        batch.step()
+    return [each.results for each in continuations]
+
+
+def beams(session: Any) -> list[Any]:
+    """Rows are copied and change places, beside rows that do not."""
+    return generate(session, [GREEDY[0], BEAMS, GREEDY[1]], eos_token_ids=NO_END)
+
+
+def the_largest(session: Any) -> list[Any]:
+    """As many rows, tokens and new tokens as the engine takes."""
+    prompts = [
+        Prompt(tuple(range(7 * row, 7 * row + LIMITS.max_input_tokens)), LIMITS.max_new_tokens)
+        for row in range(LIMITS.max_batch_size)
+    ]
+    return generate(session, prompts, eos_token_ids=NO_END)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("decode", [together, coming_and_going, beams, the_largest])
+def test_tokens_and_logits_are_those_of_onnx_runtime(
+    machine: Machine,
+    references: dict[str, OnnxRuntimeSession],
+    tmp_path: Path,
+    precision: str,
+    decode: Callable[[Any], list[Any]],
+) -> None:
+    machine.publish(tmp_path, precision=precision)
+    on_standins, on_cpu = Recorder(machine.open(tmp_path)), Recorder(references[precision])
+
+    assert decode(on_standins) == decode(on_cpu)
+
+    assert len(on_standins.logits) == len(on_cpu.logits) > 1
+    for found, expected in zip(on_standins.logits, on_cpu.logits, strict=True):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_a_step_allocates_nothing_and_waits_once(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    batch = DecodingBatch(session, eos_token_ids=NO_END)
+    batch.join(GREEDY[:1])
+    machine.cuda.calls.clear()
+
+    batch.step()
+
+    # Tokens, mask and positions go together; the cache stays where it is.
+    assert machine.cuda.calls == ["cudaMemcpyAsync", "cudaMemcpyAsync", "cudaStreamSynchronize"]
+
+
+def test_rows_move_with_a_copy_for_each_run_of_them(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    prompts = np.arange(1, 19, dtype=np.int64).reshape(6, 3)
+    _, cache = session.prefill(prompts, np.ones_like(prompts), np.tile(np.arange(3), (6, 1)))
+
+    def copies(rows: list[int], first_column: int) -> collections.Counter[str]:
+        nonlocal cache
+        machine.cuda.calls.clear()
+        cache = session.select(cache, rows, first_column)
+        return collections.Counter(machine.cuda.calls)
+
+    assert copies([0, 1, 2, 3, 4, 5], 0) == {}
+    # Rows at the end are dropped where they are.
+    assert copies([0, 1, 2, 3, 4], 0) == {}
+    assert copies([0, 2, 3], 0) == {"cudaMemcpy3DAsync": 2}
+    assert copies([0, 1, 2], 1) == {"cudaMemcpy3DAsync": 1}
+    assert copies([2, 2, 0, 1], 0) == {"cudaMemcpy3DAsync": 3}
+
+
+def test_a_cache_is_used_once(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    one = np.ones((1, 1), dtype=np.int64)
+    _, cache = session.prefill(one, one, one - 1)
+    session.select(cache, [0], 0)
+    with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):
+        session.step(one, np.ones((1, 2), dtype=np.int64), one, cache)
+
+
+def test_caches_that_are_forgotten_make_room(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    one = np.ones((1, 1), dtype=np.int64)
+    for _ in range(9):
+        _, cache = session.prefill(one, one, one - 1)
+    # Kept, as by a traceback: the oldest gives way, and says so if it is used all the same.
+    kept = [cache] + [session.prefill(one, one, one - 1)[1] for _ in range(3)]
+    session.select(kept[-1], [0], 0)
+    with pytest.raises(RuntimeError, match=r"^the cache was used before, and is no more$"):
+        session.select(kept[0], [0], 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            "execute_async_v3",
+            "TensorRT refuses the step: IExecutionContext::enqueueV3: no kernel image",
+        ),
+        (
+            "set_input_shape",
+            "TensorRT refuses input_ids: IExecutionContext::enqueueV3: no kernel image",
+        ),
+    ],
+)
+def test_what_tensorrt_refuses_fails_the_step(
+    machine: Machine, tmp_path: Path, call: str, message: str
+) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    machine.tensorrt.refusals[call] = "IExecutionContext::enqueueV3: no kernel image"
+    with pytest.raises(RuntimeError) as caught:
+        generate(session, GREEDY[:1], eos_token_ids=NO_END)
+    assert str(caught.value) == message
+    machine.tensorrt.refusals.clear()
+    assert generate(session, GREEDY[:1], eos_token_ids=NO_END)
+
+
+def test_an_error_of_cuda_names_the_call(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    machine.cuda.failures["cudaStreamSynchronize"] = cudaError_t.cudaErrorIllegalAddress
+    with pytest.raises(RuntimeError) as caught:
+        generate(session, GREEDY[:1], eos_token_ids=NO_END)
+    assert type(caught.value) is machine.module("device_memory").DeviceError
+    assert str(caught.value) == (
+        "cudaStreamSynchronize: an illegal memory access was encountered (cudaErrorIllegalAddress)"
+    )
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(7, 1), (1, 65)])
+def test_steps_larger_than_the_engine_are_a_bug(
+    machine: Machine, tmp_path: Path, rows: int, columns: int
+) -> None:
+    machine.publish(tmp_path)
+    session = machine.open(tmp_path)
+    ids = np.ones((rows, columns), dtype=np.int64)
+    with pytest.raises(ValueError, match=f"^a step of {rows} rows and {columns} columns; the "):
+        session.prefill(ids, ids, ids)

@@ -1,0 +1,405 @@
+"""Starting on an engine, on stand-ins for the GPU, CUDA and TensorRT: what is refused, and how."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
+from containers.tensorrt.generation import Prompt, generate
+from containers.tensorrt.model_directory import read_config
+from containers.tensorrt.predictor import TextGenerationPredictor
+from tests.containers.support import captured_logs
+from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
+from tests.containers.tensorrt.runtimes.machine import (
+    LIMITS,
+    SAMPLE,
+    SETTINGS,
+    Machine,
+    standin_machine,
+)
+
+REMEDY = "publish the model again, which builds the engine anew"
+MODEL = read_config(SAMPLE)
+HEADS, WIDTH, VOCABULARY = MODEL.heads, MODEL.head_dim, MODEL.vocabulary_size
+# Three arenas of a key and a value for each layer: 6 rows of 5 heads of at most 64 columns of 64
+# bytes. 63 columns need the most: 32 lines, since the next tensor would not be aligned after 30.
+assert (HEADS, WIDTH) == (5, 32)
+CACHE_BYTES = 3 * 2 * MODEL.layers * 32 * 63 * 64
+PROMPT = Prompt((434, 300, 263), max_new_tokens=5)
+
+
+def tokens(session: Any) -> Any:
+    return generate(session, [PROMPT], eos_token_ids=frozenset())
+
+
+def refusal(start: Callable[[], Any]) -> str:
+    with pytest.raises(ModelLoadError) as caught:
+        start()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def edit(model_dir: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Changes the stand-in's engine file."""
+    document = json.loads((model_dir / "model.engine").read_bytes())
+    change(document)
+    (model_dir / "model.engine").write_text(json.dumps(document))
+
+
+def test_the_log_says_what_serves_and_why(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    with captured_logs() as logs:
+        session = machine.open(tmp_path)
+    [line] = logs.events("backend_selected")
+    del line["time"]
+    assert line == {
+        "level": "INFO",
+        "event": "backend_selected",
+        "backend": "tensorrt",
+        "version": "10.13.3.9",
+        "gpu": "NVIDIA A10G",
+        "compute_capability": "sm86",
+        "precision": "fp16",
+        "max_batch_size": 6,
+        "max_input_tokens": 24,
+        "max_new_tokens": 40,
+        "cache_bytes": CACHE_BYTES,
+        "free_gpu_bytes": machine.cuda.free_bytes,
+        "reason": "the model directory holds model.engine",
+    }
+    assert tokens(session)
+
+
+def test_the_container_answers_as_it_does_on_the_cpu(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path, precision="fp32")
+
+    def answer(model_dir: Path, *, max_batch_size: int) -> bytes:
+        predictor = TextGenerationPredictor(SETTINGS, max_batch_size=max_batch_size)
+        predictor.load(model_dir)
+        body = {"inputs": ["Amazon S3", "A bucket"], "parameters": {"max_new_tokens": 9}}
+        [first, second] = predictor.parse(json.dumps(body).encode())
+        outputs = dict(predictor.join({0: first, 1: second}).outputs)
+        while len(outputs) < 2:
+            outputs |= predictor.step().outputs
+        return predictor.render([outputs[0], outputs[1]])
+
+    assert answer(tmp_path, max_batch_size=6) == answer(SAMPLE, max_batch_size=8)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "what"),
+    [
+        (
+            "cudaSetDevice",
+            cudaError_t.cudaErrorInsufficientDriver,
+            "cudaSetDevice: CUDA driver version is insufficient for CUDA runtime version "
+            "(cudaErrorInsufficientDriver)",
+        ),
+        (
+            "cudaGetDeviceProperties",
+            cudaError_t.cudaErrorNoDevice,
+            "cudaGetDeviceProperties: no CUDA-capable device is detected (cudaErrorNoDevice)",
+        ),
+    ],
+)
+def test_a_machine_without_a_gpu_or_its_driver(
+    machine: Machine, tmp_path: Path, call: str, error: cudaError_t, what: str
+) -> None:
+    machine.publish(tmp_path, keep_graph=True)
+    machine.cuda.failures[call] = error
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        f"model.engine needs a GPU, and CUDA finds none that it can use: {what}; deploy on an "
+        "instance type with the GPU that it was built for, or publish model.onnx without an engine"
+    )
+
+
+def test_an_engine_without_its_metadata(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    (tmp_path / "engine.json").unlink()
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        f"{tmp_path} lacks engine.json, which tells what the engine was built for: {REMEDY}"
+    )
+
+
+def test_metadata_that_cannot_be_read(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    (tmp_path / "engine.json").write_text('{"format_version": 1,')
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        f"{tmp_path / 'engine.json'} is not valid JSON: Expecting property name enclosed in double "
+        "quotes: line 1 column 22 (char 21)"
+    )
+
+
+def test_an_engine_of_another_gpu_and_version(tmp_path: Path) -> None:
+    with standin_machine(name="Tesla T4", capability=(7, 5)) as machine:
+        machine.publish(tmp_path, keep_graph=True, tensorrt_version="10.4.0")
+        # There is a graph, and it is of no use: engines are built for one GPU on purpose.
+        assert refusal(lambda: machine.open(tmp_path)) == (
+            "model.engine cannot serve here: it was built with TensorRT 10.4.0, and this container "
+            "has 10.13.3.9; it was built for sm86 (NVIDIA A10G), and this GPU is sm75; " + REMEDY
+        )
+
+
+def test_limits_beyond_those_of_the_engine(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    beyond = replace(SETTINGS, max_input_tokens=25, max_new_tokens=41)
+    assert refusal(lambda: machine.open(tmp_path, beyond, max_batch_size=7)) == (
+        "model.engine cannot serve here: its max_batch_size is 6, and SLIPWAY_MAX_BATCH_SIZE asks "
+        "for 7; its max_input_tokens is 24, and SLIPWAY_MAX_INPUT_TOKENS asks for 25; its "
+        f"max_new_tokens is 40, and SLIPWAY_MAX_NEW_TOKENS asks for 41; {REMEDY}"
+    )
+
+
+def test_prompts_without_a_limit_need_an_engine_for_all_of_them(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.publish(tmp_path)
+    unlimited = replace(SETTINGS, max_input_tokens=None)
+    assert refusal(lambda: machine.open(tmp_path, unlimited)) == (
+        "model.engine takes prompts of at most 24 tokens, and without SLIPWAY_MAX_INPUT_TOKENS the "
+        "model's 127 are allowed: set it to 24 or less"
+    )
+    (whole := tmp_path / "whole").mkdir()
+    machine.publish(whole, max_input_tokens=127)
+    assert tokens(machine.open(whole, unlimited))
+
+
+WRONG = "model.engine is not the engine of a step graph that engine.json describes: "
+
+
+def _without_a_tensor(document: dict[str, Any]) -> None:
+    document["tensors"] = [each for each in document["tensors"] if each["name"] != "position_ids"]
+
+
+def _with_another_tensor(document: dict[str, Any]) -> None:
+    document["tensors"].append(document["tensors"][0] | {"name": "token_type_ids"})
+
+
+def _of_an_encoder(document: dict[str, Any]) -> None:
+    names = ("input_ids", "attention_mask")
+    document["tensors"] = [each for each in document["tensors"] if each["name"] in names]
+
+
+def _tensor(name: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        [tensor] = [each for each in document["tensors"] if each["name"] == name]
+        tensor.update(changes)
+
+    return change
+
+
+def _one_profile(document: dict[str, Any]) -> None:
+    del document["profiles"][1]
+
+
+def _short_prompts(document: dict[str, Any]) -> None:
+    for name in ("input_ids", "position_ids", "attention_mask"):
+        document["profiles"][0][name][2] = [6, 23]
+
+
+def _small_batches(document: dict[str, Any]) -> None:
+    document["profiles"][1]["past_key_values.0.key"][2] = [5, HEADS, 63, WIDTH]
+
+
+@pytest.mark.parametrize(
+    ("change", "problems"),
+    [
+        (_without_a_tensor, "input position_ids is missing"),
+        (_with_another_tensor, "token_type_ids is unknown"),
+        (
+            _tensor("logits", mode="INPUT"),
+            "output logits is missing",
+        ),
+        (
+            _tensor("input_ids", dtype="INT32"),
+            "input input_ids is INT32 [-1, -1] instead of INT64 [-1, -1]",
+        ),
+        (
+            _tensor("past_key_values.1.value", dtype="FLOAT"),
+            f"input past_key_values.1.value is FLOAT [-1, {HEADS}, -1, {WIDTH}] instead of HALF "
+            f"[-1, {HEADS}, -1, {WIDTH}]",
+        ),
+        (
+            _tensor("present.0.key", shape=[-1, HEADS, -1, 7]),
+            f"output present.0.key is HALF [-1, {HEADS}, -1, 7] instead of HALF "
+            f"[-1, {HEADS}, -1, {WIDTH}]",
+        ),
+        (
+            _tensor("logits", shape=[-1, VOCABULARY]),
+            f"output logits is HALF [-1, {VOCABULARY}] instead of HALF [-1, 1, {VOCABULARY}]",
+        ),
+        (
+            _tensor("attention_mask", location="HOST"),
+            "input attention_mask is read by the host",
+        ),
+        (_one_profile, "it has 1 optimisation profile instead of 2"),
+        (
+            _short_prompts,
+            "profile 0 takes input_ids of [1..6, 1..23] instead of [1..6, 1..24]; profile 0 takes "
+            "attention_mask of [1..6, 1..23] instead of [1..6, 1..24]; profile 0 takes "
+            "position_ids of [1..6, 1..23] instead of [1..6, 1..24]",
+        ),
+        (
+            _small_batches,
+            f"profile 1 takes past_key_values.0.key of [1..5, {HEADS}, 1..63, {WIDTH}] instead of "
+            f"[1..6, {HEADS}, 1..63, {WIDTH}]",
+        ),
+    ],
+)
+def test_an_engine_that_is_not_what_its_metadata_says(
+    machine: Machine, tmp_path: Path, change: Callable[[dict[str, Any]], None], problems: str
+) -> None:
+    machine.publish(tmp_path)
+    edit(tmp_path, change)
+    assert refusal(lambda: machine.open(tmp_path)) == f"{WRONG}{problems}; {REMEDY}"
+
+
+def test_an_engine_of_another_graph_is_told_by_its_tensors(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.publish(tmp_path)
+    edit(tmp_path, _of_an_encoder)
+    message = refusal(lambda: machine.open(tmp_path))
+    assert message.startswith(
+        f"{WRONG}input position_ids is missing; input past_key_values.0.key is missing; "
+    )
+    assert message.endswith(f"; output present.{MODEL.layers - 1}.value is missing; {REMEDY}")
+
+
+def test_logits_of_every_position_do_not_fit(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    # How many positions the engine itself does not tell.
+    edit(tmp_path, _tensor("logits", shape=[-1, -1, VOCABULARY]))
+    assert tokens(machine.open(tmp_path))
+    machine.tensorrt.logits_of_every_position = True
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        "model.engine is not the engine of a step graph: for prompts of [6, 24] its logits are "
+        f"[6, 24, {VOCABULARY}] instead of [6, 1, {VOCABULARY}]; {REMEDY}"
+    )
+
+
+def test_too_little_memory_is_told_before_it_is_taken(tmp_path: Path) -> None:
+    with standin_machine(memory_bytes=2_000_000) as machine:
+        machine.publish(tmp_path)
+        message = refusal(lambda: machine.open(tmp_path))
+        inputs_bytes = 3 * 3072  # 6 rows of 64 columns of 8 bytes
+        empty_inputs_bytes = 2 * MODEL.layers * 256
+        logits_bytes = 6 * VOCABULARY * 2
+        needed = CACHE_BYTES + inputs_bytes + empty_inputs_bytes + logits_bytes + 2 * 65536
+        assert message == (
+            f"model.engine needs {needed} more bytes of GPU memory for batches of 6 rows and 64 "
+            f"columns ({CACHE_BYTES} of them for keys and values), and NVIDIA A10G has 2000000 "
+            "free: take an instance type with more, or publish the model with a smaller "
+            "max_batch_size, max_input_tokens or max_new_tokens"
+        )
+        assert "cudaMalloc" not in machine.cuda.calls
+
+
+def test_exactly_enough_memory_is_enough(tmp_path: Path) -> None:
+    with standin_machine(memory_bytes=1 << 30) as machine:
+        machine.publish(tmp_path)
+        machine.open(tmp_path)
+        used = machine.cuda.memory_bytes - machine.cuda.free_bytes
+    with standin_machine(memory_bytes=used) as machine:
+        assert tokens(machine.open(tmp_path))
+        assert machine.cuda.free_bytes == 0
+    with standin_machine(memory_bytes=used - 1) as machine:
+        assert f" needs {used} more bytes " in refusal(lambda: machine.open(tmp_path))
+
+
+def test_memory_that_cuda_refuses_all_the_same(machine: Machine, tmp_path: Path) -> None:
+    machine.publish(tmp_path)
+    machine.cuda.failures["cudaMalloc"] = cudaError_t.cudaErrorMemoryAllocation
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        "model.engine cannot be loaded onto NVIDIA A10G: cudaMalloc: out of memory "
+        "(cudaErrorMemoryAllocation)"
+    )
+
+
+@pytest.mark.parametrize("call", ["create_execution_context", "set_optimization_profile_async"])
+def test_a_context_that_tensorrt_does_not_make(machine: Machine, tmp_path: Path, call: str) -> None:
+    machine.publish(tmp_path)
+    machine.tensorrt.refusals[call] = "OutOfMemory: requested size was 9000"
+    assert refusal(lambda: machine.open(tmp_path)) == (
+        "TensorRT makes no execution context of model.engine for profile 0: OutOfMemory: requested "
+        "size was 9000"
+    )
+
+
+class TestDamagedEngine:
+    DAMAGE = (
+        "model.engine is damaged: TensorRT cannot open it (IRuntime::deserializeCudaEngine: "
+        "magicTag mismatch)"
+    )
+
+    @pytest.fixture
+    def published(self, machine: Machine, tmp_path: Path) -> EngineMetadata:
+        metadata = machine.publish(tmp_path, keep_graph=True)
+        engine = tmp_path / "model.engine"
+        engine.write_bytes(engine.read_bytes()[:-1])
+        return metadata
+
+    def test_it_is_built_anew_from_the_graph(
+        self, machine: Machine, published: EngineMetadata, tmp_path: Path
+    ) -> None:
+        (tmp_path / "timing.cache").write_bytes(b"measured")
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        with captured_logs() as logs:
+            session = machine.open(tmp_path)
+        [started] = logs.events("engine_rebuild_started")
+        assert (started["level"], started["reason"]) == (
+            "WARNING",
+            f"{self.DAMAGE}; it is built anew from model.onnx, which takes minutes at every start",
+        )
+        [selected] = logs.events("backend_selected")
+        assert selected["backend"] == "tensorrt"
+        assert selected["reason"] == "model.engine is damaged, and was built anew from model.onnx"
+        (other := tmp_path / "other").mkdir()
+        machine.publish(other)
+        assert tokens(session) == tokens(machine.open(other))
+        # SageMaker mounts the directory read-only.
+        shutil.rmtree(other)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    def test_without_a_graph(
+        self, machine: Machine, published: EngineMetadata, tmp_path: Path
+    ) -> None:
+        (tmp_path / "model.onnx").unlink()
+        assert refusal(lambda: machine.open(tmp_path)) == (
+            f"{self.DAMAGE}, and there is no model.onnx to build it from; {REMEDY}"
+        )
+
+    def test_beside_another_graph(
+        self, machine: Machine, published: EngineMetadata, tmp_path: Path
+    ) -> None:
+        write_metadata(tmp_path, replace(published, graph_sha256="0" * 64))
+        assert refusal(lambda: machine.open(tmp_path)) == (
+            f"{self.DAMAGE}, and model.onnx is not the graph that it was built from; {REMEDY}"
+        )
+
+    def test_beside_a_graph_that_tensorrt_refuses(
+        self, machine: Machine, published: EngineMetadata, tmp_path: Path
+    ) -> None:
+        machine.tensorrt.refusals["build_serialized_network"] = "no implementation for node_MatMul"
+        assert refusal(lambda: machine.open(tmp_path)) == (
+            f"{self.DAMAGE}, and TensorRT cannot build an engine of model.onnx: no implementation "
+            "for node_MatMul"
+        )
+
+    def test_an_empty_file_is_damaged_too(self, machine: Machine, tmp_path: Path) -> None:
+        machine.publish(tmp_path)
+        (tmp_path / "model.engine").write_bytes(b"")
+        assert refusal(lambda: machine.open(tmp_path)).startswith("model.engine is damaged: ")
+
+
+def test_limits_of_the_standins_are_those_of_the_engine() -> None:
+    assert (LIMITS.max_batch_size, LIMITS.max_input_tokens, LIMITS.max_new_tokens) == (6, 24, 40)
