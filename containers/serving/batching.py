@@ -21,6 +21,7 @@ from typing import Generic, TypeVar
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.logs import log_event
 from containers.serving.metrics import Record, ignore
+from containers.serving.predictor import ModelLostError
 from containers.serving.tickets import BatchedOutputs, BoundedQueue, Entry, expire, fail_all
 
 _logger = logging.getLogger(__name__)
@@ -104,13 +105,17 @@ class Batcher(Generic[InputT, OutputT]):
         return ticket.result()
 
     async def run(self) -> None:
-        """Computes batches until cancelled; then fails the requests that still wait."""
+        """Computes batches until cancelled; then fails the requests that still wait.
+
+        Raises:
+            ModelLostError: the predictor raised it.
+        """
         try:
             while True:
                 await self._wait_for_batch()
                 await self._compute(self._take_batch())
         finally:
-            self._queue.fail(NotReadyError("The server is stopping."))
+            self._queue.close(NotReadyError("The server is stopping."))
 
     async def _wait_for_batch(self) -> None:
         """Returns when the next batch should start; at least one input may then be queued."""
@@ -152,6 +157,8 @@ class Batcher(Generic[InputT, OutputT]):
         except Exception as error:
             log_event(_logger, logging.ERROR, "batch_failed", error=error, batch_size=len(batch))
             fail_all(batch, ModelFailureError("The model failed to compute an answer."))
+            if isinstance(error, ModelLostError):
+                raise
             return
         except asyncio.CancelledError:
             fail_all(batch, NotReadyError("The server is stopping."))

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.logs import log_event
 from containers.serving.metrics import Record, ignore
-from containers.serving.predictor import StepResult, StepwisePredictor
+from containers.serving.predictor import ModelLostError, StepResult, StepwisePredictor
 from containers.serving.tickets import (
     BatchedOutputs,
     BoundedQueue,
@@ -138,7 +138,11 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 ticket.future.exception()  # marks it as seen, where the client went away before
 
     async def run(self) -> None:
-        """Computes until cancelled; then fails the requests that are not answered."""
+        """Computes until cancelled; then fails the requests that are not answered.
+
+        Raises:
+            ModelLostError: the predictor raised it.
+        """
         try:
             while True:
                 await self._wait_for_work()
@@ -147,7 +151,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             self._is_wanted = True
             stopping = NotReadyError("The server is stopping.")
             fail_all(self._active.values(), stopping)
-            self._queue.fail(stopping)
+            self._queue.close(stopping)
 
     def _add(self, inputs: Sequence[InputT], deadline: float) -> Ticket[OutputT]:
         ticket = self._queue.add(inputs, deadline=deadline, computing=len(self._active))
@@ -215,6 +219,8 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             log_event(_logger, logging.ERROR, "batch_failed", error=error, batch_size=len(failed))
             self._active.clear()
             fail_all(failed, ModelFailureError("The model failed to compute an answer."))
+            if isinstance(error, ModelLostError):
+                raise
             return
         now = loop.time()
         for key, output in outputs.items():

@@ -19,6 +19,14 @@ class ModelLoadError(Exception):
     """
 
 
+class ModelLostError(Exception):
+    """Nothing can be computed any more, such as after an error of the GPU.
+
+    The requests in the batch fail and the process ends with exit code 1: whoever started it starts
+    another one, while a process that went on would fail every request and look healthy.
+    """
+
+
 class Model(Protocol[ParsedT_co, RenderedT_contra]):
     """What every model has; it is a `Predictor` or a `StepwisePredictor` besides.
 

@@ -23,7 +23,7 @@ from containers.serving.app import create_app
 from containers.serving.connections import BoundedConnection
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
-from containers.serving.predictor import ModelLoadError
+from containers.serving.predictor import ModelLoadError, ModelLostError
 from containers.serving.service import AnyPredictor, InferenceService, ServiceState
 from containers.serving.settings import ServingSettings
 
@@ -182,6 +182,11 @@ class ModelServer:
     async def _load(self) -> None:
         try:
             await self.service.load()
+            await self.service.until_lost()
+        except ModelLostError as error:
+            log_event(_logger, logging.ERROR, "model_lost", message=str(error))
+            self._exit_code = EXIT_OPERATOR_PROBLEM
+            self._uvicorn.should_exit = True
         except ModelLoadError as error:
             log_event(_logger, logging.ERROR, "model_load_failed", message=str(error))
             self._exit_code = EXIT_OPERATOR_PROBLEM
@@ -218,8 +223,9 @@ def run_until_terminated(
 ) -> NoReturn:
     """Serves until SIGTERM or SIGINT, then ends the process; the arguments are `ModelServer`'s.
 
-    Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, or
-    requests were cut off at the end of the drain time-out; 2 for an unexpected error in loading.
+    Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, the
+    model was lost, or requests were cut off at the end of the drain time-out; 2 for an unexpected
+    error in loading.
     """
     _allow_many_connections()
     server = ModelServer(predictor, settings, metrics=metrics, document=document)

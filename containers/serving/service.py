@@ -19,7 +19,7 @@ from containers.serving.memory import (
     memory_limit_bytes,
 )
 from containers.serving.metrics import SIZE_BUCKETS, Metrics
-from containers.serving.predictor import Predictor, StepwisePredictor
+from containers.serving.predictor import ModelLostError, Predictor, StepwisePredictor
 from containers.serving.settings import ServingSettings
 from containers.serving.tickets import BatchedOutputs
 
@@ -105,6 +105,19 @@ class InferenceService:
             "model_loaded",
             milliseconds=round((time.monotonic() - started_at) * 1000, 1),
         )
+
+    async def until_lost(self) -> None:
+        """Waits for the end of a loaded model.
+
+        Raises:
+            ModelLostError: it cannot compute any more, and no request is taken.
+        """
+        if self._batching is not None:
+            try:
+                await asyncio.shield(self._batching)
+            except ModelLostError:
+                self.state = ServiceState.DRAINING
+                raise
 
     # Any: see AnyPredictor.
     async def parse(self, body: bytes) -> tuple[Any, ...]:

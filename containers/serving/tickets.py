@@ -98,6 +98,7 @@ class BoundedQueue(Generic[InputT, OutputT]):
     def __init__(self, max_length: int) -> None:
         self._max_length = max_length
         self._entries: deque[Entry[InputT, OutputT]] = deque()
+        self._closed_by: Exception | None = None
         self.arrived = asyncio.Event()
         self.wait_estimate = WaitEstimate()
 
@@ -116,7 +117,10 @@ class BoundedQueue(Generic[InputT, OutputT]):
             InvalidRequestError: more inputs than the queue could ever hold.
             QueueFullError: more inputs than there is room for now, or more wait already than can
                 be computed before the deadline.
+            Exception: the one that the queue was closed with.
         """
+        if self._closed_by is not None:
+            raise self._closed_by
         if len(inputs) > self._max_length:
             raise InvalidRequestError(
                 f"The request holds {len(inputs)} inputs; the limit is {self._max_length}."
@@ -158,8 +162,9 @@ class BoundedQueue(Generic[InputT, OutputT]):
         """Frees the queue of a request that ended early, so that it costs no compute."""
         self._entries = deque(entry for entry in self._entries if entry.ticket is not ticket)
 
-    def fail(self, error: Exception) -> None:
-        """Ends every request that waits."""
+    def close(self, error: Exception) -> None:
+        """Ends every request that waits, and refuses those to come."""
+        self._closed_by = error
         fail_all(self._entries, error)
 
 

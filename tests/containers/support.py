@@ -32,6 +32,8 @@ class EchoPredictor:
         self.load_gate = threading.Event()
         self.load_gate.set()
         self._gated = gated
+        # What an input called "fail" raises, in place of an error that the model survives.
+        self.fatal_error: Exception | None = None
         self._load_error = load_error
         self._permits = threading.Semaphore(0)
 
@@ -54,7 +56,7 @@ class EchoPredictor:
         if self._gated:
             assert self._permits.acquire(timeout=PATIENCE_SECONDS)
         if "fail" in batch:
-            raise RuntimeError("/secret/path: out of memory")
+            raise self.fatal_error or RuntimeError("/secret/path: out of memory")
         return list(batch)
 
     def render(self, outputs: Sequence[Any]) -> bytes:
@@ -145,6 +147,8 @@ class CountdownPredictor:
         self.steps: list[list[str]] = []
         self.left: list[str] = []
         self._gated = gated
+        # What an input called "fail" raises, in place of an error that the model survives.
+        self.fatal_error: Exception | None = None
         self._permits = threading.Semaphore(0)
         self._batch: dict[Hashable, tuple[str, int]] = {}
 
@@ -179,7 +183,7 @@ class CountdownPredictor:
         if self._gated:
             assert self._permits.acquire(timeout=PATIENCE_SECONDS)
         if "fail" in self.steps[-1]:
-            raise RuntimeError("/secret/path: out of memory")
+            raise self.fatal_error or RuntimeError("/secret/path: out of memory")
         outputs: dict[Hashable, str] = {}
         pieces: dict[Hashable, bytes] = {}
         for key in keys:

@@ -3,14 +3,21 @@ import contextlib
 import logging
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
 
-from containers.serving.predictor import ModelLoadError
+from containers.serving.predictor import ModelLoadError, ModelLostError
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
-from tests.containers.support import EchoPredictor, captured_logs, running_server, until
+from tests.containers.support import (
+    CountdownPredictor,
+    EchoPredictor,
+    captured_logs,
+    running_server,
+    until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -279,3 +286,30 @@ async def test_requests_that_outlast_the_drain_are_cut_off_and_counted() -> None
                 (await stuck).raise_for_status()
     [line] = logs.events("drain_timed_out")
     assert line["requests_unanswered"] == 1
+
+
+@pytest.mark.parametrize("predictor_type", [EchoPredictor, CountdownPredictor])
+async def test_a_lost_model_fails_its_requests_and_ends_the_process(predictor_type: Any) -> None:
+    predictor = predictor_type(gated=True)
+    predictor.fatal_error = ModelLostError("cudaStreamSynchronize: unspecified launch failure")
+    server = ModelServer(predictor, ServingSettings(port=0, max_batch_size=1))
+    serving = asyncio.create_task(server.serve())
+    await server.listening.wait()
+    with captured_logs() as logs:
+        async with httpx.AsyncClient(
+            trust_env=False, base_url=f"http://127.0.0.1:{server.port}"
+        ) as client:
+            while (await client.get("/ping")).status_code != 200:
+                await asyncio.sleep(0)
+            one: Any = "fail" if predictor_type is EchoPredictor else ["fail", 1]
+            sent = [
+                asyncio.create_task(client.post("/invocations", json={"inputs": [one]}))
+                for _ in range(2)
+            ]
+            await until(lambda: server.service.queue_length == 1)
+            predictor.release(10)
+            answers = [await each for each in sent]
+            assert await serving == 1
+    assert sorted(answer.status_code for answer in answers) == [500, 503]
+    [line] = logs.events("model_lost")
+    assert line["message"] == "cudaStreamSynchronize: unspecified launch failure"

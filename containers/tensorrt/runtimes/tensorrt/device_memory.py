@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import runtime
 
+from containers.serving.predictor import ModelLostError
+
 # What cudaMalloc keeps to, and TensorRT asks of every tensor's address.
 ALIGNMENT_BYTES: Final = 256
 
@@ -18,7 +20,7 @@ ALIGNMENT_BYTES: Final = 256
 _DEVICE: Final = 0
 
 
-class DeviceError(RuntimeError):
+class DeviceError(ModelLostError):
     """CUDA refused a call, or says that work before it failed; the GPU cannot be relied on after.
 
     Attributes:
