@@ -12,8 +12,10 @@ from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily
 from embedded_aws.hosting.runtime import InvocationApi
 from embedded_aws.hosting.service import Hosting
+from embedded_aws.hosting.tags import Tags
 from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
+from embedded_aws.training.service import Training
 
 
 class EmbeddedAws:
@@ -21,9 +23,9 @@ class EmbeddedAws:
 
     Args:
         port: loopback port; 0 lets the operating system choose.
-        directory: where running endpoints keep their model directories and logs.
+        directory: where endpoints and training jobs keep their files and logs.
         families: image repository to the program that stands for it.
-        time_scale: factor on every timeout and wait of an endpoint; tests shorten them.
+        time_scale: factor on every timeout and wait of these; tests shorten them.
         clock: seconds since the epoch, by which alarms are evaluated; tests move it.
 
     Use as a context manager, or call `start` and `stop`.
@@ -45,7 +47,18 @@ class EmbeddedAws:
         self.port = self._listener.port
         self.url = self._listener.url
         self._clients = LoopbackClients(self.url)
-        self._hosting = Hosting(self._clients, directory, families=families, time_scale=time_scale)
+        tags = Tags()
+        self._training = Training(
+            self._clients, directory, tags, families=families, time_scale=time_scale
+        )
+        self._hosting = Hosting(
+            self._clients,
+            directory,
+            families=families,
+            time_scale=time_scale,
+            tags=tags,
+            beside=self._training.operations,
+        )
         self._cloudformation = CloudFormation(clients=self._clients)
         self._monitoring = Monitoring(
             self._clients, refresh=self._hosting.metrics.publish, clock=clock
@@ -66,6 +79,7 @@ class EmbeddedAws:
         self._monitoring.close()
         self._cloudformation.close()
         # Before the listener: the last log lines go through it.
+        self._training.close()
         self._hosting.close()
         self._listener.stop()
         self._clients.close()

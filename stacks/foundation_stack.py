@@ -11,6 +11,8 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from slipway.config.environments import Environment
+from slipway.planning.compiling import OUTPUT_PREFIX
+from stacks.constructs.compile_role import CompileRole
 
 FOUNDATION_ID = "foundation"
 
@@ -26,6 +28,9 @@ def parameter_name(environment: str, value: str) -> str:
 
 ARTIFACT_KEY_ARN = "artifact-key-arn"
 NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
+COMPILE_ROLE_ARN = "compile-role-arn"
+# A job's output is copied from there into an artifact within minutes.
+_COMPILE_OUTPUT_DAYS = 14
 
 
 class FoundationStack(cdk.Stack):
@@ -59,6 +64,10 @@ class FoundationStack(cdk.Stack):
         topic = self._topic(environment, key)
         self._publish_id(environment, ARTIFACT_KEY_ARN, key.key_arn)
         self._publish_id(environment, NOTIFICATION_TOPIC_ARN, topic.topic_arn)
+        compiling = CompileRole(
+            self, "Compiling", environment=environment, artifact_key_arn=key.key_arn
+        )
+        self._publish_id(environment, COMPILE_ROLE_ARN, compiling.role.role_arn)
 
     def _key(self, environment: Environment) -> kms.Key:
         key = kms.Key(
@@ -126,7 +135,10 @@ class FoundationStack(cdk.Stack):
                 s3.LifecycleRule(
                     abort_incomplete_multipart_upload_after=cdk.Duration.days(7),
                     noncurrent_version_expiration=cdk.Duration.days(30),
-                )
+                ),
+                s3.LifecycleRule(
+                    prefix=OUTPUT_PREFIX, expiration=cdk.Duration.days(_COMPILE_OUTPUT_DAYS)
+                ),
             ],
         )
         resource = artifacts.node.default_child

@@ -40,17 +40,26 @@ class ContainerFamily:
     """A program that stands for every image of one repository.
 
     Attributes:
-        command: program and arguments.
-        environment: what the image itself would set.
+        command: program and arguments that serve.
+        environment: what the image itself would set, and what only local runs have.
+        entrypoint: program that a training job's arguments are given to. Empty: no training job
+            runs in the image.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    entrypoint: tuple[str, ...] = ()
 
 
+_TENSORRT = (sys.executable, "-m", "containers.tensorrt")
 # Repository name to program.
 FAMILIES: Mapping[str, ContainerFamily] = {
-    "slipway/tensorrt": ContainerFamily((sys.executable, "-m", "containers.tensorrt", "serve")),
+    "slipway/tensorrt": ContainerFamily(
+        (*_TENSORRT, "serve"),
+        # A page about the endpoint's requests, at /docs of the container's own port.
+        environment={"SLIPWAY_DOCS": "true"},
+        entrypoint=_TENSORRT,
+    ),
 }
 
 
@@ -77,10 +86,7 @@ def container_environment(
     home: Path,
     endpoint_url: str | None,
 ) -> dict[str, str]:
-    """Builds the whole environment of a container's program.
-
-    Nothing is inherited from the user's environment but the search path: neither their credentials
-    nor a variable that happens to be set here may change how a container behaves.
+    """Builds the whole environment of a program that serves.
 
     Args:
         family: what runs.
@@ -88,6 +94,32 @@ def container_environment(
         region: the endpoint's region.
         port: what it must listen on.
         model_directory: stands for /opt/ml/model.
+        home: an empty home directory.
+        endpoint_url: where AWS is; None under network isolation, which has no AWS and no
+            credentials.
+    """
+    return base_environment(
+        family=family, declared=declared, region=region, home=home, endpoint_url=endpoint_url
+    ) | {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(model_directory)}
+
+
+def base_environment(
+    *,
+    family: ContainerFamily,
+    declared: Mapping[str, str],
+    region: str,
+    home: Path,
+    endpoint_url: str | None,
+) -> dict[str, str]:
+    """Builds what the environment of every container's program begins with.
+
+    Nothing is inherited from the user's environment but the search path: neither their credentials
+    nor a variable that happens to be set here may change how a container behaves.
+
+    Args:
+        family: what runs.
+        declared: the Environment of the model or of the training job.
+        region: where it runs.
         home: an empty home directory.
         endpoint_url: where AWS is; None under network isolation, which has no AWS and no
             credentials.
@@ -106,8 +138,6 @@ def container_environment(
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "SAGEMAKER_REGION": region,
-        "SAGEMAKER_BIND_TO_PORT": str(port),
-        "SM_MODEL_DIR": str(model_directory),
     }
     if endpoint_url is not None:
         # Stand for the execution role's credentials.

@@ -103,10 +103,7 @@ def download(source: ModelSource, s3: Any, directory: Path, *, timeout_seconds: 
             _extract(archive, directory, deadline)
             archive.unlink()
         elif source.is_prefix:
-            for key in _keys(s3, source.bucket, source.key):
-                target = directory / _relative(key.removeprefix(source.key))
-                target.parent.mkdir(parents=True, exist_ok=True)
-                _fetch(s3, source.bucket, key, target, deadline)
+            download_prefix(s3, source.bucket, source.key, directory, deadline)
         else:
             target = directory / PurePosixPath(source.key).name
             _fetch(s3, source.bucket, source.key, target, deadline)
@@ -122,6 +119,25 @@ def download(source: ModelSource, s3: Any, directory: Path, *, timeout_seconds: 
             f"to download the object. ({error})"
         ) from error
     _set_modes(directory, directory_mode=0o555, file_mode=0o444)
+
+
+def download_prefix(s3: Any, bucket: str, prefix: str, directory: Path, deadline: float) -> None:
+    """Fills a directory with every object under a prefix; what follows the prefix is the path.
+
+    Args:
+        s3: S3 client.
+        bucket: where they lie.
+        prefix: with its final slash.
+        directory: an existing, empty directory.
+        deadline: by `time.monotonic`.
+
+    Raises:
+        ClientError, OSError, TimeoutError, ModelDataError: it does not work, or takes too long.
+    """
+    for key in _keys(s3, bucket, prefix):
+        target = directory / _relative(key.removeprefix(prefix))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _fetch(s3, bucket, key, target, deadline)
 
 
 def remove(directory: Path) -> None:

@@ -7,18 +7,15 @@ the first request.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
-
-from botocore.exceptions import ClientError
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.model_data import ModelSource
 from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
 from embedded_aws.hosting.refusals import refuse
+from embedded_aws.hosting.roles import require_role
 from embedded_aws.hosting.tags import Tags
 
 _UNSUPPORTED = {
@@ -53,7 +50,7 @@ class Models:
         container = primary_container(parameters)
         self._check_container(caller, container)
         if role := parameters.get("ExecutionRoleArn"):
-            self._check_role(caller, role)
+            require_role(self._clients, caller, role)
         arn = self.registry.arn(caller, name)
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
         self.registry.add(caller, Declared(name, arn, now(), kept))
@@ -106,19 +103,6 @@ class Models:
         if source is not None and not source.exists(self._clients.client("s3", caller.region)):
             raise ApiError(VALIDATION, f"Could not find model data at {source.uri}.")
 
-    def _check_role(self, caller: Caller, arn: str) -> None:
-        iam = self._clients.client("iam", caller.region)
-        try:
-            role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]
-        except ClientError:
-            role = None
-        if role is None or role["Arn"] != arn or not _is_trusted(role["AssumeRolePolicyDocument"]):
-            raise ApiError(
-                VALIDATION,
-                f"Could not assume role {arn}. Please ensure that the role exists and allows "
-                "principal 'sagemaker.amazonaws.com' to assume the role.",
-            )
-
 
 def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the one container of a model.
@@ -157,15 +141,3 @@ def _check_source(source: Mapping[str, Any]) -> None:
             VALIDATION,
             f'S3Uri "{uri}" of S3DataType S3Object must not end with a forward slash ("/").',
         )
-
-
-def _is_trusted(policy: Any) -> bool:
-    document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
-    statements = document["Statement"]
-    for statement in statements if isinstance(statements, list) else [statements]:
-        principal = statement.get("Principal", {})
-        services = principal.get("Service", []) if isinstance(principal, dict) else []
-        named = services if isinstance(services, list) else [services]
-        if statement["Effect"] == "Allow" and "sagemaker.amazonaws.com" in named:
-            return True
-    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -73,6 +74,11 @@ class ContainerProcess:
         with self._stopping:
             if self._popen.stdin is not None and not self._popen.stdin.closed:
                 self._popen.stdin.close()
+
+    def kill(self) -> None:
+        """Ends the program and all it started at once; `exited` tells when it has."""
+        if self._popen.poll() is None:
+            self._popen.send_signal(signal.SIGUSR1)
 
     def stop(self) -> None:
         """Stops the program and waits until it has ended."""

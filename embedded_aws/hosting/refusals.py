@@ -9,12 +9,15 @@ from embedded_aws.api import ApiError
 from embedded_aws.hosting.records import VALIDATION
 
 
-def refuse(parameters: Mapping[str, Any], unsupported: Mapping[str, str]) -> None:
+def refuse(
+    parameters: Mapping[str, Any], unsupported: Mapping[str, str], *, page: str = "hosting"
+) -> None:
     """Raises when any of the members is there.
 
     Args:
         parameters: a structure of a request.
         unsupported: member name to what it would need.
+        page: of docs/embedded-aws that says what is emulated.
 
     Raises:
         ApiError: names every such member.
@@ -25,5 +28,5 @@ def refuse(parameters: Mapping[str, Any], unsupported: Mapping[str, str]) -> Non
         raise ApiError(
             VALIDATION,
             f"The embedded AWS does not emulate {listed}. "
-            "docs/embedded-aws/hosting.md lists what it does.",
+            f"docs/embedded-aws/{page}.md lists what it does.",
         )

@@ -29,6 +29,8 @@ class Hosting:
         directory: where model directories and logs lie; only this object writes there.
         families: image repository to the program that stands for it.
         time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
+        tags: where tags are kept.
+        beside: SageMaker's operations that are another's, and which the same API answers.
 
     Attributes:
         api: the WSGI application of the control plane.
@@ -42,6 +44,8 @@ class Hosting:
         *,
         families: Mapping[str, ContainerFamily] = FAMILIES,
         time_scale: float = 1.0,
+        tags: Tags | None = None,
+        beside: Mapping[str, Operation] | None = None,
     ) -> None:
         # Left by a server that was killed: nothing refers to it any more. Model directories are
         # read-only, which only root can remove as they are.
@@ -52,7 +56,7 @@ class Hosting:
         self.time_scale = time_scale
         self.metrics = MetricPublisher()
         self._context = HostingContext(clients, directory, families, time_scale)
-        tags = Tags()
+        tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.registry, tags)
         self._endpoints = Endpoints(self._context, models.registry, configs.registry, tags)
@@ -74,6 +78,7 @@ class Hosting:
             "AddTags": tags.add_tags,
             "ListTags": tags.list_tags,
             "DeleteTags": tags.delete_tags,
+            **(beside or {}),
         }
         self.api = ServiceApi(
             "sagemaker", operations, account_id=ACCOUNT_ID, validation_code=VALIDATION

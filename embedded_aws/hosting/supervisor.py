@@ -3,9 +3,10 @@
 A program of its own, started as `python -I -S supervisor.py GRACE_SECONDS COMMAND...`. Its standard
 input is a pipe whose other end only the embedded AWS holds: end of file means "stop", whether the
 server closed it on purpose or was killed. Stopping is SIGTERM to the program, then, GRACE_SECONDS
-later, SIGKILL to its process group, as SageMaker stops a container. A pipe is used because it works
-on Linux and macOS alike; Linux's parent-death signal is bound to the thread that forked, and
-threads of the server come and go. It exits with the program's status (128 + N for signal N).
+later, SIGKILL to its process group, as SageMaker stops a container. SIGUSR1 to the supervisor means
+"kill it now". A pipe is used because it works on Linux and macOS alike; Linux's parent-death signal
+is bound to the thread that forked, and threads of the server come and go. It exits with the
+program's status (128 + N for signal N).
 
 Only the standard library, and no import of this package: it starts in milliseconds.
 """
@@ -32,7 +33,7 @@ def main(arguments: list[str]) -> int:
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
         signal.signal(number, lambda *_: None)  # noop: the wake-up pipe carries the number
     supervisor = os.getpid()
     # Loaded before the fork: between fork and exec nothing should import.
@@ -47,7 +48,9 @@ def _become(command: list[str], libc: ctypes.CDLL | None, supervisor: int) -> No
     """Turns the forked process into the container's program; never returns."""
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
+        for number in (
+            signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGPIPE,
+        ):  # fmt: skip
             signal.signal(number, signal.SIG_DFL)
         # A group of its own, so that workers which the program forks can be killed with it.
         os.setsid()
@@ -86,6 +89,9 @@ def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
         if wake_read in readable:
             numbers = os.read(wake_read, 64)
             stop = signal.SIGTERM in numbers or signal.SIGINT in numbers
+            if signal.SIGUSR1 in numbers:
+                _signal_group(child, signal.SIGKILL)
+                killed = True
         if 0 in readable and not os.read(0, 64):
             watched.remove(0)
             stop = True

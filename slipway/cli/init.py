@@ -222,7 +222,7 @@ def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
     sourced = [environment for environment in environments if has_source(config, environment)]
     reasons: list[str] = []
     for environment in sourced:
-        unready = [f"{what} is not supported yet" for _, what in unpublishable(config, environment)]
+        unready = [f"{what} is not supported yet" for _, what in unpublishable(config)]
         if not unready and environment.is_local == (config.serving.container == "custom"):
             unready.append(
                 "the embedded AWS runs no image of your own"

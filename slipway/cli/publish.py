@@ -17,7 +17,9 @@ from slipway.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.status import Status
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +32,7 @@ def publish(
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,
 ) -> None:
-    """Upload a model's artifact with s5cmd and write its lock file."""
+    """Publish a model: upload its files, compile what is to be compiled, write its lock file."""
     from dataclasses import asdict
 
     from slipway.access import open_access
@@ -48,31 +50,36 @@ def publish(
     sent = human_size(result.uploaded_bytes)
     moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
     typer.echo(f"Published {name} to {env}: {size}, {moved}.")
+    if result.weights_digest is not None:
+        why = ", as the embedded AWS has no GPU" if environment.is_local else ""
+        typer.echo(f"Compiled for {result.target}{why}, by {result.source}.")
     typer.echo(f"Artifact {result.digest}")
     lock = project.lock_path(name).relative_to(project.root).as_posix()
     typer.echo(f"{lock} {'changed: commit it.' if result.lock_changed else 'is as it was.'}")
 
 
 class ProgressBar:
-    """A bar of bytes on standard error; silent where that is not a terminal."""
+    """Progress on standard error.
 
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+    On a terminal a bar of bytes, or a line with a clock while a training job runs; elsewhere a line
+    for each change of such a job, and nothing of bytes.
 
-        console = Console(stderr=True)
-        self._progress: Progress = Progress(
-            "uploading",
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("uploading", total=None, visible=False)
+    Args:
+        console: where it is shown; by default standard error.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        if console is None:
+            from rich import console as rich_console
+
+            console = rich_console.Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = console
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._clock: Status | None = None
+        self._state: tuple[str, str] | None = None
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
 
     def __exit__(
@@ -81,12 +88,49 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        self._end()
 
-    def start(self, total_bytes: int) -> None:
-        """Says how much there is to send; nothing to send shows no bar."""
-        self._progress.update(self._task, total=total_bytes, visible=total_bytes > 0)
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
+        """Says how much there is to do; where that is nothing, no bar is shown."""
+        self._end()
+        if not self._console.is_terminal or total_bytes == 0:
+            return
+        from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+        self._progress = Progress(
+            activity, BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=self._console
+        )
+        self._task = self._progress.add_task(activity, total=total_bytes)
+        self._progress.start()
 
     def advance(self, size_bytes: int) -> None:
-        """Says that so much more has arrived."""
-        self._progress.advance(self._task, size_bytes)
+        """Says that so much more is done."""
+        if self._progress is not None and self._task is not None:
+            self._progress.advance(self._task, size_bytes)
+
+    def note(self, line: str) -> None:
+        """Prints one line that stays."""
+        self._console.print(line, markup=False)
+
+    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
+        """Shows how a training job stands."""
+        minutes, seconds = divmod(int(elapsed_seconds), 60)
+        line = f"{name}: {state}, {minutes}:{seconds:02}"
+        if self._console.is_terminal:
+            if self._clock is None:
+                self._end()
+                self._clock = self._console.status(line)
+                self._clock.start()
+            self._clock.update(line)
+        elif self._state != (name, state):
+            self._console.print(line, markup=False)
+        self._state = (name, state)
+
+    def _end(self) -> None:
+        """Takes away what moves on a terminal."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = self._task = None
+        if self._clock is not None:
+            self._clock.stop()
+            self._clock = None

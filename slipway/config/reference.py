@@ -30,9 +30,8 @@ the modes `async` and `scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volu
 `at_max_capacity`.
 
 What can be planned, synthesised and reviewed, and not published yet: the containers `lmi`, `triton`
-and `neuron`; `artifacts.weights` and `artifacts.compile`. `slipway plan NAME --allow-unpublished`
-and `cdk synth NAME -c allow-unpublished=true` show such a deployment; deploying one says what is
-missing.
+and `neuron`. `slipway plan NAME --allow-unpublished` and `cdk synth NAME -c allow-unpublished=true`
+show such a deployment; deploying one says what is missing.
 
 This page is written by `python -m slipway.config.reference > docs/reference.md`.
 """

@@ -1,19 +1,23 @@
 """Which files a deployment uses: the parts that its lock names, or the reason that there are none.
 
 LMI's model data is its `code` (serving.properties and a model.py), and the container copies the
-`weights` itself; the model data of every other container is `compiled`, or its sample.
+`weights` itself; the model data of every other container is `compiled`, or its sample. Only an
+image of the user's own takes `weights` as its model data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
-from slipway.planning.lock import Lock, LockedPart, inputs_digest
+from slipway.facts.instances import InstanceFacts
+from slipway.planning.lock import Lock, LockedPart, inputs_digest, is_compiled
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.support import unpublishable
+from slipway.planning.targets import wrong_target
 
 # A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
 UNPUBLISHED = "unpublished"
@@ -42,15 +46,25 @@ def has_source(config: ModelConfig, environment: Environment) -> bool:
 
 
 def parts(
-    config: ModelConfig, environment: Environment, lock: Lock, *, allow_unpublished: bool
+    config: ModelConfig,
+    environment: Environment,
+    instances: Sequence[InstanceFacts],
+    lock: Lock,
+    *,
+    allow_unpublished: bool,
 ) -> Parts | Problem:
     """Returns the published parts, those of an unpublished plan, or what has to be done first."""
     # A sample, and a partitioned or compiled checkpoint of LMI's, has no weights beside it.
     separate = config.serving.container == "lmi" and environment.artifacts == "release"
-    locked = lock.artifact(environment.artifacts) if has_source(config, environment) else None
+    locked = lock.artifact(config, environment) if has_source(config, environment) else None
+    mismatch: Problem | None = None
     if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
-        model_data = locked.code if separate else locked.compiled
-        if model_data is not None and (locked.weights is not None or not separate):
+        as_it_is = locked.weights if config.serving.container == "custom" else None
+        model_data = locked.code if separate else locked.compiled or as_it_is
+        if model_data is not None and is_compiled(config, environment):
+            mismatch = wrong_target(config, environment, instances, model_data.target)
+        whole = model_data is not None and (locked.weights is not None or not separate)
+        if model_data is not None and whole and mismatch is None:
             return Parts(
                 _published(model_data, environment),
                 _published(locked.weights, environment)
@@ -63,7 +77,7 @@ def parts(
             environment.artifact_bucket, UNPUBLISHED, 0, 0, "none", published=False
         )
         return Parts(nothing, nothing if separate else None)
-    return _unpublished(config, environment, was_published=locked is not None)
+    return mismatch or _unpublished(config, environment, was_published=locked is not None)
 
 
 def _published(part: LockedPart, environment: Environment) -> ArtifactPlan:
@@ -88,7 +102,7 @@ def _unpublished(config: ModelConfig, environment: Environment, *, was_published
         }[wanted]
         message = f"environment `{environment.name}` deploys the {wanted}, and there is none"
         return Problem(Kind.STATE, message, remedy, ("artifacts",))
-    for field, what in unpublishable(config, environment):
+    for field, what in unpublishable(config):
         return Problem(
             Kind.STATE,
             f"the {wanted} was never published: {what} is not supported yet",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing, NeuronServing, TritonServing
 from slipway.facts.images import ImageFacts, UnknownImageError, image, versions
+from slipway.planning.plan import ImagePlan
 
 TRITON = "sagemaker-tritonserver"
 # The images that Slipway's own Neuron containers are built on.
@@ -46,3 +48,8 @@ def aws_image(config: ModelConfig, region: str) -> ImageFacts | None:
         return image(*name, region)
     except UnknownImageError:
         return None
+
+
+def compiler_image(serving: ImagePlan) -> ImagePlan:
+    """Returns the image that compiles for one of ours: built from the same sources, beside it."""
+    return replace(serving, tag=f"{serving.tag}-compiler")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
+from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import Section
 
@@ -18,20 +20,26 @@ ArtifactSet = Literal["sample", "release"]
 
 
 class LockedPart(Section):
-    """One published part of an artifact."""
+    """One published part of an artifact.
+
+    `source` says where it came from: a directory of the project, `s3://...`, `OWNER/NAME@COMMIT` of
+    the Hugging Face Hub, or, of what a training job compiled, the job. `target` is what it runs on,
+    or `any`. `compiler` is there only where Slipway compiled it.
+    """
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     size_bytes: int = Field(ge=0)
     file_count: int = Field(ge=1)
     source: str
     target: str
+    compiler: str | None = None
 
 
 class LockedArtifact(Section):
     """One published artifact: its parts, and the config fields they were made from.
 
-    Which parts there are depends on the container: LMI has `weights` and `code`, the others have
-    `compiled`.
+    Which parts there are depends on the container: LMI has `weights` and `code`; the others have
+    `compiled`, with the `weights` that it was compiled from where Slipway compiled it.
     """
 
     inputs_digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -41,19 +49,50 @@ class LockedArtifact(Section):
 
 
 class Lock(Section):
-    """The file model_configs/NAME.lock.json."""
+    """The file model_configs/NAME.lock.json.
+
+    A sample and a release made of files have the same digest wherever they are published. An engine
+    does not: a build of the same checkpoint is other bytes each time, and each environment compiles
+    its own. So what Slipway compiled is under `environments`, and publishing to one environment
+    leaves the artifacts of the others alone.
+    """
 
     version: Literal[1] = 1
     sample: LockedArtifact | None = None
     release: LockedArtifact | None = None
+    environments: Mapping[str, LockedArtifact] | None = None
 
-    def artifact(self, artifacts: ArtifactSet) -> LockedArtifact | None:
-        """Returns the published artifact of that set, or None."""
-        return self.sample if artifacts == "sample" else self.release
+    def artifact(self, config: ModelConfig, environment: Environment) -> LockedArtifact | None:
+        """Returns the published artifact that an environment deploys, or None."""
+        if environment.artifacts == "sample":
+            return self.sample
+        if is_compiled(config, environment):
+            return (self.environments or {}).get(environment.name)
+        return self.release
+
+    def with_artifact(
+        self, config: ModelConfig, environment: Environment, artifact: LockedArtifact
+    ) -> Lock:
+        """Returns the lock after that artifact was published."""
+        if is_compiled(config, environment):
+            merged = {**(self.environments or {}), environment.name: artifact}
+            return self.model_copy(update={"environments": dict(sorted(merged.items()))})
+        return self.model_copy(update={environment.artifacts: artifact})
 
     def render(self) -> str:
         """Returns the file's text; the same lock gives the same bytes."""
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+
+
+def is_compiled(config: ModelConfig, environment: Environment) -> bool:
+    """Whether Slipway compiles what that environment deploys."""
+    sources = config.artifacts
+    return (
+        environment.artifacts == "release"
+        and sources.release is None
+        and sources.weights is not None
+        and sources.compile is not None
+    )
 
 
 def inputs_digest(config: ModelConfig, artifacts: ArtifactSet) -> str:

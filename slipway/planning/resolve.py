@@ -58,7 +58,9 @@ def resolve(
     if problems:
         # What the rules are about may be needed to go on.
         raise UserError([*problems, *_state(situation, lock, allow_unpublished=allow_unpublished)])
-    parts = artifact_parts(config, environment, lock, allow_unpublished=allow_unpublished)
+    parts = artifact_parts(
+        config, environment, situation.instances, lock, allow_unpublished=allow_unpublished
+    )
     image = image_plan(
         config, situation.instances, environment, image_digests,
         allow_unpublished=allow_unpublished,
@@ -103,7 +105,9 @@ def resolve(
 def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
     """What else stands in the way of a config that breaks rules: everything is said at once."""
     config, environment = situation.config, situation.environment
-    parts = artifact_parts(config, environment, lock, allow_unpublished=allow_unpublished)
+    parts = artifact_parts(
+        config, environment, situation.instances, lock, allow_unpublished=allow_unpublished
+    )
     # Without a source there is nothing to publish yet: one remedy at a time.
     return [parts] if isinstance(parts, Problem) and any_source(config) else []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import FieldPath, Kind, Problem
@@ -23,20 +22,13 @@ def unsupported(config: ModelConfig) -> Iterator[Problem]:
         )
 
 
-def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tuple[FieldPath, str]]:
+def unpublishable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
     """Yields every part of a config whose files cannot be published yet: field and what it is.
 
     Such a config can be planned, synthesised and reviewed, and not deployed.
     """
     if config.serving.container not in _PUBLISHED_CONTAINERS:
         yield ("serving", "container"), f"publishing for the container `{config.serving.container}`"
-    if environment.artifacts == "sample":
-        return
-    if config.artifacts.weights is not None:
-        source = config.artifacts.weights.source
-        yield ("artifacts", "weights"), f"publishing weights from `{source}`"
-    if config.artifacts.compile is not None:
-        yield ("artifacts", "compile"), "compiling when publishing"
 
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:

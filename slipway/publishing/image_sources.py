@@ -17,13 +17,13 @@ IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
     "tensorrt": ("containers/__init__.py", "containers/serving", "containers/tensorrt"),
 }
 
-# Files in those folders that serve nothing: a change to them must not replace an endpoint's image.
+# Files in those folders that are in no image. What compiles is in one, the compiler's: it is built
+# from the same files and has their fingerprint in its tag too.
 _NOT_IN_IMAGE: Mapping[str, frozenset[str]] = {
     "tensorrt": frozenset(
         {
-            "containers/tensorrt/export.py",
-            "containers/tensorrt/external_data.py",
             "containers/tensorrt/requirements.in",
+            "containers/tensorrt/requirements-compile.in",
         }
     ),
 }

@@ -13,6 +13,12 @@ from slipway.errors import Kind, Problem, UserError
 _CHUNK_BYTES = 1 << 20
 
 
+def is_portable(path: str) -> bool:
+    """Whether a file's path within an artifact can be uploaded and downloaded as it is."""
+    parts = path.split("/")
+    return path.isprintable() and not {"", ".", ".."}.intersection(parts)
+
+
 @dataclass(frozen=True, order=True)
 class ManifestEntry:
     """One file: its path within the artifact, size and SHA-256."""
@@ -59,7 +65,7 @@ class Manifest:
                 "Rename it: a name is printable UTF-8 text.",
             )
             for name in (path.relative_to(directory).as_posix() for path in files)
-            if not name.isprintable()
+            if not is_portable(name)
         ]
         if not files and not problems:
             problems = [Problem(Kind.VALUE, f"{shown_as} has no files", "Put the model there.")]

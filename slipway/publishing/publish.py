@@ -1,32 +1,30 @@
-"""Publishes a model's artifact: hash, upload what is missing, commit, write the lock."""
+"""Publishes a model's artifact: its files, or what is compiled from its weights; then the lock."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from slipway.access import Access
 from slipway.config.environments import Environment
+from slipway.config.load import LoadedConfig
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError
-from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
+from slipway.facts.instances import instance_types
+from slipway.planning.artifacts import has_source
+from slipway.planning.compiling import CompilePlan, compile_plan
+from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest, is_compiled
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rules.situation import situation_of
 from slipway.planning.support import unpublishable, unsupported
 from slipway.project import Project
-from slipway.publishing.manifest import Manifest
-from slipway.publishing.s5cmd import Upload, upload
+from slipway.publishing.compiled import publish_compiled
+from slipway.publishing.directory import publish_directory
+from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
-
-
-class Progress(Protocol):
-    """Where progress is shown."""
-
-    def start(self, total_bytes: int) -> None:
-        """Says how much there is to send."""
-
-    def advance(self, size_bytes: int) -> None:
-        """Says that so much more has arrived."""
+from slipway.publishing.weights import part, publish_weights
 
 
 @dataclass(frozen=True)
@@ -34,16 +32,23 @@ class Published:
     """What a publish did.
 
     Args:
-        digest: the artifact's content address.
+        digest: content address of the model data.
         size_bytes: its size.
         file_count: its files.
-        uploaded_bytes: what was sent this time; 0 where all of it was there.
+        source: where it came from: a directory, an address, or the training job that compiled it.
+        target: what it runs on.
+        weights_digest: content address of the weights that it was compiled from; None where
+            nothing was compiled.
+        uploaded_bytes: what moved into artifacts this time; 0 where all of it was there.
         lock_changed: whether there is something to commit.
     """
 
     digest: str
     size_bytes: int
     file_count: int
+    source: str
+    target: str
+    weights_digest: str | None
     uploaded_bytes: int
     lock_changed: bool
 
@@ -54,42 +59,47 @@ def publish(
     """Publishes one model to one environment.
 
     It can be stopped at any moment: the manifest is written after every file, the lock after the
-    manifest, and the next run sends only what is missing.
+    manifest, and the next run does only what is missing. A training job that was started goes on.
 
     Raises:
-        UserError: the config is wrong, the foundation is not there, or an upload failed.
+        UserError: the config is wrong, the foundation is not there, an upload or a training job
+            failed.
     """
     loaded = project.config(name, environment.name)
     try:
-        source, target = _source(loaded.config, environment)
+        _require_publishable(loaded.config, environment)
+        # Before anything moves: a job for the wrong GPU would be paid for.
+        compiling = _compiling(project, loaded, environment)
+        store = ArtifactStore(access.client("s3"), environment)
+        store.require_bucket()
+        locked, moved_bytes = _publish_parts(
+            project, loaded.config, environment, compiling, store, access, progress
+        )
     except UserError as error:
-        raise UserError(loaded.locate(error.problems)) from None
-    store = ArtifactStore(access.client("s3"), environment)
-    store.require_bucket()
-    directory = project.root / source
-    manifest = Manifest.of(directory, source)
-    sent = _upload_missing(manifest, directory, store, access, progress)
-    locked = LockedArtifact(
-        inputs_digest=inputs_digest(loaded.config, environment.artifacts),
-        compiled=LockedPart(
-            digest=manifest.digest,
-            size_bytes=manifest.size_bytes,
-            file_count=len(manifest.entries),
-            source=source,
-            target=target,
-        ),
-    )
+        raise UserError(_located(loaded, error.problems)) from None
+    model_data = locked.compiled or locked.weights
+    if model_data is None:
+        raise ValueError(f"{name}: nothing was published")
     return Published(
-        digest=manifest.digest,
-        size_bytes=manifest.size_bytes,
-        file_count=len(manifest.entries),
-        uploaded_bytes=sent,
-        lock_changed=_write_lock(project, name, environment, locked),
+        digest=model_data.digest,
+        size_bytes=model_data.size_bytes,
+        file_count=model_data.file_count,
+        source=model_data.source,
+        target=model_data.target,
+        weights_digest=locked.weights.digest if locked.compiled and locked.weights else None,
+        uploaded_bytes=moved_bytes,
+        lock_changed=_write_lock(project, loaded.config, environment, locked),
     )
 
 
-def _source(config: ModelConfig, environment: Environment) -> tuple[str, str]:
-    """Returns the directory to publish and what it was compiled for."""
+def _located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
+    """Fills in the places of problems that are about a field; others are about the account."""
+    about_fields = [problem for problem in problems if problem.field and problem.location is None]
+    rest = [problem for problem in problems if problem not in about_fields]
+    return [*(loaded.locate(about_fields) if about_fields else ()), *rest]
+
+
+def _require_publishable(config: ModelConfig, environment: Environment) -> None:
     refused = list(unsupported(config))
     refused += [
         Problem(
@@ -98,65 +108,102 @@ def _source(config: ModelConfig, environment: Environment) -> tuple[str, str]:
             "`-c allow-unpublished=true` synthesises the deployment for reading.",
             field,
         )
-        for field, what in unpublishable(config, environment)
+        for field, what in unpublishable(config)
     ]
-    if refused:
-        raise UserError(refused)
-    sample, release = config.artifacts.sample, config.artifacts.release
-    if environment.artifacts == "sample" and sample is not None:
-        # A sample is served by the containers' CPU back ends.
-        return sample.path, "cpu"
-    if environment.artifacts == "release" and release is not None:
-        return release.path, release.target
-    wanted = environment.artifacts
-    raise UserError(
-        [
+    if not refused and not has_source(config, environment):
+        wanted = environment.artifacts
+        refused.append(
             Problem(
                 Kind.COMPATIBILITY,
                 f"environment `{environment.name}` deploys the {wanted}, and there is none",
                 f"Add `artifacts.{wanted}` with the path of the model's files.",
                 ("artifacts",),
             )
-        ]
-    )
+        )
+    if refused:
+        raise UserError(refused)
 
 
-def _upload_missing(
-    manifest: Manifest,
-    directory: Path,
+def _compiling(
+    project: Project, loaded: LoadedConfig, environment: Environment
+) -> tuple[CompilePlan, DeploymentPlan] | None:
+    """Plans the training job, where the environment's artifact is compiled.
+
+    Raises:
+        UserError: every incompatibility of the deployment.
+    """
+    config = loaded.config
+    if not is_compiled(config, environment):
+        return None
+    deployment = project.plan(config.name, environment, allow_unpublished=True)
+    situation = situation_of(config, instance_types(), environment)
+    plan = compile_plan(config, environment, situation.instances, deployment.image)
+    if isinstance(plan, Problem):
+        raise UserError([plan])
+    return plan, deployment
+
+
+def _publish_parts(
+    project: Project,
+    config: ModelConfig,
+    environment: Environment,
+    compiling: tuple[CompilePlan, DeploymentPlan] | None,
     store: ArtifactStore,
     access: Access,
     progress: Progress,
-) -> int:
-    if store.holds(manifest.digest):
-        progress.start(0)
-        return 0
-    arrived = store.file_sizes(manifest.digest)
-    missing = [
-        Upload(directory / entry.path, store.address(manifest.digest, entry.path), entry.size_bytes)
-        for entry in manifest.entries
-        if arrived.get(entry.path) != entry.size_bytes
-    ]
-    total = sum(item.size_bytes for item in missing)
-    progress.start(total)
-    if missing:
-        upload(
-            missing,
-            environment=access.process_environment(),
-            on_complete=lambda item: progress.advance(item.size_bytes),
-        )
-    store.commit(manifest)
-    return total
+) -> tuple[LockedArtifact, int]:
+    """Publishes what the environment deploys; returns it and how many bytes moved."""
+    inputs = inputs_digest(config, environment.artifacts)
+    weights = config.artifacts.weights
+    if environment.artifacts == "sample" or weights is None:
+        files, sent = _publish_files(project, config, environment, store, access, progress)
+        return LockedArtifact(inputs_digest=inputs, compiled=files), sent
+    checkpoint, sent = publish_weights(
+        weights, root=project.root, store=store, access=access, progress=progress
+    )
+    if compiling is None:
+        return LockedArtifact(inputs_digest=inputs, weights=checkpoint), sent
+    compiled, copied = publish_compiled(
+        *compiling,
+        checkpoint,
+        environment=environment,
+        store=store,
+        access=access,
+        progress=progress,
+    )
+    locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint, compiled=compiled)
+    return locked, sent + copied
+
+
+def _publish_files(
+    project: Project,
+    config: ModelConfig,
+    environment: Environment,
+    store: ArtifactStore,
+    access: Access,
+    progress: Progress,
+) -> tuple[LockedPart, int]:
+    """Publishes a sample, or a release that was compiled already."""
+    sample, release = config.artifacts.sample, config.artifacts.release
+    if environment.artifacts == "sample" and sample is not None:
+        # A sample is served by the containers' CPU back ends.
+        source, target = sample.path, "cpu"
+    elif environment.artifacts == "release" and release is not None:
+        source, target = release.path, release.target
+    else:
+        raise ValueError(f"{config.name} has nothing to publish to {environment.name}")
+    manifest, sent = publish_directory(project.root / source, source, store, access, progress)
+    return part(manifest, source=source, target=target), sent
 
 
 def _write_lock(
-    project: Project, name: str, environment: Environment, locked: LockedArtifact
+    project: Project, config: ModelConfig, environment: Environment, locked: LockedArtifact
 ) -> bool:
-    old = project.lock(name)
-    new = old.model_copy(update={environment.artifacts: locked})
+    old = project.lock(config.name)
+    new = old.with_artifact(config, environment, locked)
     if new == old:
         return False
-    path = project.lock_path(name)
+    path = project.lock_path(config.name)
     # Replaced in one step: a reader, or a kill, sees the old lock or the new one. Not beside the
     # lock, where git would show what a kill leaves.
     scratch = project.root / ".slipway"

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+from slipway.planning.lock import LockedPart
 from slipway.planning.plan import artifact_prefix
 from slipway.publishing.manifest import Manifest
+from slipway.publishing.recipes import Recipe
 
 
 class ArtifactStore:
     """What is in one environment's bucket.
 
     An artifact is `artifacts/DIGEST/files/...` and, written last, `artifacts/DIGEST/manifest.json`
-    beside them: without the manifest the artifact does not count as published.
+    beside them: without the manifest the artifact does not count as published. `recipes/KEY.json`
+    says which artifact was made of which inputs.
 
     Every method raises `UserError` where the bucket does not answer or refuses.
 
@@ -79,6 +83,44 @@ class ArtifactStore:
         """S3 address of one file of an artifact."""
         return f"s3://{self.bucket}/{artifact_prefix(digest)}files/{path}"
 
+    def copy_in(
+        self,
+        digest: str,
+        path: str,
+        *,
+        source: Mapping[str, str],
+        etag: str,
+        source_client: Any,
+        config: TransferConfig,
+    ) -> None:
+        """Copies one file of an artifact from elsewhere in S3.
+
+        Args:
+            digest: the artifact.
+            path: the file within it.
+            source: bucket and key of what is copied.
+            etag: it is copied only as long as this is its ETag.
+            source_client: boto3's S3 client for its bucket.
+            config: from which size on it is copied in parts.
+
+        Raises:
+            ClientError, BotoCoreError: S3's answer; which side it is about is the caller's to say.
+        """
+        self._client.copy(
+            dict(source),
+            self.bucket,
+            f"{artifact_prefix(digest)}files/{path}",
+            ExtraArgs={
+                "CopySourceIfMatch": etag,
+                # Its tags are not ours, and reading them would need one more right.
+                "TaggingDirective": "REPLACE",
+                # Its checksum may be one of parts that the copy does not have.
+                "ChecksumAlgorithm": "CRC32",
+            },
+            SourceClient=source_client,
+            Config=config,
+        )
+
     def commit(self, manifest: Manifest) -> None:
         """Checks that every file has arrived in full and writes the manifest.
 
@@ -100,6 +142,28 @@ class ArtifactStore:
                 Bucket=self.bucket,
                 Key=f"{artifact_prefix(manifest.digest)}manifest.json",
                 Body=manifest.render(),
+                ContentType="application/json",
+            )
+
+    def recall(self, recipe: Recipe) -> LockedPart | None:
+        """Returns what a recipe gave before; None where it was never made, or is gone."""
+        with self._reached():
+            try:
+                body = self._client.get_object(Bucket=self.bucket, Key=recipe.object_key)["Body"]
+                made = recipe.read(body.read())
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "NoSuchKey":
+                    raise
+                return None
+        return made if made is not None and self.holds(made.digest) else None
+
+    def remember(self, recipe: Recipe, made: LockedPart) -> None:
+        """Notes what a recipe gave; the artifact must have been committed."""
+        with self._reached():
+            self._client.put_object(
+                Bucket=self.bucket,
+                Key=recipe.object_key,
+                Body=recipe.record(made),
                 ContentType="application/json",
             )
 

@@ -44,8 +44,45 @@ def test_artifacts_are_versioned_logged_and_encrypted_with_a_key_that_stays(asse
 
 def test_no_published_file_ever_expires(assembly: Assembly):
     artifacts = buckets(assembly)[LOCAL.artifact_bucket]["Properties"]
-    for rule in artifacts["LifecycleConfiguration"]["Rules"]:
-        assert not {"ExpirationInDays", "ExpirationDate", "Transitions"} & set(rule)
+    expiring = [
+        rule
+        for rule in artifacts["LifecycleConfiguration"]["Rules"]
+        if {"ExpirationInDays", "ExpirationDate", "Transitions"} & set(rule)
+    ]
+    # A job's output was copied into an artifact; `recipes/` and `artifacts/` stay.
+    assert expiring == [{"ExpirationInDays": 14, "Prefix": "compile/", "Status": "Enabled"}]
+
+
+def test_a_compile_job_reads_artifacts_and_writes_its_output_alone(assembly: Assembly):
+    role = assembly.only("foundation", "AWS::IAM::Role")["Properties"]
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": LOCAL.account}}
+    (policy,) = role["Policies"]
+    rights = {
+        statement["Sid"]: (statement["Action"], statement["Resource"])
+        for statement in policy["PolicyDocument"]["Statement"]
+    }
+    assert {sid: actions for sid, (actions, _) in rights.items()} == {
+        "ReadWeights": "s3:GetObject",
+        "ListWeights": "s3:ListBucket",
+        "WriteOutput": ["s3:AbortMultipartUpload", "s3:PutObject"],
+        "UseArtifactKey": ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"],
+        "PullImages": [
+            "ecr:BatchCheckLayerAvailability",
+            "ecr:BatchGetImage",
+            "ecr:GetDownloadUrlForLayer",
+        ],
+        "LogInToRegistry": "ecr:GetAuthorizationToken",
+        "MakeLogGroup": "logs:CreateLogGroup",
+        "WriteLogs": ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+    }
+    assert [sid for sid, (_, resource) in rights.items() if resource == "*"] == ["LogInToRegistry"]
+    bucket = f":s3:::{LOCAL.artifact_bucket}"
+    assert str(rights["ReadWeights"][1]).count(f"{bucket}/artifacts/*") == 1
+    assert str(rights["WriteOutput"][1]).count(f"{bucket}/compile/*") == 1
+    assert ":repository/slipway/*" in str(rights["PullImages"][1])
+    assert ":log-group:/aws/sagemaker/TrainingJobs:*" in str(rights["WriteLogs"][1])
 
 
 def test_alarms_of_this_account_alone_may_write_to_the_encrypted_topic(assembly: Assembly):

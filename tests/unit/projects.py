@@ -11,7 +11,17 @@ import yaml
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.lock import ArtifactSet, Lock, LockedArtifact, LockedPart, inputs_digest
+from slipway.facts.instances import instance_types
+from slipway.planning.lock import (
+    ArtifactSet,
+    Lock,
+    LockedArtifact,
+    LockedPart,
+    inputs_digest,
+    is_compiled,
+)
+from slipway.planning.rules.situation import situation_of
+from slipway.planning.targets import compile_target
 
 DIGEST = "ab" * 32
 IMAGE_DIGESTS = {"tensorrt": "0123456789abcdef"}
@@ -95,7 +105,11 @@ def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
 
 def lock_for(config: ModelConfig, *, sets: Collection[ArtifactSet] = ("sample", "release")) -> Lock:
     """Returns the lock that publishing the config would have left."""
-    return Lock(**{name: _locked(config, name) for name in sets})
+    lock = Lock()
+    for name in sets:
+        environment = LOCAL if name == "sample" else PRODUCTION
+        lock = lock.with_artifact(config, environment, _locked(config, name))
+    return lock
 
 
 def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
@@ -111,6 +125,17 @@ def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
         weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
         code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})
         return LockedArtifact(inputs_digest=digest, weights=weights, code=code)
+    if is_compiled(config, LOCAL if name == "sample" else PRODUCTION):
+        instances = situation_of(config, instance_types(), PRODUCTION).instances
+        compiled = {
+            "source": f"training job compile-{config.name}-abababababab",
+            "target": compile_target(config, PRODUCTION, instances) or "sm75",
+            "compiler": "tensorrt 10.13",
+        }
+        weights = part.model_copy(update={"digest": "cd" * 32, "target": "any"})
+        return LockedArtifact(
+            inputs_digest=digest, weights=weights, compiled=part.model_copy(update=compiled)
+        )
     return LockedArtifact(inputs_digest=digest, compiled=part)
 
 

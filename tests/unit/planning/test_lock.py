@@ -6,15 +6,15 @@ import pytest
 from pydantic import ValidationError
 
 from slipway.planning.lock import Lock, inputs_digest
-from tests.unit.projects import DIGEST, lock_for, model_config
+from tests.unit.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 
 
 def test_what_is_rendered_is_read_back():
     lock = lock_for(model_config())
     assert Lock.model_validate_json(lock.render()) == lock
-    assert lock.artifact("sample") == lock.sample
-    assert lock.artifact("release") == lock.release
-    assert Lock().artifact("release") is None
+    assert lock.artifact(model_config(), LOCAL) == lock.sample
+    assert lock.artifact(model_config(), PRODUCTION) == lock.release
+    assert Lock().artifact(model_config(), PRODUCTION) is None
 
 
 def test_the_text_is_stable_and_reviewable():
@@ -95,3 +95,24 @@ def test_the_digest_of_inputs_does_not_change_with_the_rest(sections):
 def test_anything_else_is_not_a_lock(text, message):
     with pytest.raises(ValidationError, match=message):
         Lock.model_validate_json(text)
+
+
+def test_what_is_compiled_is_kept_for_each_environment():
+    config = model_config(
+        artifacts={
+            "release": None,
+            "weights": {"source": "path", "path": "build/checkpoint"},
+            "compile": {"instance": "ml.g4dn.xlarge"},
+        }
+    )
+    lock = lock_for(config)
+    assert lock.release is None
+    first = lock.artifact(config, PRODUCTION)
+    assert first is not None
+    staging = PRODUCTION.model_copy(update={"name": "another"})
+    assert lock.artifact(config, staging) is None
+    both = lock.with_artifact(config, staging, first)
+    assert both.artifact(config, PRODUCTION) == both.artifact(config, staging) == first
+    assert Lock.model_validate_json(both.render()) == both
+    # In order of name, whichever was published first: a lock has one text.
+    assert list(both.environments or {}) == ["another", "production"]

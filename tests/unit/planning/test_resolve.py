@@ -11,7 +11,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.lock import Lock
+from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.resolve import resolve
 from tests.unit.projects import (
@@ -327,3 +327,85 @@ def test_a_source_that_an_environment_lacks_is_a_warning_in_an_unpublished_plan(
     with pytest.raises(UserError) as caught:
         plan(config, LOCAL, Lock())
     assert messages(caught.value) == ["environment `local` deploys the sample, and there is none"]
+
+
+COMPILED = {
+    "artifacts": {
+        "release": None,
+        "sample": {"path": "samples/tiny"},
+        "weights": {"source": "path", "path": "build/checkpoint"},
+        "compile": {"instance": "ml.g4dn.xlarge"},
+    }
+}
+EMBEDDED = Environment(name="local", account="123456789012", region="us-east-1")
+
+
+def test_what_was_compiled_is_the_model_data_and_its_weights_are_not():
+    config = model_config(**COMPILED)
+    found = plan(config, PRODUCTION, lock_for(config))
+    assert (found.artifact.digest, found.artifact.target) == (DIGEST, "sm75")
+    assert found.weights is None
+
+
+def test_what_another_environment_compiled_is_not_this_ones():
+    config = model_config(**COMPILED)
+    for environment in (EMBEDDED, PRODUCTION.model_copy(update={"name": "staging"})):
+        with pytest.raises(UserError, match="the release was never published") as caught:
+            plan(config, environment, lock_for(config))
+        assert f"--env {environment.name}`" in caught.value.problems[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("environment", "target", "message"),
+    [
+        (
+            PRODUCTION,
+            "cpu",
+            "the release in the lock was compiled for cpu, and ml.g4dn.xlarge needs sm75",
+        ),
+        (
+            PRODUCTION,
+            "sm86",
+            "the release in the lock was compiled for sm86, and ml.g4dn.xlarge needs sm75",
+        ),
+        (
+            EMBEDDED,
+            "sm75",
+            "the release in the lock was compiled for sm75, and the embedded AWS has no GPU",
+        ),
+    ],
+    ids=["no GPU", "another GPU", "embedded"],
+)
+def test_a_model_compiled_for_something_else_is_never_deployed(environment, target, message):
+    config = model_config(**COMPILED)
+    compiled = lock_for(config).artifact(config, PRODUCTION)
+    assert compiled is not None
+    assert compiled.compiled is not None
+    other = compiled.model_copy(
+        update={"compiled": compiled.compiled.model_copy(update={"target": target})}
+    )
+    with pytest.raises(UserError) as caught:
+        plan(config, environment, Lock(environments={environment.name: other}))
+    (problem,) = caught.value.problems
+    assert problem.message == message
+    assert problem.remedy == (
+        f"Run `slipway publish tiny --env {environment.name}` and commit the lock file "
+        "model_configs/tiny.lock.json."
+    )
+    assert problem.field == ("artifacts", "compile")
+
+
+def test_an_image_of_ones_own_takes_weights_as_they_are():
+    config = model_config(
+        serving={
+            "container": "custom",
+            "image_uri": "210987654321.dkr.ecr.eu-west-1.amazonaws.com/own:1",
+        },
+        artifacts={"release": None, "weights": {"source": "path", "path": "build/checkpoint"}},
+    )
+    weights = LockedPart(
+        digest=DIGEST, size_bytes=1, file_count=1, source="build/checkpoint", target="any"
+    )
+    locked = LockedArtifact(inputs_digest=inputs_digest(config, "release"), weights=weights)
+    found = plan(config, PRODUCTION, Lock(release=locked))
+    assert (found.artifact.digest, found.artifact.target) == (DIGEST, "any")

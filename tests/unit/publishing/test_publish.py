@@ -29,11 +29,17 @@ class RecordedProgress:
     totals: list[int] = field(default_factory=list)
     advanced: list[int] = field(default_factory=list)
 
-    def start(self, total_bytes: int) -> None:
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
         self.totals.append(total_bytes)
 
     def advance(self, size_bytes: int) -> None:
         self.advanced.append(size_bytes)
+
+    def note(self, line: str) -> None:
+        raise AssertionError(f"there is nothing to say of files: {line}")
+
+    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
+        raise AssertionError(f"no training job was to be run: {name}")
 
 
 @pytest.fixture
@@ -70,6 +76,9 @@ def test_files_manifest_and_lock_are_written(root, access, keys):
         digest=manifest.digest,
         size_bytes=SIZE,
         file_count=2,
+        source="samples/tiny",
+        target="cpu",
+        weights_digest=None,
         uploaded_bytes=SIZE,
         lock_changed=True,
     )
@@ -86,6 +95,7 @@ def test_files_manifest_and_lock_are_written(root, access, keys):
         "file_count": 2,
         "source": "samples/tiny",
         "target": "cpu",
+        "compiler": None,
     }
 
 
@@ -146,7 +156,7 @@ def test_after_a_failed_upload_there_is_neither_manifest_nor_lock(root, access, 
     class LosesAFile(RecordedProgress):
         """Between hashing and sending, one file goes."""
 
-        def start(self, total_bytes: int) -> None:
+        def start(self, total_bytes: int, activity: str = "uploading") -> None:
             missing.unlink()
 
     with pytest.raises(UserError, match=r"an upload failed: given object .*model\.onnx not found"):

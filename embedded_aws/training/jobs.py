@@ -1,0 +1,120 @@
+"""What is remembered of a training job, and how its state is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from embedded_aws.hosting.records import now
+
+UNDER_WAY = ("InProgress", "Stopping")
+# The messages of DescribeTrainingJob's documentation, by secondary status.
+_MESSAGES = {
+    "Starting": "Preparing the instances for training",
+    "Downloading": "Downloading input data",
+    "Training": "Training image download completed. Training in progress.",
+    "Uploading": "Uploading generated training model",
+    "Completed": "Training job completed",
+    "Failed": "Training job failed",
+    "Stopping": "Stopping the training job",
+    "Stopped": "Training job stopped",
+    "MaxRuntimeExceeded": "Training job runtime exceeded MaxRuntimeInSeconds provided",
+}
+
+
+@dataclass
+class TrainingJob:
+    """A training job; every field is read and written under `lock`.
+
+    Attributes:
+        region: its region.
+        name: its name.
+        arn: its ARN.
+        created: in UTC.
+        parameters: the create request without its tags.
+        modified: last change, in UTC.
+        status: TrainingJobStatus.
+        secondary: SecondaryStatus.
+        transitions: SecondaryStatusTransitions.
+        failure_reason: FailureReason.
+        started: when its program started, in UTC.
+        ended: when its program ended, in UTC.
+        model_artifacts: where its model lies.
+    """
+
+    region: str
+    name: str
+    arn: str
+    created: datetime
+    parameters: Mapping[str, Any]
+    modified: datetime = field(default_factory=now)
+    status: str = "InProgress"
+    secondary: str = "Starting"
+    transitions: list[dict[str, Any]] = field(default_factory=list)
+    failure_reason: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    model_artifacts: str | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def move(self, secondary: str, status: str | None = None) -> None:
+        """Goes on to the next secondary status; a job that is stopping stays so until it ends."""
+        with self.lock:
+            moment = now()
+            if self.transitions:
+                self.transitions[-1]["EndTime"] = moment
+            transition = {"Status": secondary, "StartTime": moment}
+            transition["StatusMessage"] = _MESSAGES[secondary]
+            self.transitions.append(transition)
+            self.secondary = secondary
+            if status is not None:
+                self.status = status
+            if self.status not in UNDER_WAY:
+                transition["EndTime"] = moment
+            self.modified = moment
+
+    def describe(self) -> dict[str, Any]:
+        """DescribeTrainingJob's answer."""
+        with self.lock:
+            described: dict[str, Any] = {
+                "EnableNetworkIsolation": False,
+                "EnableInterContainerTrafficEncryption": False,
+                "EnableManagedSpotTraining": False,
+                **self.parameters,
+                "TrainingJobArn": self.arn,
+                "TrainingJobStatus": self.status,
+                "SecondaryStatus": self.secondary,
+                "SecondaryStatusTransitions": [dict(item) for item in self.transitions],
+                "CreationTime": self.created,
+                "LastModifiedTime": self.modified,
+            }
+            optional = {
+                "TrainingStartTime": self.started,
+                "TrainingEndTime": self.ended,
+                "FailureReason": self.failure_reason,
+            }
+            described |= {key: value for key, value in optional.items() if value is not None}
+            if self.model_artifacts is not None:
+                described["ModelArtifacts"] = {"S3ModelArtifacts": self.model_artifacts}
+            if self.started is not None and self.ended is not None:
+                seconds = int((self.ended - self.started).total_seconds())
+                described |= {"TrainingTimeInSeconds": seconds, "BillableTimeInSeconds": seconds}
+            return described
+
+    def summary(self) -> dict[str, Any]:
+        """The job in ListTrainingJobs' answer."""
+        with self.lock:
+            found: dict[str, Any] = {
+                "TrainingJobName": self.name,
+                "TrainingJobArn": self.arn,
+                "CreationTime": self.created,
+                "LastModifiedTime": self.modified,
+                "TrainingJobStatus": self.status,
+                "SecondaryStatus": self.secondary,
+            }
+            if self.ended is not None:
+                found["TrainingEndTime"] = self.ended
+            return found

@@ -1,0 +1,160 @@
+"""What CreateTrainingJob refuses: what SageMaker would, and what has no effect here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.api import ApiError, Caller
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily, UnknownImageError, find_family
+from embedded_aws.hosting.records import VALIDATION
+from embedded_aws.hosting.refusals import refuse
+from embedded_aws.hosting.roles import require_role
+
+_PAGE = "training"
+_UNSUPPORTED = {
+    "VpcConfig": "networks of your own",
+    "EnableManagedSpotTraining": "spot capacity",
+    "CheckpointConfig": "checkpoints",
+    "DebugHookConfig": "the debugger",
+    "DebugRuleConfigurations": "the debugger",
+    "TensorBoardOutputConfig": "TensorBoard",
+    "ExperimentConfig": "experiments",
+    "ProfilerConfig": "the profiler",
+    "ProfilerRuleConfigurations": "the profiler",
+    "RetryStrategy": "retries",
+    "RemoteDebugConfig": "remote debugging",
+    "SessionChainingConfig": "session chaining",
+    "ServerlessJobConfig": "serverless jobs",
+    "MlflowConfig": "MLflow",
+    "ModelPackageConfig": "model packages",
+}
+_UNSUPPORTED_ALGORITHM = {
+    "AlgorithmName": "algorithms of the Marketplace",
+    "MetricDefinitions": "metrics read from logs",
+    "ContainerEntrypoint": "another entry point than the image's",
+    "TrainingImageConfig": "registries outside ECR",
+}
+_UNSUPPORTED_RESOURCES = {
+    "InstanceGroups": "instance groups",
+    "KeepAlivePeriodInSeconds": "warm pools",
+    "TrainingPlanArn": "training plans",
+    "InstancePreferences": "instance preferences",
+}
+_UNSUPPORTED_SOURCE = {"AttributeNames": "augmented manifests", "HubAccessConfig": "private hubs"}
+
+
+def checked_family(
+    caller: Caller,
+    parameters: Mapping[str, Any],
+    clients: LoopbackClients,
+    families: Mapping[str, ContainerFamily],
+) -> ContainerFamily:
+    """Checks a CreateTrainingJob request and returns the program that stands for its image.
+
+    Raises:
+        ApiError: the request cannot be done.
+    """
+    refuse(parameters, _UNSUPPORTED, page=_PAGE)
+    for member in ("AlgorithmSpecification", "ResourceConfig", "StoppingCondition"):
+        if not parameters.get(member):
+            raise ApiError(VALIDATION, f"A training job needs a {member}.")
+    _check_resources(parameters["ResourceConfig"])
+    family = _family(parameters["AlgorithmSpecification"], families)
+    require_role(clients, caller, parameters["RoleArn"])
+    names = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
+    if len(set(names)) != len(names):
+        raise ApiError(VALIDATION, "The channels of InputDataConfig need different names.")
+    for channel in parameters.get("InputDataConfig", ()):
+        _check_channel(caller, channel, parameters["RoleArn"], clients)
+    _check_output(parameters["OutputDataConfig"])
+    return family
+
+
+def channel_place(channel: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns bucket and key prefix of a channel that was checked."""
+    parts = urlsplit(channel["DataSource"]["S3DataSource"]["S3Uri"])
+    return parts.netloc, parts.path.removeprefix("/")
+
+
+def _check_resources(resources: Mapping[str, Any]) -> None:
+    refuse(resources, _UNSUPPORTED_RESOURCES, page=_PAGE)
+    for member in ("InstanceType", "InstanceCount", "VolumeSizeInGB"):
+        if not resources.get(member):
+            raise ApiError(VALIDATION, f"ResourceConfig needs {member}.")
+    if resources["InstanceCount"] > 1:
+        raise ApiError(
+            VALIDATION, "The embedded AWS does not emulate training on several instances."
+        )
+
+
+def _family(
+    algorithm: Mapping[str, Any], families: Mapping[str, ContainerFamily]
+) -> ContainerFamily:
+    refuse(algorithm, _UNSUPPORTED_ALGORITHM, page=_PAGE)
+    image = algorithm.get("TrainingImage")
+    if not image:
+        raise ApiError(VALIDATION, "AlgorithmSpecification needs a TrainingImage.")
+    mode = algorithm["TrainingInputMode"]
+    if mode != "File":
+        raise ApiError(VALIDATION, f"The embedded AWS does not emulate TrainingInputMode {mode}.")
+    try:
+        family = find_family(families, image)
+    except UnknownImageError as error:
+        raise ApiError(VALIDATION, str(error)) from error
+    if not family.entrypoint:
+        raise ApiError(VALIDATION, f"No training job runs in image {image}.")
+    return family
+
+
+def _check_channel(
+    caller: Caller, channel: Mapping[str, Any], role: str, clients: LoopbackClients
+) -> None:
+    name = channel["ChannelName"]
+    source = channel["DataSource"].get("S3DataSource")
+    if source is None:
+        raise ApiError(
+            VALIDATION, f"The embedded AWS reads channels from S3 only; {name} has another source."
+        )
+    refuse(source, _UNSUPPORTED_SOURCE, page=_PAGE)
+    if source["S3DataType"] != "S3Prefix":
+        raise ApiError(
+            VALIDATION, f"The embedded AWS does not emulate S3DataType {source['S3DataType']}."
+        )
+    if channel.get("InputMode", "File") != "File":
+        raise ApiError(
+            VALIDATION, f"The embedded AWS does not emulate InputMode {channel['InputMode']}."
+        )
+    if channel.get("CompressionType", "None") != "None":
+        raise ApiError(VALIDATION, "The embedded AWS does not emulate compressed channels.")
+    uri = source["S3Uri"]
+    if not uri.startswith("s3://") or not uri.endswith("/"):
+        raise ApiError(
+            VALIDATION,
+            f'The embedded AWS wants S3Uri "{uri}" as s3://BUCKET/PREFIX/, with its final slash.',
+        )
+    bucket, prefix = channel_place(channel)
+    try:
+        listing = clients.client("s3", caller.region).list_objects_v2(
+            Bucket=bucket, Prefix=prefix, MaxKeys=1
+        )
+    except ClientError:
+        listing = {}
+    if not listing.get("Contents"):
+        raise ApiError(
+            VALIDATION,
+            f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
+            f"that the bucket exists in the selected region ({caller.region}), that objects exist "
+            f'under that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on '
+            f'bucket "{bucket}".',
+        )
+
+
+def _check_output(output: Mapping[str, Any]) -> None:
+    uri = output["S3OutputPath"]
+    if not uri.startswith("s3://"):
+        raise ApiError(VALIDATION, f'The embedded AWS wants S3OutputPath "{uri}" as s3://BUCKET/.')

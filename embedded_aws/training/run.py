@@ -1,0 +1,295 @@
+"""Takes one training job from its input to its output, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shutil
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from boto3.exceptions import Boto3Error
+from botocore.exceptions import BotoCoreError, ClientError
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily, base_environment
+from embedded_aws.hosting.logs import LogShipper, LogStream
+from embedded_aws.hosting.model_data import ModelDataError, download_prefix
+from embedded_aws.hosting.process import ContainerProcess
+from embedded_aws.hosting.records import now
+from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
+from embedded_aws.training.layout import Layout
+from embedded_aws.training.requests import channel_place
+
+logger = logging.getLogger(__name__)
+
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+# StopTrainingJob: SIGTERM delays the end for 120 seconds,
+# https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html
+_STOP_GRACE_SECONDS = 120.0
+_REASON_CHARACTERS = 1024  # botocore's maximum of FailureReason
+_DEFAULT_RUNTIME_SECONDS = 86_400  # StoppingCondition's documentation
+_DEFAULT_ARGUMENTS = ("train",)
+
+
+class JobError(Exception):
+    """The job fails; the message is its FailureReason."""
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What all jobs share.
+
+    Attributes:
+        clients: for S3 and CloudWatch Logs.
+        directory: where jobs have their files; each has a folder that goes with it.
+        logs: ships their output.
+        time_scale: factor on every timeout.
+    """
+
+    clients: LoopbackClients
+    directory: Path
+    logs: LogShipper
+    time_scale: float
+
+
+class JobRun:
+    """A job's program, from its start to its end.
+
+    Args:
+        context: what jobs share.
+        job: what is to be done.
+        family: the program that stands for its image.
+        on_end: called at the very end.
+    """
+
+    def __init__(
+        self,
+        context: TrainingContext,
+        job: TrainingJob,
+        family: ContainerFamily,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._job = job
+        self._family = family
+        self._on_end = on_end
+        self._s3 = context.clients.client("s3", job.region)
+        self._home = context.directory / secrets.token_hex(8)
+        self._layout = Layout(self._home / "ml")
+        self._process: ContainerProcess | None = None
+        self._stop_asked = threading.Event()
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="training-job", daemon=True)
+
+    def start(self) -> None:
+        """Begins; returns at once."""
+        self._thread.start()
+
+    def request_stop(self) -> None:
+        """Begins to stop the job: SIGTERM, and 120 seconds later SIGKILL."""
+        self._stop_asked.set()
+        with self._lock:
+            if self._process is not None:
+                self._process.request_stop()
+
+    def close(self) -> None:
+        """Ends the job at once and waits; the embedded AWS goes away, with all that it knows."""
+        self._closing.set()
+        self._stop_asked.set()
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        self._thread.join()
+
+    def _run(self) -> None:
+        job = self._job
+        try:
+            ended_as = self._work()
+            job.move(ended_as, "Completed" if ended_as == "Completed" else "Stopped")
+        except JobError as error:
+            self._fail(str(error))
+        except Exception as error:
+            logger.exception("training job %s failed", job.name)
+            self._fail(
+                "InternalServerError: We encountered an internal error. Please try again. "
+                f"({type(error).__name__}: {error})"
+            )
+        finally:
+            shutil.rmtree(self._home, ignore_errors=True)
+            logger.info("training job %s is %s", job.name, job.status)
+            self._on_end()
+
+    def _fail(self, reason: str) -> None:
+        with self._job.lock:
+            self._job.failure_reason = reason[:_REASON_CHARACTERS]
+            self._job.move("Failed", "Failed")
+
+    def _work(self) -> str:
+        """Does the job; returns the secondary status that it ends with."""
+        job = self._job
+        job.move("Starting")
+        self._home.mkdir(parents=True)
+        self._layout.make(job.parameters)
+        limit: float = job.parameters["StoppingCondition"].get(
+            "MaxRuntimeInSeconds", _DEFAULT_RUNTIME_SECONDS
+        )
+        deadline = time.monotonic() + limit * self._context.time_scale
+        if self._download(deadline):
+            return "Stopped"
+        timed_out = self._train(deadline)
+        if self._closing.is_set():
+            return "Stopped"
+        self._enter("Uploading")
+        self._upload()
+        if timed_out:
+            return "MaxRuntimeExceeded"
+        return "Stopped" if self._stop_asked.is_set() else "Completed"
+
+    def _enter(self, secondary: str) -> None:
+        """Goes on, unless a stop was asked for: then the job shows that it is stopping."""
+        with self._job.lock:
+            if self._job.status == "InProgress":
+                self._job.move(secondary)
+
+    def _download(self, deadline: float) -> bool:
+        """Downloads the channels; returns whether a stop was asked for meanwhile."""
+        channels = self._job.parameters.get("InputDataConfig", ())
+        if channels:
+            self._enter("Downloading")
+        for channel in channels:
+            bucket, prefix = channel_place(channel)
+            directory = self._layout.channel(channel["ChannelName"])
+            try:
+                download_prefix(self._s3, bucket, prefix, directory, deadline)
+            except TimeoutError:
+                raise JobError(
+                    "ClientError: Data download took longer than MaxRuntimeInSeconds."
+                ) from None
+            except (ClientError, BotoCoreError, ModelDataError, OSError) as error:
+                raise JobError(f"ClientError: Data download failed: {error}") from error
+            if self._stop_asked.is_set():
+                return True
+        return False
+
+    def _train(self, deadline: float) -> bool:
+        """Runs the program; returns whether it was stopped for taking too long."""
+        self._enter("Training")
+        log = self._open_log()
+        try:
+            process = self._launch(log.write)
+            if process is None:
+                return False
+            with self._job.lock:
+                self._job.started = now()
+            timed_out = not process.exited.wait(deadline - time.monotonic())
+            if timed_out and not self._stop_asked.is_set():
+                process.stop()
+            else:
+                timed_out = False
+                process.exited.wait()
+        finally:
+            self._context.logs.release(log)
+            with self._job.lock:
+                self._job.ended = now()
+        status = process.exit_status
+        if status != 0 and not timed_out and not self._stop_asked.is_set():
+            said = self._layout.failure() or "See job logs for more information"
+            ending = f", exit code: {status}"
+            room = _REASON_CHARACTERS - len("AlgorithmError: ") - len(ending)
+            raise JobError(f"AlgorithmError: {said[:room]}{ending}")
+        return timed_out
+
+    def _open_log(self) -> LogStream:
+        name = self._job.name
+        return self._context.logs.open(
+            region=self._job.region,
+            group=LOG_GROUP,
+            stream=f"{name}/algo-1-{int(time.time())}",
+            file=self._context.directory.parent / "logs" / f"training-{name}.log",
+        )
+
+    def _launch(self, on_line: Callable[[str], None]) -> ContainerProcess | None:
+        """Starts the program; None where a stop was asked for first."""
+        job, parameters = self._job, self._job.parameters
+        isolated = parameters.get("EnableNetworkIsolation", False)
+        environment = {
+            **base_environment(
+                family=self._family,
+                declared=parameters.get("Environment", {}),
+                region=job.region,
+                home=self._home,
+                endpoint_url=None if isolated else self._context.clients.endpoint_url,
+            ),
+            **self._layout.environment(parameters),
+            "TRAINING_JOB_NAME": job.name,
+            "TRAINING_JOB_ARN": job.arn,
+        }
+        arguments = parameters["AlgorithmSpecification"].get("ContainerArguments")
+        with self._lock:
+            if self._stop_asked.is_set():
+                return None
+            self._process = ContainerProcess(
+                command=(*self._family.entrypoint, *(arguments or _DEFAULT_ARGUMENTS)),
+                environment=environment,
+                directory=self._home,
+                on_line=on_line,
+                grace_seconds=_STOP_GRACE_SECONDS * self._context.time_scale,
+            )
+            return self._process
+
+    def _upload(self) -> None:
+        output = self._job.parameters["OutputDataConfig"]
+        parts = urlsplit(output["S3OutputPath"])
+        base = f"{parts.path.strip('/')}/{self._job.name}/output".lstrip("/")
+        extra = {}
+        if key := output.get("KmsKeyId"):
+            extra = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": key}
+        try:
+            if output.get("CompressionType", "GZIP") == "NONE":
+                self._upload_files(self._layout.model, parts.netloc, f"{base}/model", extra)
+                self._upload_files(self._layout.output_data, parts.netloc, f"{base}/data", extra)
+                address = f"{base}/model/"
+            else:
+                address = f"{base}/model.tar.gz"
+                self._upload_archive(self._layout.model, parts.netloc, address, extra)
+                self._upload_archive(
+                    self._layout.output_data, parts.netloc, f"{base}/output.tar.gz", extra
+                )
+        except (Boto3Error, ClientError, BotoCoreError, OSError) as error:
+            raise JobError(f"ClientError: Artifact upload failed: {error}") from error
+        with self._job.lock:
+            self._job.model_artifacts = f"s3://{parts.netloc}/{address}"
+
+    def _upload_files(
+        self, directory: Path, bucket: str, prefix: str, extra: Mapping[str, str]
+    ) -> None:
+        for path in sorted(directory.rglob("*")):
+            if path.is_file():
+                key = f"{prefix}/{path.relative_to(directory).as_posix()}"
+                self._s3.upload_file(str(path), bucket, key, ExtraArgs=dict(extra))
+
+    def _upload_archive(
+        self, directory: Path, bucket: str, key: str, extra: Mapping[str, str]
+    ) -> None:
+        files = sorted(path for path in directory.rglob("*") if path.is_file())
+        if not files:
+            return
+        archive = self._home / "upload.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            for path in files:
+                tar.add(path, path.relative_to(directory).as_posix())
+        self._s3.upload_file(str(archive), bucket, key, ExtraArgs=dict(extra))
+        archive.unlink()
+
+
+def is_under_way(job: TrainingJob) -> bool:
+    """Whether a job has not ended."""
+    with job.lock:
+        return job.status in UNDER_WAY

@@ -1,0 +1,140 @@
+"""SageMaker's control plane for training jobs."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.logs import LogShipper
+from embedded_aws.hosting.records import VALIDATION, Registry, now, page
+from embedded_aws.hosting.tags import Tags
+from embedded_aws.training.jobs import TrainingJob
+from embedded_aws.training.requests import checked_family
+from embedded_aws.training.run import JobRun, TrainingContext, is_under_way
+
+
+class Training:
+    """Training jobs; each runs in a thread of its own and ends with this object.
+
+    Args:
+        clients: for S3, IAM and CloudWatch Logs.
+        directory: its folder `training` has the jobs' files.
+        tags: where tags are kept.
+        families: image repository to the program that stands for it.
+        time_scale: factor on every timeout; tests shorten them.
+
+    Attributes:
+        operations: SageMaker's operations that are implemented here.
+    """
+
+    def __init__(
+        self,
+        clients: LoopbackClients,
+        directory: Path,
+        tags: Tags,
+        *,
+        families: Mapping[str, ContainerFamily] = FAMILIES,
+        time_scale: float = 1.0,
+    ) -> None:
+        # Left by a server that was killed: nothing refers to it any more.
+        shutil.rmtree(directory / "training", ignore_errors=True)
+        self._clients = clients
+        self._tags = tags
+        self._families = families
+        self._logs = LogShipper(clients)
+        self._context = TrainingContext(clients, directory / "training", self._logs, time_scale)
+        self._registry: Registry[TrainingJob] = Registry(
+            noun="training job", arn_type="training-job"
+        )
+        self._runs: dict[str, JobRun] = {}
+        self._lock = threading.Lock()
+        self._closing = False
+        self.operations: Mapping[str, Operation] = {
+            "CreateTrainingJob": self.create,
+            "DescribeTrainingJob": self.describe,
+            "ListTrainingJobs": self.list,
+            "StopTrainingJob": self.stop,
+        }
+
+    def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """CreateTrainingJob."""
+        name = parameters["TrainingJobName"]
+        arn = self._registry.arn(caller, name)
+        family = checked_family(caller, parameters, self._clients, self._families)
+        kept = {key: value for key, value in parameters.items() if key != "Tags"}
+        job = TrainingJob(caller.region, name, arn, now(), kept)
+        run = JobRun(self._context, job, family, lambda: self._forget(arn))
+        with self._lock:
+            if self._closing:
+                raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
+            if self._registry.find(caller.region, name) is not None:
+                raise ApiError(
+                    "ResourceInUse",
+                    "Training job names must be unique within an AWS account and region, and a "
+                    f"training job with this name already exists ({arn})",
+                )
+            self._registry.add(caller, job)
+            self._runs[arn] = run
+        self._tags.create(arn, parameters.get("Tags", []))
+        run.start()
+        return {"TrainingJobArn": arn}
+
+    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """DescribeTrainingJob."""
+        return self._find(caller, parameters).describe()
+
+    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """ListTrainingJobs."""
+        jobs = self._registry.all(caller.region)
+        if status := parameters.get("StatusEquals"):
+            jobs = [job for job in jobs if job.status == status]
+        # Unlike the lists of hosting, this one begins with the oldest.
+        found, token = page(
+            jobs,
+            {"SortOrder": "Ascending", **parameters},
+            sort_keys={"Status": lambda job: job.status},
+            modified=lambda job: job.modified,
+        )
+        return {"TrainingJobSummaries": [job.summary() for job in found], "NextToken": token}
+
+    def stop(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
+        """StopTrainingJob."""
+        job = self._find(caller, parameters)
+        with job.lock:
+            if not is_under_way(job):
+                raise ApiError(
+                    VALIDATION,
+                    f"The request was rejected because the training job is in status {job.status}.",
+                )
+            if job.status == "InProgress":
+                job.move("Stopping", "Stopping")
+        with self._lock:
+            run = self._runs.get(job.arn)
+        if run is not None:
+            run.request_stop()
+        return {}
+
+    def close(self) -> None:
+        """Ends every job at once."""
+        with self._lock:
+            self._closing = True
+            runs = list(self._runs.values())
+        for run in runs:
+            run.close()
+        self._logs.close()
+
+    def _find(self, caller: Caller, parameters: Mapping[str, Any]) -> TrainingJob:
+        job = self._registry.find(caller.region, parameters["TrainingJobName"])
+        if job is None:
+            raise ApiError(VALIDATION, "Requested resource not found.")
+        return job
+
+    def _forget(self, arn: str) -> None:
+        with self._lock:
+            self._runs.pop(arn, None)

@@ -1,0 +1,63 @@
+"""What a compiled model has to be made for, and whether a published one was.
+
+An engine runs on GPUs of one compute capability, so it is built on the endpoint's own. The embedded
+AWS has no GPU: what is published to it is made for the CPU back end, and counts in that environment
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.errors import Kind, Problem
+from slipway.facts.instances import InstanceFacts, instance_types
+
+CPU = "cpu"
+
+
+def compile_target(
+    config: ModelConfig, environment: Environment, instances: Sequence[InstanceFacts]
+) -> str | None:
+    """Returns what a compiled model must be made for; None where no source says.
+
+    Args:
+        config: a config that breaks no rule: its types share one compute capability, and that of
+            the type that compiles.
+        environment: the embedded AWS has no GPU.
+        instances: every type the endpoint may run on.
+    """
+    if environment.is_local:
+        return CPU
+    compiling = config.artifacts.compile
+    hosts = [instance_types()[compiling.instance]] if compiling else []
+    capabilities = (
+        instance.accelerator.compute_capability if instance.accelerator else None
+        for instance in (*instances, *hosts)
+    )
+    return next((capability for capability in capabilities if capability), None)
+
+
+def wrong_target(
+    config: ModelConfig,
+    environment: Environment,
+    instances: Sequence[InstanceFacts],
+    target: str,
+) -> Problem | None:
+    """Returns why what was compiled for a target does not run in an environment, if it does not."""
+    wanted = compile_target(config, environment, instances)
+    if wanted is None or wanted == target:
+        return None
+    has = (
+        "the embedded AWS has no GPU"
+        if environment.is_local
+        else f"{instances[0].name} needs {wanted}"
+    )
+    return Problem(
+        Kind.STATE,
+        f"the release in the lock was compiled for {target}, and {has}",
+        f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "
+        f"model_configs/{config.name}.lock.json.",
+        ("artifacts", "compile"),
+    )

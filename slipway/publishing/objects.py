@@ -1,0 +1,243 @@
+"""Files that lie in S3 already: hashed as they stream by, then copied from S3 to S3.
+
+An object's ETag is no hash of what is in it, so each is read once. What is read is not kept: the
+copy asks S3 for the very object that was read, by its ETag, and fails where somebody replaced it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    IncompleteReadError,
+    ResponseStreamingError,
+)
+
+from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
+from slipway.publishing.progress import Progress
+from slipway.publishing.store import ArtifactStore
+
+_CHUNK_BYTES = 1 << 20
+# A stream that breaks goes on where it stopped; this often without one new byte, and it is over.
+_FRUITLESS_READS = 5
+# S3 copies at most 5 GiB at once, and a part at a time is slow: parts of this size, ten together.
+_COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20)
+_BROKEN = (HTTPClientError, IncompleteReadError, ResponseStreamingError)
+
+
+@dataclass(frozen=True)
+class SourceObject:
+    """One object to take.
+
+    Args:
+        key: in its bucket.
+        path: what follows the prefix, which is its path within the artifact.
+        size_bytes: its size.
+        etag: which version of it was listed.
+    """
+
+    key: str
+    path: str
+    size_bytes: int
+    etag: str
+
+
+@dataclass(frozen=True)
+class ObjectPrefix:
+    """Where objects lie; every object under it is meant.
+
+    Args:
+        uri: `s3://BUCKET/PREFIX/`, as the user knows it.
+    """
+
+    uri: str
+
+    @property
+    def bucket(self) -> str:
+        """The bucket's name."""
+        return urlsplit(self.uri).netloc
+
+    @property
+    def key_prefix(self) -> str:
+        """What the keys begin with, with its final slash."""
+        return self.uri.removeprefix(f"s3://{self.bucket}/")
+
+
+def objects_under(client: Any, prefix: ObjectPrefix) -> list[SourceObject]:
+    """Lists the objects under a prefix, in order of path.
+
+    Raises:
+        UserError: there are none, or some have names that no file can have.
+    """
+    found = [
+        SourceObject(
+            item["Key"],
+            item["Key"].removeprefix(prefix.key_prefix),
+            item["Size"],
+            item["ETag"],
+        )
+        for page in client.get_paginator("list_objects_v2").paginate(
+            Bucket=prefix.bucket, Prefix=prefix.key_prefix
+        )
+        for item in page.get("Contents", ())
+        # The console's "folder" is an empty object whose key ends with a slash.
+        if not (item["Key"].endswith("/") and item["Size"] == 0)
+    ]
+    if not found:
+        raise UserError.of(
+            f"there are no objects under {prefix.uri}", "Put the model's files there."
+        )
+    unnameable = [item.key for item in found if not is_portable(item.path)]
+    if unnameable:
+        raise UserError(
+            Problem(
+                Kind.VALUE,
+                f"s3://{prefix.bucket} has an object whose name no file can have: {key!r}",
+                "Copy it to another key, or remove it.",
+            )
+            for key in unnameable
+        )
+    return sorted(found, key=lambda item: item.path)
+
+
+def publish_objects(
+    source_client: Any,
+    prefix: ObjectPrefix,
+    store: ArtifactStore,
+    progress: Progress,
+    *,
+    fields: tuple[str, ...] = (),
+) -> tuple[Manifest, int]:
+    """Publishes every object under a prefix as one artifact.
+
+    The first run that is stopped while it copies leaves what was copied: the next reads all again,
+    and copies what is missing.
+
+    Args:
+        source_client: boto3's S3 client for the bucket of the prefix.
+        prefix: what to publish.
+        store: where it goes.
+        progress: told of both passes.
+        fields: of the config, for a report.
+
+    Returns:
+        What the artifact holds, and how many bytes were copied.
+
+    Raises:
+        UserError: the objects cannot be read or copied, or change meanwhile.
+    """
+    try:
+        objects = objects_under(source_client, prefix)
+        progress.start(sum(item.size_bytes for item in objects), "reading")
+        manifest = Manifest(
+            tuple(
+                ManifestEntry(
+                    item.path,
+                    item.size_bytes,
+                    _sha256(source_client, prefix.bucket, item, progress),
+                )
+                for item in objects
+            )
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise UserError([_unreadable(prefix, error, fields)]) from None
+    if store.holds(manifest.digest):
+        progress.start(0, "copying")
+        return manifest, 0
+    arrived = store.file_sizes(manifest.digest)
+    missing = [item for item in objects if arrived.get(item.path) != item.size_bytes]
+    total = sum(item.size_bytes for item in missing)
+    progress.start(total, "copying")
+    for item in missing:
+        _copy(source_client, prefix, item, store, manifest.digest, fields)
+        progress.advance(item.size_bytes)
+    store.commit(manifest)
+    return manifest, total
+
+
+def _sha256(client: Any, bucket: str, item: SourceObject, progress: Progress) -> str:
+    digest = hashlib.sha256()
+    for chunk in _content(client, bucket, item):
+        digest.update(chunk)
+        progress.advance(len(chunk))
+    return digest.hexdigest()
+
+
+def _content(client: Any, bucket: str, item: SourceObject) -> Iterator[bytes]:
+    """Reads an object through, over broken connections; never another version of it."""
+    position, fruitless = 0, 0
+    while position < item.size_bytes:
+        begun_at = position
+        try:
+            body = client.get_object(
+                Bucket=bucket, Key=item.key, IfMatch=item.etag, Range=f"bytes={position}-"
+            )["Body"]
+            with body:
+                for chunk in body.iter_chunks(_CHUNK_BYTES):
+                    position += len(chunk)
+                    yield chunk
+        except _BROKEN:
+            fruitless = fruitless + 1 if position == begun_at else 0
+            if fruitless == _FRUITLESS_READS:
+                raise
+
+
+def _copy(
+    source_client: Any,
+    prefix: ObjectPrefix,
+    item: SourceObject,
+    store: ArtifactStore,
+    digest: str,
+    fields: tuple[str, ...],
+) -> None:
+    try:
+        store.copy_in(
+            digest,
+            item.path,
+            source={"Bucket": prefix.bucket, "Key": item.key},
+            etag=item.etag,
+            source_client=source_client,
+            config=_COPY,
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise UserError([_unreadable(prefix, error, fields)]) from None
+
+
+def _unreadable(
+    prefix: ObjectPrefix, error: BotoCoreError | ClientError, fields: tuple[str, ...]
+) -> Problem:
+    code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+    if code in ("412", "PreconditionFailed"):
+        return Problem(
+            Kind.STATE,
+            f"an object under {prefix.uri} was replaced while it was read",
+            "Run the command again once nobody writes there.",
+            fields,
+        )
+    if code in ("404", "NoSuchBucket"):
+        return Problem(
+            Kind.STATE, f"there is no bucket {prefix.bucket}", "Correct the address.", fields
+        )
+    if code in ("403", "AccessDenied", "AllAccessDisabled"):
+        return Problem(
+            Kind.STATE,
+            f"{prefix.uri} may not be read: {code}",
+            "Use credentials that may list that bucket and read its objects, and decrypt them "
+            "where they are encrypted.",
+            fields,
+        )
+    return Problem(
+        Kind.STATE,
+        f"{prefix.uri} could not be read and copied: {error}",
+        "Run the command again: what was copied is not copied twice.",
+        fields,
+    )

@@ -1,0 +1,59 @@
+"""What was made of what: an expensive artifact is made once.
+
+A build of an engine gives other bytes each time, and a repository's commit always the same, so
+neither has to be done again to know its artifact. `recipes/KEY.json` in the bucket says which
+artifact was made of which inputs. It is written after the artifact's manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.planning.lock import LockedPart
+
+Inputs = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what an artifact holds.
+
+    Args:
+        inputs: plain data; another value is another recipe.
+    """
+
+    inputs: Inputs
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of the inputs, in hexadecimal."""
+        canonical = json.dumps(self.inputs, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def object_key(self) -> str:
+        """Key of its record in the artifact bucket."""
+        return f"recipes/{self.key}.json"
+
+    def record(self, made: LockedPart) -> bytes:
+        """Returns the record's content."""
+        content = {
+            "version": 1,
+            "inputs": self.inputs,
+            "made": made.model_dump(mode="json", exclude_none=True),
+        }
+        return json.dumps(content, indent=2, sort_keys=True).encode()
+
+    def read(self, record: bytes) -> LockedPart | None:
+        """Returns what was made; None where the record is another format's."""
+        try:
+            content = json.loads(record)
+            if content["version"] != 1:
+                return None
+            return LockedPart.model_validate(content["made"])
+        except (ValueError, KeyError, TypeError):
+            return None

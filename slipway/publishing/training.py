@@ -1,0 +1,348 @@
+"""Training jobs that compile: started once for the same inputs, found again, waited for.
+
+A job goes on when the command that started it is stopped. Its name is made of its inputs, so the
+next run finds it, running or done; one that failed is followed by another attempt.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.access import Access, account_errors
+from slipway.errors import Kind, Problem, UserError
+from slipway.planning.compiling import CompilePlan
+from slipway.publishing.progress import Progress
+
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+WEIGHTS_CHANNEL = "weights"
+# Job names have 63 characters: `compile-` MODEL `-` 12 digits of the inputs `-` attempt.
+_MODEL_CHARACTERS = 36
+_KEY_CHARACTERS = 12
+_FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS = 0.5, 15.0
+_LOG_LINES = 15
+_UNDER_WAY = ("InProgress", "Stopping")
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """One training job to be.
+
+    Args:
+        model: name of the model.
+        key: digest of everything that decides the result.
+        plan: what it does, where.
+        weights_uri: the published weights, with the final slash.
+        output_uri: prefix under which SageMaker makes a folder for the job.
+        role_arn: what it runs as.
+        key_arn: KMS key of what it writes.
+        tags: of the job.
+    """
+
+    model: str
+    key: str
+    plan: CompilePlan
+    weights_uri: str
+    output_uri: str
+    role_arn: str
+    key_arn: str
+    tags: Mapping[str, str]
+
+    def name(self, attempt: int) -> str:
+        """Returns the job's name; attempts count from 1."""
+        model = self.model[:_MODEL_CHARACTERS].rstrip("-")
+        name = f"compile-{model}-{self.key[:_KEY_CHARACTERS]}"
+        return name if attempt == 1 else f"{name}-{attempt}"
+
+    def request(self, attempt: int) -> dict[str, Any]:
+        """Returns CreateTrainingJob's parameters."""
+        return {
+            "TrainingJobName": self.name(attempt),
+            "AlgorithmSpecification": {
+                "TrainingImage": self.plan.image.uri,
+                "TrainingInputMode": "File",
+                "ContainerArguments": ["compile"],
+            },
+            "HyperParameters": dict(self.plan.hyperparameters),
+            "InputDataConfig": [
+                {
+                    "ChannelName": WEIGHTS_CHANNEL,
+                    "CompressionType": "None",
+                    "InputMode": "File",
+                    "DataSource": {
+                        "S3DataSource": {
+                            "S3DataType": "S3Prefix",
+                            "S3Uri": self.weights_uri,
+                            "S3DataDistributionType": "FullyReplicated",
+                        }
+                    },
+                }
+            ],
+            "OutputDataConfig": {
+                "S3OutputPath": self.output_uri,
+                "CompressionType": "NONE",
+                "KmsKeyId": self.key_arn,
+            },
+            "ResourceConfig": {
+                "InstanceType": self.plan.instance_type,
+                "InstanceCount": 1,
+                "VolumeSizeInGB": self.plan.volume_size_gb,
+            },
+            "StoppingCondition": {"MaxRuntimeInSeconds": self.plan.max_runtime_seconds},
+            "RoleArn": self.role_arn,
+            "EnableNetworkIsolation": True,
+            "Tags": [{"Key": key, "Value": value} for key, value in sorted(self.tags.items())],
+        }
+
+
+class TrainingJobs:
+    """The training jobs of one account.
+
+    Args:
+        access: the account.
+        progress: told how a job stands.
+        wait: waits so many seconds.
+    """
+
+    def __init__(
+        self, access: Access, progress: Progress, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._client = access.client("sagemaker")
+        self._logs = access.client("logs")
+        self._progress = progress
+        self._wait = wait
+
+    def finish(self, job: CompileJob, holds_output: Callable[[str], bool]) -> tuple[str, str]:
+        """Starts the job, or finds the one that was started before, and waits until it is done.
+
+        Args:
+            job: what to do.
+            holds_output: whether there still is something under the address of a job's output.
+
+        Returns:
+            The job's name, and the address of what it wrote, with the final slash.
+
+        Raises:
+            UserError: the job cannot be started, or it failed, or was stopped.
+        """
+        attempt = 1
+        while (found := self._describe(job.name(attempt))) is not None:
+            status = found["TrainingJobStatus"]
+            if status in _UNDER_WAY:
+                self._progress.note(
+                    f"The training job {job.name(attempt)} is under way since "
+                    f"{found['CreationTime'].astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
+                )
+                return self._wait_for(job, job.name(attempt))
+            if status == "Completed" and holds_output(output_uri(found)):
+                self._progress.note(f"The training job {job.name(attempt)} was done before.")
+                return job.name(attempt), output_uri(found)
+            attempt += 1
+        name = job.name(attempt)
+        self._create(job, attempt)
+        self._progress.note(
+            f"The training job {name} compiles for {job.plan.target} on {job.plan.instance_type}. "
+            f"Its log: {LOG_GROUP}, streams {name}/"
+        )
+        return self._wait_for(job, name)
+
+    def _describe(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = self._client.describe_training_job(TrainingJobName=name)
+        except ClientError as error:
+            if _says_not_found(error):
+                return None
+            raise _denied("sagemaker:DescribeTrainingJob", error) from None
+        except BotoCoreError as error:
+            raise _unreachable(name, error) from None
+        return found
+
+    def _create(self, job: CompileJob, attempt: int) -> None:
+        try:
+            self._client.create_training_job(**job.request(attempt))
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "ResourceInUse":
+                return  # somebody else started the same at this moment
+            raise UserError([_not_started(job, code, error)]) from None
+        except BotoCoreError as error:
+            raise _unreachable(job.name(attempt), error) from None
+
+    def _wait_for(self, job: CompileJob, name: str) -> tuple[str, str]:
+        pause = _FIRST_PAUSE_SECONDS
+        try:
+            while True:
+                found = self._describe(name)
+                if found is None:
+                    raise UserError.of(f"the training job {name} is gone", "Run the command again.")
+                elapsed = datetime.now(UTC) - found["CreationTime"]
+                state = found.get("SecondaryStatus") or found["TrainingJobStatus"]
+                self._progress.job(name, state, max(0.0, elapsed.total_seconds()))
+                if found["TrainingJobStatus"] not in _UNDER_WAY:
+                    break
+                self._wait(pause)
+                pause = min(pause * 1.3, _LAST_PAUSE_SECONDS)
+        except KeyboardInterrupt:
+            self._progress.note(
+                f"The training job {name} goes on. Run the command again to pick up what it makes; "
+                f"`aws sagemaker stop-training-job --training-job-name {name}` stops it."
+            )
+            raise
+        if found["TrainingJobStatus"] == "Completed":
+            return name, output_uri(found)
+        raise UserError([self._failure(job, name, found)])
+
+    def _failure(self, job: CompileJob, name: str, found: Mapping[str, Any]) -> Problem:
+        log = self._last_lines(name)
+        if found["TrainingJobStatus"] == "Stopped":
+            if found.get("SecondaryStatus") == "MaxRuntimeExceeded":
+                return Problem(
+                    Kind.STATE,
+                    f"the training job {name} was stopped after `max_runtime_seconds`, "
+                    f"{job.plan.max_runtime_seconds} seconds{log}",
+                    "Raise `max_runtime_seconds`, or compile on a faster type.",
+                    ("artifacts", "compile"),
+                )
+            return Problem(
+                Kind.STATE,
+                f"the training job {name} was stopped by somebody{log}",
+                "Run the command again to start another.",
+                ("artifacts", "compile"),
+            )
+        reason = found.get("FailureReason") or "SageMaker gives no reason"
+        return Problem(
+            Kind.STATE,
+            f"the training job {name} failed: {reason}{log}",
+            f"Put right what it says and run the command again. The whole log is in {LOG_GROUP}, "
+            f"streams {name}/",
+            ("artifacts", "compile"),
+        )
+
+    def _last_lines(self, name: str) -> str:
+        """Returns the end of a job's log for a report; says so where it cannot be read."""
+        try:
+            streams = self._logs.describe_log_streams(
+                logGroupName=LOG_GROUP, logStreamNamePrefix=f"{name}/"
+            )["logStreams"]
+            if not streams:
+                return "; it wrote no log"
+            events = self._logs.get_log_events(
+                logGroupName=LOG_GROUP,
+                logStreamName=streams[0]["logStreamName"],
+                limit=_LOG_LINES,
+                startFromHead=False,
+            )["events"]
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "ResourceNotFoundException":
+                return "; it wrote no log"
+            return f"; its log could not be read: {code}"
+        except BotoCoreError as error:
+            return f"; its log could not be read: {error}"
+        lines = [event["message"].rstrip("\n") for event in events]
+        return "; the end of its log:" + "".join(f"\n      {line}" for line in lines)
+
+
+def output_uri(found: Mapping[str, Any]) -> str:
+    """Returns the address of what a job wrote, with the final slash that a prefix needs."""
+    uri: str = found["ModelArtifacts"]["S3ModelArtifacts"]
+    return uri if uri.endswith("/") else f"{uri}/"
+
+
+def parameter(access: Access, environment: str, name: str) -> str:
+    """Reads one of the ids that the foundation keeps in SSM.
+
+    Raises:
+        UserError: it is not there: there is no foundation, or an older one.
+    """
+    path = f"/slipway/{environment}/{name}"
+    with account_errors():
+        try:
+            value: str = access.client("ssm").get_parameter(Name=path)["Parameter"]["Value"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ParameterNotFound":
+                raise
+            raise UserError.of(
+                f"the SSM parameter {path} is not there",
+                f"Run `cdk deploy foundation -c env={environment}` first.",
+            ) from None
+    return value
+
+
+def require_image(access: Access, plan: CompilePlan, environment: str) -> None:
+    """Checks that the compiler's image was built; a job without it would fail minutes later.
+
+    Raises:
+        UserError: it was not, with the command that builds it.
+    """
+    image = plan.image
+    with account_errors():
+        try:
+            access.client("ecr").describe_images(
+                registryId=image.account,
+                repositoryName=image.repository,
+                imageIds=[{"imageTag": image.tag}],
+            )
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code not in ("ImageNotFoundException", "RepositoryNotFoundException"):
+                raise
+            family = image.repository.rpartition("/")[2]
+            raise UserError.of(
+                f"the compiler's image {image.uri} is not there",
+                f"Run `cdk deploy image-{family} -c env={environment}` first; it builds it.",
+            ) from None
+
+
+def _says_not_found(error: ClientError) -> bool:
+    """SageMaker's answer where there is no such job, though its model names another code."""
+    detail = error.response["Error"]
+    return detail["Code"] in ("ResourceNotFound", "ValidationException") and (
+        "not found" in detail["Message"].lower() or "could not find" in detail["Message"].lower()
+    )
+
+
+def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
+    said = error.response["Error"]["Message"]
+    field = ("artifacts", "compile")
+    if code == "ResourceLimitExceeded":
+        return Problem(
+            Kind.STATE,
+            f"no training job may run on {job.plan.instance_type} in this account: {said}",
+            f"Ask for more of `{job.plan.instance_type} for training job usage` in Service Quotas, "
+            "or name another type with the same GPU.",
+            (*field, "instance"),
+        )
+    if code in ("AccessDenied", "AccessDeniedException"):
+        return Problem(
+            Kind.STATE,
+            f"the training job may not be started: {said}",
+            f"Use credentials that may call sagemaker:CreateTrainingJob and pass {job.role_arn}.",
+            field,
+        )
+    return Problem(
+        Kind.STATE,
+        f"the training job could not be started: {code}: {said}",
+        "Put right what it says and run the command again.",
+        field,
+    )
+
+
+def _denied(action: str, error: ClientError) -> UserError:
+    return UserError.of(
+        f"the training job could not be looked at: {error.response['Error']['Message']}",
+        f"Use credentials that may call {action}, then run the command again: a job that was "
+        "started goes on.",
+    )
+
+
+def _unreachable(name: str, error: BotoCoreError) -> UserError:
+    return UserError.of(
+        f"SageMaker does not answer about the training job {name}: {error}",
+        "Run the command again once it does: a job that was started goes on.",
+    )

@@ -1,0 +1,100 @@
+"""Publishes a checkpoint from where it is: a directory, the Hugging Face Hub, S3."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from slipway.access import Access
+from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.planning.lock import LockedPart
+from slipway.publishing.directory import publish_directory
+from slipway.publishing.hub import fetch
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.objects import ObjectPrefix, publish_objects
+from slipway.publishing.progress import Progress
+from slipway.publishing.recipes import Recipe
+from slipway.publishing.store import ArtifactStore
+
+# In the project, where a stopped download goes on.
+_DOWNLOADS = Path(".slipway") / "hub"
+# Weights are not made for any accelerator.
+ANY = "any"
+
+
+def publish_weights(
+    weights: HubWeights | S3Weights | PathWeights,
+    *,
+    root: Path,
+    store: ArtifactStore,
+    access: Access,
+    progress: Progress,
+) -> tuple[LockedPart, int]:
+    """Publishes the weights that a config names.
+
+    Args:
+        weights: where they are.
+        root: the project.
+        store: where they go.
+        access: the environment's account.
+        progress: told of it.
+
+    Returns:
+        The lock's part, and how many bytes moved into the bucket.
+
+    Raises:
+        UserError: they cannot be had, or not be published.
+    """
+    if isinstance(weights, PathWeights):
+        manifest, sent = publish_directory(
+            root / weights.path, weights.path, store, access, progress
+        )
+        return part(manifest, source=weights.path), sent
+    if isinstance(weights, S3Weights):
+        manifest, sent = publish_objects(
+            access.client("s3"),
+            ObjectPrefix(weights.uri),
+            store,
+            progress,
+            fields=("artifacts", "weights", "uri"),
+        )
+        return part(manifest, source=weights.uri), sent
+    return _publish_commit(weights, root, store, access, progress)
+
+
+def _publish_commit(
+    weights: HubWeights, root: Path, store: ArtifactStore, access: Access, progress: Progress
+) -> tuple[LockedPart, int]:
+    """Publishes one commit of the Hub; a commit never changes, so this is done once a bucket."""
+    source = f"{weights.repository}@{weights.revision}"
+    recipe = Recipe(
+        {
+            "repository": weights.repository,
+            "revision": weights.revision,
+            "allow_patterns": sorted(weights.allow_patterns),
+        }
+    )
+    if (known := store.recall(recipe)) is not None:
+        progress.note(f"{source} is there already.")
+        return known, 0
+    directory = root / _DOWNLOADS / recipe.key[:16]
+    files = fetch(weights, directory, progress)
+    manifest, sent = publish_directory(files, source, store, access, progress)
+    made = part(manifest, source=source)
+    store.remember(recipe, made)
+    shutil.rmtree(directory)
+    return made, sent
+
+
+def part(
+    manifest: Manifest, *, source: str, target: str = ANY, compiler: str | None = None
+) -> LockedPart:
+    """Makes the lock's part of a published artifact."""
+    return LockedPart(
+        digest=manifest.digest,
+        size_bytes=manifest.size_bytes,
+        file_count=len(manifest.entries),
+        source=source,
+        target=target,
+        compiler=compiler,
+    )

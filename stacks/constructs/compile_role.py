@@ -1,0 +1,110 @@
+"""The role that the training jobs which compile run as."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from slipway.config.environments import Environment
+from slipway.planning.compiling import OUTPUT_PREFIX
+
+_LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+
+
+class CompileRole(Construct):
+    """Read the artifacts, write what was compiled, pull our images, write a log; nothing else.
+
+    The container has none of these rights: its job is isolated from the network. SageMaker uses
+    them to bring the weights in and the result out.
+
+    Args:
+        scope: the foundation.
+        construct_id: name within it.
+        environment: where the jobs run.
+        artifact_key_arn: the key the artifacts are encrypted with.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        environment: Environment,
+        artifact_key_arn: str,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stack = cdk.Stack.of(self)
+        bucket_arn = f"arn:{stack.partition}:s3:::{environment.artifact_bucket}"
+        place = f"{environment.region}:{environment.account}"
+        repositories_arn = f"arn:{stack.partition}:ecr:{place}:repository/slipway/*"
+        log_group_arn = f"arn:{stack.partition}:logs:{place}:log-group:{_LOG_GROUP}"
+        statements = [
+            _allow("ReadWeights", ["s3:GetObject"], f"{bucket_arn}/artifacts/*"),
+            iam.PolicyStatement(
+                sid="ListWeights",
+                actions=["s3:ListBucket"],
+                resources=[bucket_arn],
+                conditions={"StringLike": {"s3:prefix": "artifacts/*"}},
+            ),
+            _allow(
+                "WriteOutput",
+                ["s3:AbortMultipartUpload", "s3:PutObject"],
+                f"{bucket_arn}/{OUTPUT_PREFIX}*",
+            ),
+            _allow(
+                "UseArtifactKey",
+                ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"],
+                artifact_key_arn,
+            ),
+            _allow(
+                "PullImages",
+                [
+                    "ecr:BatchCheckLayerAvailability",
+                    "ecr:BatchGetImage",
+                    "ecr:GetDownloadUrlForLayer",
+                ],
+                repositories_arn,
+            ),
+            # ECR's log-in token is the account's: the API knows no narrower resource.
+            _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
+            # All training jobs of an account share one log group, which SageMaker makes.
+            _allow("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
+            _allow(
+                "WriteLogs",
+                ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+                f"{log_group_arn}:*",
+            ),
+        ]
+        self.role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal(
+                "sagemaker.amazonaws.com",
+                conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
+            ),
+            description=f"Compiles the models of {environment.name}",
+            inline_policies={"Compiling": iam.PolicyDocument(statements=statements)},
+        )
+        partition = stack.partition
+        reasons = {
+            f"{bucket_arn}/artifacts/*": "Weights lie under their digest.",
+            f"{bucket_arn}/{OUTPUT_PREFIX}*": "Each job has a folder of its name.",
+            repositories_arn: "Only the images that Slipway builds.",
+            "*": "ECR's log-in token is the account's; the API knows no narrower resource.",
+            f"{log_group_arn}:*": "SageMaker names the streams after the jobs.",
+        }
+        for resource, reason in reasons.items():
+            # Where the partition is a token, cdk-nag shows it so.
+            shown = resource
+            if cdk.Token.is_unresolved(partition):
+                shown = resource.replace(partition, "<AWS::Partition>")
+            cdk.Validations.of(self.role).acknowledge(
+                cdk.Acknowledgment(
+                    id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
+                )
+            )
+
+
+def _allow(sid: str, actions: list[str], resource: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=[resource])

@@ -1,0 +1,29 @@
+"""An embedded AWS for these tests: SageMaker and moto, with the stand-in as its only container."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.server import EmbeddedAws
+
+REPOSITORY = "tests/compiler"
+IMAGE = f"123456789012.dkr.ecr.us-east-1.amazonaws.com/{REPOSITORY}:1-compiler"
+SERVER_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/server:1"
+_PROGRAM = (sys.executable, str(Path(__file__).with_name("program.py")))
+FAMILIES = {
+    REPOSITORY: ContainerFamily((*_PROGRAM, "serve"), {"FROM_IMAGE": "yes"}, _PROGRAM),
+    "tests/server": ContainerFamily((*_PROGRAM, "serve")),
+    # What a project's own image is called.
+    "slipway/tensorrt": ContainerFamily((*_PROGRAM, "serve"), entrypoint=_PROGRAM),
+}
+
+
+@contextlib.contextmanager
+def training(directory: Path, *, time_scale: float = 1.0) -> Iterator[EmbeddedAws]:
+    server = EmbeddedAws(port=0, directory=directory, families=FAMILIES, time_scale=time_scale)
+    with server:
+        yield server

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.embedded.processes import eventually
+
+# By path, so that no two folders' modules can shadow one another.
+_NAME = "tests_training_composition"
+_spec = importlib.util.spec_from_file_location(_NAME, Path(__file__).with_name("composition.py"))
+assert _spec is not None
+assert _spec.loader is not None
+composition = importlib.util.module_from_spec(_spec)
+sys.modules[_NAME] = composition
+_spec.loader.exec_module(composition)
+
+REGION = "us-east-1"
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sagemaker.amazonaws.com"},
+            "Action": "sts:AssumeRole",
+        }
+    ],
+}
+ENDED = ("Completed", "Failed", "Stopped")
+_counter = iter(range(1_000_000))
+
+
+class Account:
+    """What a test does in the embedded account."""
+
+    image: str = composition.IMAGE
+    server_image: str = composition.SERVER_IMAGE
+    role = "arn:aws:iam::123456789012:role/compiling"
+    bucket = "training"
+
+    def __init__(self, url: str, directory: Path) -> None:
+        self.url = url
+        self.directory = directory
+        self.sagemaker = self.client("sagemaker")
+        self.s3 = self.client("s3")
+        self.logs = self.client("logs")
+
+    def client(self, service: str) -> Any:
+        make_client: Any = boto3.client
+        return make_client(
+            service,
+            endpoint_url=self.url,
+            region_name=REGION,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+        )
+
+    def prepare(self) -> None:
+        iam = self.client("iam")
+        # moto's back ends are the process's, not the server's.
+        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+            iam.create_role(RoleName="compiling", AssumeRolePolicyDocument=json.dumps(TRUST))
+        self.s3.create_bucket(Bucket=self.bucket)
+
+    def weights(self, mode: str = "ok") -> str:
+        """Puts weights into the bucket; returns their prefix."""
+        prefix = f"weights/{next(_counter)}/"
+        for name, body in (("mode", mode), ("config.json", "{}"), ("shards/1.bin", "weights")):
+            self.s3.put_object(Bucket=self.bucket, Key=f"{prefix}{name}", Body=body.encode())
+        return f"s3://{self.bucket}/{prefix}"
+
+    def request(self, mode: str = "ok", **changes: Any) -> dict[str, Any]:
+        channel = {
+            "ChannelName": "weights",
+            "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": self.weights(mode)}},
+        }
+        return {
+            "TrainingJobName": f"job-{next(_counter)}",
+            "AlgorithmSpecification": {
+                "TrainingImage": self.image,
+                "TrainingInputMode": "File",
+                "ContainerArguments": ["compile"],
+            },
+            "RoleArn": self.role,
+            "HyperParameters": {"target": "cpu"},
+            "InputDataConfig": [channel],
+            "OutputDataConfig": {
+                "S3OutputPath": f"s3://{self.bucket}/compile/",
+                "CompressionType": "NONE",
+            },
+            "ResourceConfig": {
+                "InstanceType": "ml.g4dn.xlarge",
+                "InstanceCount": 1,
+                "VolumeSizeInGB": 30,
+            },
+            "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+            **changes,
+        }
+
+    def start(self, mode: str = "ok", **changes: Any) -> str:
+        request = self.request(mode, **changes)
+        self.sagemaker.create_training_job(**request)
+        name: str = request["TrainingJobName"]
+        return name
+
+    def describe(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.sagemaker.describe_training_job(TrainingJobName=name)
+        return found
+
+    def ended(self, name: str) -> dict[str, Any]:
+        eventually(lambda: self.describe(name)["TrainingJobStatus"] in ENDED)
+        return self.describe(name)
+
+    def done(self, mode: str = "ok", **changes: Any) -> dict[str, Any]:
+        return self.ended(self.start(mode, **changes))
+
+    def files(self, prefix: str) -> dict[str, bytes]:
+        found = self.s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", ())
+        return {
+            item["Key"].removeprefix(prefix): self.s3.get_object(
+                Bucket=self.bucket, Key=item["Key"]
+            )["Body"].read()
+            for item in found
+        }
+
+    def log_lines(self, name: str) -> list[str]:
+        group = "/aws/sagemaker/TrainingJobs"
+        (stream,) = self.logs.describe_log_streams(
+            logGroupName=group, logStreamNamePrefix=f"{name}/"
+        )["logStreams"]
+        assert stream["logStreamName"].startswith(f"{name}/algo-1-")
+        events = self.logs.get_log_events(
+            logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True
+        )["events"]
+        return [event["message"] for event in events]
+
+    def pid(self, name: str) -> int:
+        """Waits until the slow program runs and returns its process id."""
+        log = self.directory / "logs" / f"training-{name}.log"
+        eventually(lambda: log.exists() and "pid " in log.read_text())
+        return int(log.read_text().rpartition("pid ")[2])
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    directory = tmp_path_factory.mktemp("training")
+    with composition.training(directory) as server:
+        account = Account(server.url, directory)
+        account.prepare()
+        yield account
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """An account in which a minute is over after 0.6 seconds."""
+    directory = tmp_path_factory.mktemp("hurried")
+    with composition.training(directory, time_scale=0.01) as server:
+        account = Account(server.url, directory)
+        account.prepare()
+        yield account
+
+
+@pytest.fixture
+def short_lived(tmp_path: Path) -> Iterator[tuple[Account, Any]]:
+    """An account and its server, for a test that ends it."""
+    server = composition.EmbeddedAws(port=0, directory=tmp_path, families=composition.FAMILIES)
+    server.start()
+    account = Account(server.url, tmp_path)
+    account.prepare()
+    yield account, server
+    with contextlib.suppress(Exception):
+        server.stop()

@@ -1,0 +1,290 @@
+"""Training jobs really run the container's program, from S3 to S3, with SageMaker's statuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.embedded.processes import eventually, is_running
+
+
+def refusal(account: Any, **changes: Any) -> tuple[str, str]:
+    with pytest.raises(ClientError) as caught:
+        account.sagemaker.create_training_job(**account.request(**changes))
+    error = caught.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+def test_a_job_goes_from_weights_to_model_with_every_status(account):
+    found = account.done(Tags=[{"Key": "team", "Value": "search"}])
+    name = found["TrainingJobName"]
+    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == ("Completed", "Completed")
+    assert [item["Status"] for item in found["SecondaryStatusTransitions"]] == [
+        "Starting", "Downloading", "Training", "Uploading", "Completed",
+    ]  # fmt: skip
+    assert all("EndTime" in item for item in found["SecondaryStatusTransitions"])
+    assert found["SecondaryStatusTransitions"][1]["StatusMessage"] == "Downloading input data"
+    assert found["ModelArtifacts"] == {
+        "S3ModelArtifacts": f"s3://training/compile/{name}/output/model/"
+    }
+    assert found["TrainingStartTime"] <= found["TrainingEndTime"]
+    assert "FailureReason" not in found
+    files = account.files(f"compile/{name}/output/")
+    assert sorted(files) == [
+        "data/report.txt", "model/config.json", "model/mode", "model/shards/1.bin",
+        "model/told.json",
+    ]  # fmt: skip
+    assert files["model/shards/1.bin"] == b"weights"
+    assert account.log_lines(name) == ["compiling as ok: compile"]
+    tags = account.sagemaker.list_tags(ResourceArn=found["TrainingJobArn"])["Tags"]
+    assert tags == [{"Key": "team", "Value": "search"}]
+    # Nothing of the job is left on the machine but its log.
+    assert list((account.directory / "training").iterdir()) == []
+
+
+def test_the_program_sees_what_a_container_sees(account, monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    found = account.done(
+        HyperParameters={"target": "sm75", "max_batch_size": "8"},
+        Environment={"OWN": "variable"},
+    )
+    name = found["TrainingJobName"]
+    told = json.loads(account.files(f"compile/{name}/output/model/")["told.json"])
+    assert told["arguments"] == ["compile"]
+    assert told["config"]["hyperparameters.json"] == {"target": "sm75", "max_batch_size": "8"}
+    assert told["config"]["inputdataconfig.json"] == {
+        "weights": {
+            "TrainingInputMode": "File",
+            "S3DistributionType": "FullyReplicated",
+            "RecordWrapperType": "None",
+        }
+    }
+    assert told["config"]["resourceconfig.json"]["current_instance_type"] == "ml.g4dn.xlarge"
+    environment = told["environment"]
+    assert environment["TRAINING_JOB_NAME"] == name
+    assert environment["TRAINING_JOB_ARN"] == found["TrainingJobArn"]
+    assert environment["OWN"] == "variable"
+    assert environment["FROM_IMAGE"] == "yes"
+    assert environment["AWS_ENDPOINT_URL"] == account.url
+    assert not {"AWS_PROFILE", "HF_TOKEN"} & set(environment)
+
+
+def test_an_isolated_job_has_no_aws(account):
+    found = account.done(EnableNetworkIsolation=True)
+    assert found["EnableNetworkIsolation"] is True
+    files = account.files(f"compile/{found['TrainingJobName']}/output/model/")
+    environment = json.loads(files["told.json"])["environment"]
+    assert not [name for name in environment if name.startswith("AWS_") and "REGION" not in name]
+
+
+def test_without_a_compression_type_the_model_is_an_archive(account):
+    found = account.done(OutputDataConfig={"S3OutputPath": "s3://training/archives"})
+    name = found["TrainingJobName"]
+    assert found["ModelArtifacts"]["S3ModelArtifacts"] == (
+        f"s3://training/archives/{name}/output/model.tar.gz"
+    )
+    files = account.files(f"archives/{name}/output/")
+    assert sorted(files) == ["model.tar.gz", "output.tar.gz"]
+    with tarfile.open(fileobj=io.BytesIO(files["model.tar.gz"])) as tar:
+        assert sorted(tar.getnames()) == ["config.json", "mode", "shards/1.bin", "told.json"]
+
+
+def test_a_failure_has_what_the_program_wrote_of_it(account):
+    found = account.done("fail")
+    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == ("Failed", "Failed")
+    assert found["FailureReason"] == (
+        "AlgorithmError: config.json has model_type bert: only gpt2 is compiled, exit code: 1"
+    )
+    assert "ModelArtifacts" not in found
+    assert account.files(f"compile/{found['TrainingJobName']}/") == {}
+
+
+def test_a_failure_without_a_reason_points_to_the_log(account):
+    found = account.done("crash")
+    assert found["FailureReason"] == (
+        "AlgorithmError: See job logs for more information, exit code: 3"
+    )
+    assert account.log_lines(found["TrainingJobName"])[-1] == "Killed"
+
+
+def test_a_job_that_takes_too_long_is_stopped_and_keeps_what_it_saved(hurried):
+    found = hurried.done("slow", StoppingCondition={"MaxRuntimeInSeconds": 100})
+    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == (
+        "Stopped", "MaxRuntimeExceeded",
+    )  # fmt: skip
+    files = hurried.files(f"compile/{found['TrainingJobName']}/output/model/")
+    assert files == {"half": b"half", "saved": b"saved in time"}
+
+
+def test_a_program_that_ignores_the_end_is_killed(hurried):
+    name = hurried.start("stubborn")
+    pid = hurried.pid(name)
+    hurried.sagemaker.stop_training_job(TrainingJobName=name)
+    assert hurried.describe(name)["TrainingJobStatus"] in ("Stopping", "Stopped")
+    found = hurried.ended(name)
+    assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == ("Stopped", "Stopped")
+    assert not is_running(pid)
+
+
+def test_a_stopped_job_shows_that_it_is_stopping_and_saves(account):
+    name = account.start("slow")
+    account.pid(name)
+    account.sagemaker.stop_training_job(TrainingJobName=name)
+    found = account.ended(name)
+    assert found["TrainingJobStatus"] == "Stopped"
+    statuses = [item["Status"] for item in found["SecondaryStatusTransitions"]]
+    assert statuses == ["Starting", "Downloading", "Training", "Stopping", "Stopped"]
+    assert "saved" in account.files(f"compile/{name}/output/model/")
+    with pytest.raises(ClientError, match="because the training job is in status Stopped"):
+        account.sagemaker.stop_training_job(TrainingJobName=name)
+
+
+def test_output_that_cannot_be_stored_fails_the_job(account):
+    found = account.done(
+        OutputDataConfig={"S3OutputPath": "s3://no-such-bucket/x", "CompressionType": "NONE"}
+    )
+    assert found["TrainingJobStatus"] == "Failed"
+    assert found["FailureReason"].startswith("ClientError: Artifact upload failed: ")
+    assert "NoSuchBucket" in found["FailureReason"]
+
+
+def test_names_are_taken_for_ever(account):
+    request = account.request()
+    account.sagemaker.create_training_job(**request)
+    account.ended(request["TrainingJobName"])
+    with pytest.raises(account.sagemaker.exceptions.ResourceInUse) as caught:
+        account.sagemaker.create_training_job(**request)
+    assert caught.value.response["Error"]["Message"] == (
+        "Training job names must be unique within an AWS account and region, and a training job "
+        "with this name already exists (arn:aws:sagemaker:us-east-1:123456789012:training-job/"
+        f"{request['TrainingJobName']})"
+    )
+
+
+def test_a_job_that_is_not_there(account):
+    for call in (account.sagemaker.describe_training_job, account.sagemaker.stop_training_job):
+        with pytest.raises(ClientError) as caught:
+            call(TrainingJobName="absent")
+        error = caught.value.response["Error"]
+        assert (error["Code"], error["Message"]) == (
+            "ValidationException", "Requested resource not found.",
+        )  # fmt: skip
+
+
+def test_lists_begin_with_the_oldest_and_filter(account):
+    first, second = account.start(), account.start("fail")
+    account.ended(first)
+    account.ended(second)
+
+    def names(**parameters: Any) -> list[str]:
+        pages = account.sagemaker.get_paginator("list_training_jobs").paginate(**parameters)
+        return [item["TrainingJobName"] for page in pages for item in page["TrainingJobSummaries"]]
+
+    listed = names()
+    assert listed.index(first) < listed.index(second)
+    assert names(NameContains=second) == [second]
+    assert second in names(StatusEquals="Failed")
+    assert first not in names(StatusEquals="Failed")
+    assert names(SortOrder="Descending")[0] == second
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"RoleArn": "arn:aws:iam::123456789012:role/absent"},
+            "Could not assume role arn:aws:iam::123456789012:role/absent. Please ensure",
+        ),
+        ({"TrainingJobName": "under_score"}, "Value 'under_score' at 'trainingJobName' failed"),
+        ({"StoppingCondition": {}}, "A training job needs a StoppingCondition."),
+        (
+            {"ResourceConfig": {"InstanceType": "ml.g4dn.xlarge", "InstanceCount": 1}},
+            "ResourceConfig needs VolumeSizeInGB.",
+        ),
+        (
+            {
+                "ResourceConfig": {
+                    "InstanceType": "ml.inf1.xlarge",
+                    "InstanceCount": 1,
+                    "VolumeSizeInGB": 1,
+                }
+            },
+            "Value 'ml.inf1.xlarge' at 'resourceConfig.instanceType' failed to satisfy constraint",
+        ),
+        (
+            {
+                "ResourceConfig": {
+                    "InstanceType": "ml.g4dn.xlarge",
+                    "InstanceCount": 2,
+                    "VolumeSizeInGB": 1,
+                }
+            },
+            "The embedded AWS does not emulate training on several instances.",
+        ),
+        (
+            {"EnableManagedSpotTraining": True},
+            "The embedded AWS does not emulate EnableManagedSpotTraining (spot capacity). "
+            "docs/embedded-aws/training.md lists what it does.",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(account, changes, message):
+    code, said = refusal(account, **changes)
+    assert code == "ValidationException"
+    assert message in said
+
+
+def test_images_are_known_by_their_repository(account):
+    def algorithm(image: str, **more: Any) -> dict[str, Any]:
+        return {
+            "AlgorithmSpecification": {
+                "TrainingImage": image, "TrainingInputMode": "File", **more,
+            }
+        }  # fmt: skip
+
+    unknown = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/other:1"
+    assert refusal(account, **algorithm(unknown))[1] == (
+        f"The embedded AWS runs no containers, and no program stands for image {unknown}. "
+        "Known repositories: slipway/tensorrt, tests/compiler, tests/server."
+    )
+    assert refusal(account, **algorithm(account.server_image))[1] == (
+        f"No training job runs in image {account.server_image}."
+    )
+    assert (
+        "TrainingInputMode Pipe"
+        in refusal(
+            account,
+            AlgorithmSpecification={"TrainingImage": account.image, "TrainingInputMode": "Pipe"},
+        )[1]
+    )
+
+
+def test_a_channel_must_have_objects(account):
+    request = account.request()
+    source = request["InputDataConfig"][0]["DataSource"]["S3DataSource"]
+    source["S3Uri"] = "s3://training/nothing/"
+    with pytest.raises(ClientError) as caught:
+        account.sagemaker.create_training_job(**request)
+    assert caught.value.response["Error"]["Message"] == (
+        'No S3 objects found under S3 URL "s3://training/nothing/" given in input data source. '
+        "Please ensure that the bucket exists in the selected region (us-east-1), that objects "
+        "exist under that S3 prefix, and that the role "
+        '"arn:aws:iam::123456789012:role/compiling" has "s3:ListBucket" permissions on bucket '
+        '"training".'
+    )
+
+
+def test_no_job_outlives_the_embedded_aws(short_lived):
+    account, server = short_lived
+    name = account.start("stubborn")
+    pid = account.pid(name)
+    server.stop()
+    # At once: a job has no time to save what would be gone anyway.
+    eventually(lambda: not is_running(pid), 10)
+    assert list((account.directory / "training").iterdir()) == []

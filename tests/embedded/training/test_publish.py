@@ -1,0 +1,581 @@
+"""`slipway publish` of a model that is compiled, by a training job with a stand-in compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+from slipway.errors import UserError
+from slipway.planning.lock import LockedArtifact
+from slipway.project import Project
+from slipway.publishing.publish import Published, publish
+from tests.embedded.processes import eventually, kill_tree
+from tests.unit.projects import config_text, messages, write_project
+
+pytestmark = pytest.mark.timeout(120)
+
+EMBEDDED = Environment(name="local", account="123456789012", region="us-east-1")
+# The same account as a real one: credentials and addresses come from the shell.
+STAGING = Environment(name="staging", account="123456789012", region="us-east-1")
+ENVIRONMENTS = """\
+local:
+  account: "123456789012"
+  region: us-east-1
+staging:
+  account: "123456789012"
+  region: us-east-1
+"""
+COMPILED = (
+    "  release:\n    path: build/tiny\n    target: sm75\n",
+    "  weights:\n    source: path\n    path: build/checkpoint\n"
+    "  compile:\n    instance: ml.g4dn.xlarge\n    volume_size_gb: 30\n",
+)
+FILES = {"config.json": b'{"model_type": "gpt2"}', "shards/1.bin": b"weights", "mode": b"ok"}
+
+
+class Said:
+    """Remembers what a publish said, and may end it there."""
+
+    def __init__(self, last_event: int | None = None) -> None:
+        self.events: list[tuple[Any, ...]] = []
+        self._last_event = last_event
+
+    def _say(self, *event: Any) -> None:
+        self.events.append(event)
+        if len(self.events) == self._last_event:
+            raise KeyboardInterrupt
+
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
+        self._say(activity, total_bytes)
+
+    def advance(self, size_bytes: int) -> None:
+        self._say("advance", size_bytes)
+
+    def note(self, line: str) -> None:
+        self._say("note", line)
+
+    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
+        self._say("job", state)
+
+    @property
+    def notes(self) -> list[str]:
+        return [event[1] for event in self.events if event[0] == "note"]
+
+
+class Publishing:
+    """A project with a checkpoint, in an account with what a foundation leaves there."""
+
+    def __init__(self, account: Any, root: Path) -> None:
+        self.account = account
+        self.root = root
+        write_project(root, {"tiny": config_text("tiny", COMPILED)}, environments=ENVIRONMENTS)
+        self.checkpoint = root / "build" / "checkpoint"
+        # Other weights in each test: nothing of another test's is found again.
+        self.write(**{"own.txt": str(root).encode()})
+        for environment in (EMBEDDED, STAGING):
+            account.s3.create_bucket(Bucket=environment.artifact_bucket)
+            self.put_parameters(environment.name)
+        self.access = Access(
+            "us-east-1",
+            {
+                "AWS_ENDPOINT_URL": account.url,
+                "S3_ENDPOINT_URL": account.url,
+                "AWS_ACCESS_KEY_ID": "test",
+                "AWS_SECRET_ACCESS_KEY": "test",
+            },
+        )
+
+    def put_parameters(self, environment: str) -> None:
+        key = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
+        for name, value in (
+            ("compile-role-arn", self.account.role),
+            ("artifact-key-arn", key),
+        ):
+            self.account.client("ssm").put_parameter(
+                Name=f"/slipway/{environment}/{name}", Value=value, Type="String", Overwrite=True
+            )
+
+    def write(self, mode: str = "ok", **files: bytes) -> None:
+        own = self.checkpoint / "own.txt"
+        kept = {"own.txt": own.read_bytes()} if own.exists() else {}
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        for name, content in {**FILES, **kept, "mode": mode.encode(), **files}.items():
+            path = self.checkpoint / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+    def edit_config(self, old: str, new: str) -> None:
+        path = self.root / "model_configs" / "tiny.yaml"
+        text = path.read_text("utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), "utf-8")
+
+    def run(self, environment: Environment = EMBEDDED, said: Said | None = None) -> Published:
+        return publish(
+            Project(self.root), "tiny", environment, self.access, said if said else Said()
+        )
+
+    def refused(self, environment: Environment = EMBEDDED) -> UserError:
+        with pytest.raises(UserError) as caught:
+            self.run(environment)
+        return caught.value
+
+    @property
+    def lock_path(self) -> Path:
+        return self.root / "model_configs" / "tiny.lock.json"
+
+    def locked(self, environment: Environment = EMBEDDED) -> LockedArtifact:
+        lock = Project(self.root).lock("tiny")
+        found = lock.artifact(Project(self.root).config("tiny", "local").config, environment)
+        assert found is not None
+        return found
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """This test's jobs: those that read its weights, oldest first."""
+        weights = {
+            item["Key"].split("/")[1]
+            for environment in (EMBEDDED, STAGING)
+            for item in self.objects(environment, "artifacts/")
+            if item["Key"].endswith("files/own.txt")
+            and self.body(environment, item["Key"]) == str(self.root).encode()
+        }
+        listed = self.account.sagemaker.get_paginator("list_training_jobs").paginate()
+        found = [
+            self.account.describe(item["TrainingJobName"])
+            for page in listed
+            for item in page["TrainingJobSummaries"]
+            if item["TrainingJobName"].startswith("compile-tiny-")
+        ]
+        return [
+            job
+            for job in found
+            if any(
+                digest in job["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
+                for digest in weights
+            )
+        ]
+
+    def objects(self, environment: Environment, prefix: str) -> list[dict[str, Any]]:
+        pages = self.account.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=environment.artifact_bucket, Prefix=prefix
+        )
+        return [item for page in pages for item in page.get("Contents", ())]
+
+    def body(self, environment: Environment, key: str) -> bytes:
+        found = self.account.s3.get_object(Bucket=environment.artifact_bucket, Key=key)
+        body: bytes = found["Body"].read()
+        return body
+
+    def verify(self, digest: str, environment: Environment = EMBEDDED) -> dict[str, bytes]:
+        """Reads an artifact back and checks it against its digest; returns its files."""
+        manifest = self.body(environment, f"artifacts/{digest}/manifest.json")
+        assert hashlib.sha256(manifest).hexdigest() == digest
+        files = {}
+        for path, size_bytes, sha256 in json.loads(manifest)["files"]:
+            content = self.body(environment, f"artifacts/{digest}/files/{path}")
+            assert (len(content), hashlib.sha256(content).hexdigest()) == (size_bytes, sha256)
+            files[path] = content
+        return files
+
+    def command(self, *arguments: str) -> subprocess.Popen[str]:
+        """Begins `slipway publish` with a shell's credentials."""
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("AWS_")
+        }
+        environment |= {
+            "AWS_ENDPOINT_URL": self.account.url,
+            "S3_ENDPOINT_URL": self.account.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        }
+        program = "from slipway.cli.main import main; main()"
+        command = [sys.executable, "-c", program, "publish", "tiny", "--env", "staging"]
+        return subprocess.Popen(
+            [*command, *arguments],
+            cwd=self.root,
+            env=environment | {"PYTHONPATH": str(Path(__file__).parents[3])},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def build_image(self) -> str:
+        """Puts the compiler's image into the registry; returns its tag."""
+        plan = Project(self.root).plan("tiny", STAGING, allow_unpublished=True)
+        ecr = self.account.client("ecr")
+        repositories = [
+            item["repositoryName"] for item in ecr.describe_repositories()["repositories"]
+        ]
+        if plan.image.repository not in repositories:
+            ecr.create_repository(repositoryName=plan.image.repository)
+        tag = f"{plan.image.tag}-compiler"
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+            "config": {
+                "mediaType": "application/vnd.docker.container.image.v1+json",
+                "size": 1,
+                "digest": f"sha256:{hashlib.sha256(str(self.root).encode()).hexdigest()}",
+            },
+            "layers": [],
+        }
+        known = ecr.list_images(repositoryName=plan.image.repository)["imageIds"]
+        if tag not in [item.get("imageTag") for item in known]:
+            ecr.put_image(
+                repositoryName=plan.image.repository,
+                imageTag=tag,
+                imageManifest=json.dumps(manifest),
+            )
+        return tag
+
+
+@pytest.fixture
+def publishing(account: Any, tmp_path: Path) -> Publishing:
+    return Publishing(account, tmp_path)
+
+
+@pytest.fixture
+def begin(publishing: Publishing) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str) -> subprocess.Popen[str]:
+        begun.append(publishing.command(*arguments))
+        return begun[-1]
+
+    yield begin
+    for process in begun:
+        kill_tree(process)
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing):
+    said = Said()
+    result = publishing.run(said=said)
+    locked = publishing.locked()
+    assert locked.weights is not None
+    assert locked.compiled is not None
+    (job,) = publishing.jobs()
+    name = job["TrainingJobName"]
+    assert locked.weights.model_dump(exclude={"digest", "size_bytes"}) == {
+        "file_count": 4,
+        "source": "build/checkpoint",
+        "target": "any",
+        "compiler": None,
+    }
+    assert (locked.compiled.target, locked.compiled.compiler, locked.compiled.source) == (
+        "cpu", "onnx", f"training job {name}",
+    )  # fmt: skip
+    weights = publishing.verify(locked.weights.digest)
+    compiled = publishing.verify(locked.compiled.digest)
+    assert set(compiled) == {*weights, "told.json"}
+    assert result == Published(
+        digest=locked.compiled.digest,
+        size_bytes=locked.compiled.size_bytes,
+        file_count=5,
+        source=f"training job {name}",
+        target="cpu",
+        weights_digest=locked.weights.digest,
+        uploaded_bytes=locked.weights.size_bytes + locked.compiled.size_bytes,
+        lock_changed=True,
+    )
+    told = json.loads(compiled["told.json"])
+    assert told["arguments"] == ["compile"]
+    assert told["config"]["hyperparameters.json"] == {
+        "max_batch_size": "8",
+        "max_input_tokens": "64",
+        "max_new_tokens": "42",
+        "target": "cpu",
+    }
+    assert said.notes == [
+        f"The training job {name} compiles for cpu on ml.g4dn.xlarge. "
+        f"Its log: /aws/sagemaker/TrainingJobs, streams {name}/"
+    ]
+    states = [event[1] for event in said.events if event[0] == "job"]
+    assert states[-1] == "Completed"
+    plan = Project(publishing.root).plan("tiny", EMBEDDED)
+    assert (plan.artifact.digest, plan.artifact.target) == (locked.compiled.digest, "cpu")
+
+
+def test_the_job_is_asked_for_with_least_rights_and_no_compression(publishing: Publishing):
+    publishing.run()
+    (job,) = publishing.jobs()
+    bucket = EMBEDDED.artifact_bucket
+    weights = publishing.locked().weights
+    assert weights is not None
+    assert job["EnableNetworkIsolation"] is True
+    assert job["RoleArn"] == publishing.account.role
+    assert job["OutputDataConfig"] == {
+        "S3OutputPath": f"s3://{bucket}/compile/",
+        "CompressionType": "NONE",
+        "KmsKeyId": "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d",
+    }
+    assert job["ResourceConfig"] == {
+        "InstanceType": "ml.g4dn.xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30,
+    }  # fmt: skip
+    assert job["StoppingCondition"] == {"MaxRuntimeInSeconds": 7200}
+    (channel,) = job["InputDataConfig"]
+    assert channel["ChannelName"] == "weights"
+    assert channel["DataSource"]["S3DataSource"] == {
+        "S3DataType": "S3Prefix",
+        "S3Uri": f"s3://{bucket}/artifacts/{weights.digest}/files/",
+        "S3DataDistributionType": "FullyReplicated",
+    }
+    tags = publishing.account.sagemaker.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"]
+    assert tags == [
+        {"Key": "slipway:environment", "Value": "local"},
+        {"Key": "slipway:model", "Value": "tiny"},
+    ]
+
+
+def test_the_same_inputs_are_compiled_once(publishing: Publishing):
+    first = publishing.run()
+    lock = publishing.lock_path.read_bytes()
+    publishing.lock_path.unlink()
+    said = Said()
+    again = publishing.run(said=said)
+    assert publishing.lock_path.read_bytes() == lock
+    assert (again.digest, again.uploaded_bytes, again.lock_changed) == (first.digest, 0, True)
+    assert said.notes == [f"The same was compiled before, by {first.source}."]
+    assert publishing.run().lock_changed is False
+    assert len(publishing.jobs()) == 1
+
+
+def test_what_changes_the_result_is_compiled_anew_and_nothing_else_is(publishing: Publishing):
+    first = publishing.run()
+    publishing.edit_config("instance: ml.g4dn.xlarge", "instance: ml.g4dn.2xlarge")
+    publishing.edit_config("max_new_tokens: 42", "max_new_tokens: 42\n  max_queue_length: 9")
+    with pytest.raises(UserError, match="the config changed after the release was published"):
+        Project(publishing.root).plan("tiny", EMBEDDED)
+    moved = publishing.run()
+    assert (moved.digest, moved.lock_changed) == (first.digest, True)
+    publishing.edit_config("max_input_tokens: 64", "max_input_tokens: 65")
+    assert publishing.run().digest != first.digest
+    assert len(publishing.jobs()) == 2
+
+
+def test_each_environment_compiles_its_own_and_keeps_the_others(publishing: Publishing):
+    publishing.run()
+    embedded = json.loads(publishing.lock_path.read_text())["environments"]["local"]
+    publishing.build_image()
+    result = publishing.run(STAGING)
+    assert result.target == "sm75"
+    environments = json.loads(publishing.lock_path.read_text())["environments"]
+    assert environments["local"] == embedded
+    assert environments["staging"]["compiled"]["target"] == "sm75"
+    assert environments["staging"]["compiled"]["compiler"] == "tensorrt 10.13"
+    project = Project(publishing.root)
+    assert project.plan("tiny", STAGING).artifact.target == "sm75"
+    assert project.plan("tiny", EMBEDDED).artifact.target == "cpu"
+
+
+def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing: Publishing):
+    publishing.write("fail")
+    error = publishing.refused()
+    (job,) = publishing.jobs()
+    name = job["TrainingJobName"]
+    assert str(error) == (
+        "1 problem\n"
+        "- model_configs/tiny.yaml:21:3: artifacts.compile: the training job "
+        f"{name} failed: AlgorithmError: config.json has model_type bert: only gpt2 is compiled, "
+        "exit code: 1; the end of its log:\n"
+        "      compiling as fail: compile\n"
+        "    Put right what it says and run the command again. The whole log is in "
+        f"/aws/sagemaker/TrainingJobs, streams {name}/"
+    )
+    assert not publishing.lock_path.exists()
+    publishing.refused()
+    assert [job["TrainingJobName"] for job in publishing.jobs()] == [name, f"{name}-2"]
+
+
+def test_a_job_that_wrote_nothing_is_no_model(publishing: Publishing):
+    publishing.write("empty")
+    assert messages(publishing.refused())[0].startswith(
+        f"there are no objects under s3://{EMBEDDED.artifact_bucket}/compile/compile-tiny-"
+    )
+    assert not publishing.lock_path.exists()
+
+
+def test_a_job_that_takes_too_long_is_told(hurried: Any, tmp_path: Path):
+    publishing = Publishing(hurried, tmp_path)
+    publishing.write("slow")
+    publishing.edit_config("volume_size_gb: 30", "max_runtime_seconds: 60")
+    error = publishing.refused()
+    (job,) = publishing.jobs()
+    (problem,) = error.problems
+    assert problem.message.startswith(
+        f"the training job {job['TrainingJobName']} was stopped after `max_runtime_seconds`, "
+        "60 seconds; the end of its log:\n      compiling as slow: compile\n"
+    )
+    assert problem.remedy == "Raise `max_runtime_seconds`, or compile on a faster type."
+    assert not publishing.lock_path.exists()
+
+
+def test_a_job_that_somebody_stopped_is_told(publishing: Publishing, begin: Any):
+    publishing.write("slow")
+    publishing.build_image()
+    process = begin()
+    (job,) = eventually(publishing.jobs)
+    publishing.account.pid(job["TrainingJobName"])
+    publishing.account.sagemaker.stop_training_job(TrainingJobName=job["TrainingJobName"])
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"the training job {job['TrainingJobName']} was stopped by somebody" in errors
+    assert "Run the command again to start another." in errors
+
+
+def test_a_result_that_is_gone_is_made_again(publishing: Publishing):
+    first = publishing.run()
+    # Everything but what was uploaded: as when the output expired before it was copied.
+    for prefix in (f"artifacts/{first.digest}/", "compile/"):
+        for item in publishing.objects(EMBEDDED, prefix):
+            publishing.account.s3.delete_object(Bucket=EMBEDDED.artifact_bucket, Key=item["Key"])
+    again = publishing.run()
+    publishing.verify(again.digest)
+    assert [job["TrainingJobName"][-2:] == "-2" for job in publishing.jobs()] == [False, True]
+
+
+def test_stopped_at_any_point_the_next_run_finishes_with_one_job(publishing: Publishing):
+    total = len(_events_of_a_run(publishing))
+    assert total >= 10
+    for last_event in range(1, total):
+        publishing.checkpoint.joinpath("own.txt").write_bytes(str(publishing.root).encode())
+        publishing.checkpoint.joinpath("point").write_text(str(last_event))
+        publishing.lock_path.unlink(missing_ok=True)
+        before = len(publishing.jobs())
+        with pytest.raises(KeyboardInterrupt):
+            publishing.run(said=Said(last_event))
+        assert not publishing.lock_path.exists()
+        result = publishing.run()
+        files = publishing.verify(result.digest)
+        assert files["point"] == str(last_event).encode()
+        assert len(publishing.jobs()) == before + 1
+
+
+def _events_of_a_run(publishing: Publishing) -> list[tuple[Any, ...]]:
+    """What a run says, with one look at its job: how many there are depends on the machine."""
+    said = Said()
+    publishing.run(said=said)
+    return [
+        event
+        for number, event in enumerate(said.events)
+        if event[0] != "job" or said.events[number - 1][0] != "job"
+    ]
+
+
+def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
+    publishing: Publishing, begin: Any, tmp_path: Path
+):
+    gate = tmp_path / "gate"
+    publishing.write(f"gate {gate}")
+    publishing.build_image()
+    process = begin()
+    (job,) = eventually(publishing.jobs)
+    name = job["TrainingJobName"]
+    eventually(lambda: publishing.account.describe(name)["SecondaryStatus"] == "Training")
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (130, ""), errors
+    assert errors.endswith(
+        f"The training job {name} goes on. Run the command again to pick up what it makes; "
+        f"`aws sagemaker stop-training-job --training-job-name {name}` stops it.\n"
+    )
+    assert publishing.account.describe(name)["TrainingJobStatus"] == "InProgress"
+    second = begin("--json")
+    assert second.stderr is not None
+    first_line = second.stderr.readline()
+    gate.touch()
+    output, errors = second.communicate(timeout=60)
+    assert second.returncode == 0, errors
+    result = json.loads(output)
+    assert result["source"] == f"training job {name}"
+    publishing.verify(result["digest"], STAGING)
+    assert first_line.startswith(f"The training job {name} is under way since 20")
+    lines = errors.splitlines()
+    # Not a terminal: a line for each change.
+    assert lines[-1].startswith(f"{name}: Completed, 0:")
+    assert len(lines) == len({line.split(", ")[0] for line in lines})
+    assert len(publishing.jobs()) == 1
+
+
+def test_killed_while_the_job_runs(publishing: Publishing, begin: Any, tmp_path: Path):
+    gate = tmp_path / "gate"
+    publishing.write(f"gate {gate}")
+    publishing.build_image()
+    process = begin()
+    (job,) = eventually(publishing.jobs)
+    kill_tree(process)
+    gate.touch()
+    publishing.account.ended(job["TrainingJobName"])
+    assert not publishing.lock_path.exists()
+    second = begin()
+    output, errors = second.communicate(timeout=60)
+    assert second.returncode == 0, errors
+    assert errors.splitlines()[0] == (f"The training job {job['TrainingJobName']} was done before.")
+    assert f"Compiled for sm75, by training job {job['TrainingJobName']}." in output
+    assert len(publishing.jobs()) == 1
+
+
+def test_without_the_image_no_job_is_started(publishing: Publishing):
+    # Another fingerprint than any that was built.
+    source = publishing.root / "containers" / "serving" / "main.py"
+    source.write_text(str(publishing.root), "utf-8")
+    plan = Project(publishing.root).plan("tiny", STAGING, allow_unpublished=True)
+    (problem,) = publishing.refused(STAGING).problems
+    assert problem.message == f"the compiler's image {plan.image.uri}-compiler is not there"
+    assert problem.remedy == "Run `cdk deploy image-tensorrt -c env=staging` first; it builds it."
+    assert publishing.jobs() == []
+
+
+def test_an_older_foundation_has_to_be_deployed_again(publishing: Publishing):
+    publishing.account.client("ssm").delete_parameter(Name="/slipway/local/compile-role-arn")
+    try:
+        (problem,) = publishing.refused().problems
+    finally:
+        publishing.put_parameters("local")
+    assert str(problem) == (
+        "the SSM parameter /slipway/local/compile-role-arn is not there\n"
+        "    Run `cdk deploy foundation -c env=local` first."
+    )
+
+
+def test_a_role_that_is_gone_is_told_in_sagemakers_words(publishing: Publishing):
+    publishing.account.client("ssm").put_parameter(
+        Name="/slipway/local/compile-role-arn",
+        Value="arn:aws:iam::123456789012:role/gone",
+        Type="String",
+        Overwrite=True,
+    )
+    try:
+        (message,) = messages(publishing.refused())
+    finally:
+        publishing.put_parameters("local")
+    assert message.startswith(
+        "the training job could not be started: ValidationException: Could not assume role "
+        "arn:aws:iam::123456789012:role/gone."
+    )
+
+
+def test_a_config_that_breaks_a_rule_moves_nothing(publishing: Publishing):
+    publishing.edit_config("instance: ml.g4dn.xlarge", "instance: ml.g5.xlarge")
+    before = len(publishing.objects(EMBEDDED, ""))
+    assert messages(publishing.refused())[-1] == (
+        "ml.g5.xlarge has NVIDIA A10G (sm86); the endpoint's ml.g4dn.xlarge has NVIDIA T4 (sm75)"
+    )
+    assert len(publishing.objects(EMBEDDED, "")) == before

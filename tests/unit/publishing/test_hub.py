@@ -1,0 +1,267 @@
+"""The Hub's real client against a stand-in of its API: resumed, verified, and no token told."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.config.sections.artifacts import HubWeights
+from slipway.errors import UserError
+from slipway.publishing.hub import fetch
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.store import ArtifactStore
+from slipway.publishing.weights import publish_weights
+from tests.unit.projects import LOCAL
+from tests.unit.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
+
+LARGE = bytes(range(256)) * 400
+# The client hands over what it reads in chunks of this size; less is lost when it breaks.
+CHUNK_BYTES = 10 << 20
+SEVERAL_CHUNKS = bytes(range(256)) * (24 << 12)
+FILES = {
+    "config.json": b'{"model_type": "gpt2"}',
+    "model.safetensors": LARGE,
+    "onnx/config.json": b"{}",
+    "pytorch_model.bin": b"pickle",
+}
+TOKEN = "hf_abcdefghijklmnop"  # noqa: S105  # the stand-in's
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.totals: list[tuple[str, int]] = []
+        self.done_bytes = 0
+        self.notes: list[str] = []
+
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
+        self.totals.append((activity, total_bytes))
+        self.done_bytes = 0
+
+    def advance(self, size_bytes: int) -> None:
+        self.done_bytes += size_bytes
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
+        raise AssertionError("nothing is compiled here")
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with serving(Hub(dict(FILES))) as hub:
+        yield hub
+
+
+def weights(**changes: object) -> HubWeights:
+    return HubWeights.model_validate(
+        {"source": "hub", "repository": REPOSITORY, "revision": REVISION, **changes}
+    )
+
+
+def fetched(hub: Hub, directory: Path, token: str | None = None, **changes: object) -> Path:
+    environment = {"HF_ENDPOINT": hub.url} | ({"HF_TOKEN": token} if token else {})
+    return fetch(weights(**changes), directory, Progress(), environment)
+
+
+def refusal(hub: Hub, directory: Path, token: str | None = None, **changes: object) -> str:
+    with pytest.raises(UserError) as caught:
+        fetched(hub, directory, token, **changes)
+    (problem,) = caught.value.problems
+    assert problem.field == ("artifacts", "weights")
+    return f"{problem.message} / {problem.remedy}"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_files_that_match_arrive_and_no_others(hub, tmp_path):
+    progress = Progress()
+    folder = fetch(weights(), tmp_path, progress, {"HF_ENDPOINT": hub.url})
+    wanted = {name: FILES[name] for name in FILES if name != "pytorch_model.bin"}
+    assert content(folder) == wanted
+    total = sum(map(len, wanted.values()))
+    assert progress.totals == [("downloading", total)]
+    assert progress.done_bytes == total
+    assert content(tmp_path / "parts") == {}
+
+
+def test_a_connection_that_breaks_goes_on_where_it_stopped(hub, tmp_path):
+    hub.files["model.safetensors"] = SEVERAL_CHUNKS
+    hub.break_after_bytes, hub.breaks = CHUNK_BYTES + 1000, 2
+    assert content(fetched(hub, tmp_path))["model.safetensors"] == SEVERAL_CHUNKS
+    assert [range_ for _, range_ in hub.asked_for("model.safetensors")] == [
+        None, f"bytes={CHUNK_BYTES}-", f"bytes={2 * CHUNK_BYTES}-",
+    ]  # fmt: skip
+
+
+@pytest.mark.timeout(120)
+def test_what_a_stopped_run_left_is_not_downloaded_again(hub, tmp_path):
+    class Stopped(Progress):
+        def advance(self, size_bytes: int) -> None:
+            super().advance(size_bytes)
+            if self.done_bytes > CHUNK_BYTES + 1000:
+                raise KeyboardInterrupt
+
+    hub.files["model.safetensors"] = SEVERAL_CHUNKS
+    with pytest.raises(KeyboardInterrupt):
+        fetch(weights(), tmp_path, Stopped(), {"HF_ENDPOINT": hub.url})
+    (left,) = content(tmp_path / "parts").values()
+    assert left == SEVERAL_CHUNKS[:CHUNK_BYTES]
+    hub.requests.clear()
+    progress = Progress()
+    folder = fetch(weights(), tmp_path, progress, {"HF_ENDPOINT": hub.url})
+    assert content(folder)["model.safetensors"] == SEVERAL_CHUNKS
+    assert [range_ for _, range_ in hub.asked_for("model.safetensors")] == [f"bytes={CHUNK_BYTES}-"]
+    # What was there as a whole was not asked for at all.
+    assert not [path for _, path, *_ in hub.requests if path.endswith(f"{REVISION}/config.json")]
+    assert progress.done_bytes == progress.totals[0][1]
+
+
+def test_part_of_a_file_is_taken_up(hub, tmp_path):
+    # What a kill leaves.
+    fetched(hub, tmp_path)
+    (tmp_path / "files" / "model.safetensors").unlink()
+    part = tmp_path / "parts" / hashlib.sha256(b"model.safetensors").hexdigest()
+    part.write_bytes(LARGE[:70_000])
+    hub.requests.clear()
+    assert content(fetched(hub, tmp_path))["model.safetensors"] == LARGE
+    assert [range_ for _, range_ in hub.asked_for("model.safetensors")] == ["bytes=70000-"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_other_content_than_the_commits_is_refused_and_downloaded_anew(hub, tmp_path, name):
+    hub.spoil.add(name)
+    assert refusal(hub, tmp_path) == (
+        f"{name} of acme/gpt2 arrived with other content than the commit has / "
+        "Run the command again; it is downloaded anew. If that does not help, something between "
+        "here and the Hub changes it."
+    )
+    assert not (tmp_path / "files" / name).exists()
+    hub.spoil.clear()
+    assert content(fetched(hub, tmp_path))[name] == FILES[name]
+
+
+def test_the_token_goes_to_the_hub_alone(hub, tmp_path, capfd):
+    hub.token = TOKEN
+    folder = fetched(hub, tmp_path, TOKEN)
+    assert content(folder)["model.safetensors"] == LARGE
+    assert {authorization for host, *_, authorization in hub.requests if host == "hub"} == {
+        f"Bearer {TOKEN}"
+    }
+    assert {authorization for host, *_, authorization in hub.requests if host == "storage"} == {
+        None
+    }
+    # Neither shown nor stored.
+    assert TOKEN not in "".join(capfd.readouterr())
+    assert all(TOKEN.encode() not in body for body in content(tmp_path).values())
+
+
+def test_only_the_environments_token_is_used(hub, tmp_path, monkeypatch):
+    (tmp_path / "token").write_text(TOKEN)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
+    fetched(hub, tmp_path / "cache")
+    assert {authorization for *_, authorization in hub.requests} == {None}
+
+
+def test_a_repository_that_is_not_shown(hub, tmp_path):
+    said = (
+        "the Hub has no repository {}, or does not show it / Correct `repository`; where it is "
+        "private, set HF_TOKEN to a token that may read it."
+    )
+    assert refusal(hub, tmp_path, repository="acme/other") == said.format("acme/other")
+    hub.token = TOKEN
+    assert refusal(hub, tmp_path) == said.format("acme/gpt2")
+
+
+def test_a_token_that_is_not_valid(hub, tmp_path, capfd):
+    hub.token = TOKEN
+    said = refusal(hub, tmp_path, "hf_wrong_wrong_wrong")
+    assert said == (
+        "the Hub does not take the token in HF_TOKEN / Set it to a token that is valid, or unset "
+        "it for a public repository."
+    )
+    assert "hf_wrong" not in said + "".join(capfd.readouterr())
+
+
+def test_a_gated_repository(hub, tmp_path):
+    hub.token, hub.gated = TOKEN, True
+    assert refusal(hub, tmp_path, TOKEN) == (
+        "acme/gpt2 is gated / Accept its conditions at https://huggingface.co/acme/gpt2 and set "
+        "HF_TOKEN to a token of the account that did."
+    )
+
+
+def test_a_commit_that_is_not_there(hub, tmp_path):
+    assert refusal(hub, tmp_path, revision="0" * 40) == (
+        f"acme/gpt2 has no commit {'0' * 40} / Correct `revision`: the commit, all 40 digits."
+    )
+
+
+def test_patterns_that_match_nothing(hub, tmp_path):
+    assert refusal(hub, tmp_path, allow_patterns=["*.gguf"]) == (
+        "no file of acme/gpt2 matches `allow_patterns` / It has 4 files, for example config.json, "
+        "model.safetensors, onnx/config.json, pytorch_model.bin."
+    )
+
+
+def test_a_name_that_leads_out_of_the_directory(hub, tmp_path):
+    hub.files["../../escape.json"] = b"{}"
+    assert refusal(hub, tmp_path) == (
+        "acme/gpt2 has a file whose name cannot be used: '../../escape.json' / Leave it out with "
+        "`allow_patterns`."
+    )
+    assert not (tmp_path.parent / "escape.json").exists()
+
+
+def test_a_hub_that_does_not_answer(tmp_path):
+    with serving(Hub({})) as gone:
+        pass
+    assert refusal(gone, tmp_path) == (
+        "the Hub does not answer: ConnectError / Run the command again: what has arrived is not "
+        "downloaded twice."
+    )
+
+
+def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    store = ArtifactStore(access.client("s3"), LOCAL)
+
+    def publish() -> tuple[object, Progress]:
+        progress = Progress()
+        return publish_weights(
+            weights(), root=tmp_path, store=store, access=access, progress=progress
+        ), progress
+
+    (part, sent), progress = publish()
+    files = {name: body for name, body in FILES.items() if name != "pytorch_model.bin"}
+    prefix = f"artifacts/{part.digest}/files/"
+    assert {
+        key.removeprefix(prefix): body for key, body in keys().items() if key.startswith(prefix)
+    } == files
+    assert (part.source, part.target, part.file_count) == (f"{REPOSITORY}@{REVISION}", "any", 3)
+    assert sent == part.size_bytes == sum(map(len, files.values()))
+    # Nothing is left on this disk.
+    assert list((tmp_path / ".slipway" / "hub").iterdir()) == []
+    hub.requests.clear()
+    (again, sent), progress = publish()
+    assert (again, sent, hub.requests) == (part, 0, [])
+    assert progress.notes == [f"{REPOSITORY}@{REVISION} is there already."]
+
+
+def test_the_digest_is_that_of_the_same_files_on_this_disk(hub, tmp_path):
+    folder = fetched(hub, tmp_path / "hub")
+    copy = tmp_path / "copy"
+    for name, body in content(folder).items():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_bytes(body)
+    assert Manifest.of(folder, "a").digest == Manifest.of(copy, "b").digest

@@ -1,0 +1,243 @@
+"""Weights that lie in S3: hashed as they stream by, copied from S3 to S3, never another version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ResponseStreamingError
+
+from slipway.access import Access
+from slipway.config.sections.artifacts import S3Weights
+from slipway.errors import UserError
+from slipway.publishing import objects
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.objects import ObjectPrefix, publish_objects
+from slipway.publishing.store import ArtifactStore
+from slipway.publishing.weights import publish_weights
+from tests.unit.projects import LOCAL
+from tests.unit.publishing.test_hub import Progress
+
+BUCKET = "my-models"
+PREFIX = ObjectPrefix(f"s3://{BUCKET}/gpt2/xl/")
+FILES = {
+    "config.json": b"{}",
+    "empty": b"",
+    "model-00001.safetensors": bytes(range(256)) * 9000,
+    "sub/ünï 雪.txt": b"name",
+}
+
+
+@pytest.fixture
+def source(access: Access) -> Any:
+    client = access.client("s3")
+    client.create_bucket(Bucket=BUCKET)
+    for name, body in FILES.items():
+        client.put_object(Bucket=BUCKET, Key=f"gpt2/xl/{name}", Body=body)
+    client.put_object(Bucket=BUCKET, Key="gpt2/xl/folder/", Body=b"")
+    client.put_object(Bucket=BUCKET, Key="gpt2/xl-other", Body=b"not meant")
+    return client
+
+
+@pytest.fixture
+def store(access: Access) -> ArtifactStore:
+    return ArtifactStore(access.client("s3"), LOCAL)
+
+
+def refusal(client: Any, store: ArtifactStore, prefix: ObjectPrefix = PREFIX) -> str:
+    with pytest.raises(UserError) as caught:
+        publish_objects(client, prefix, store, Progress())
+    (problem,) = caught.value.problems
+    return f"{problem.message} / {problem.remedy}"
+
+
+class Client:
+    """boto3's client, with one thing changed at each get_object."""
+
+    def __init__(self, client: Any, change: Any) -> None:
+        self._client = client
+        self._change = change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def get_object(self, **parameters: Any) -> Any:
+        return self._change(self._client, parameters)
+
+
+class BrokenBody:
+    """A body whose connection breaks after so many bytes."""
+
+    def __init__(self, body: Any, break_after_bytes: int) -> None:
+        self._body = body
+        self._left = break_after_bytes
+
+    def __enter__(self) -> BrokenBody:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._body.close()
+
+    def iter_chunks(self, chunk_size: int) -> Iterator[bytes]:
+        content = self._body.read(self._left)
+        if content:
+            yield content
+        raise ResponseStreamingError(error="connection broken")
+
+
+def test_the_artifact_is_that_of_the_same_files_on_a_disk(source, store, keys, tmp_path):
+    progress = Progress()
+    manifest, copied = publish_objects(source, PREFIX, store, progress)
+    for name, body in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(body)
+    assert manifest == Manifest.of(tmp_path, "disk")
+    prefix = f"artifacts/{manifest.digest}"
+    assert keys() == {
+        **{f"{prefix}/files/{name}": body for name, body in FILES.items()},
+        f"{prefix}/manifest.json": manifest.render(),
+    }
+    total = sum(map(len, FILES.values()))
+    assert (copied, progress.totals) == (total, [("reading", total), ("copying", total)])
+    # A second time it is read, since it may have changed, and not copied.
+    assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 0)
+
+
+def test_what_was_copied_before_is_not_copied_again(source, store):
+    manifest, _ = publish_objects(source, PREFIX, store, Progress())
+    base = f"artifacts/{manifest.digest}"
+    for key in ("manifest.json", "files/config.json"):
+        source.delete_object(Bucket=LOCAL.artifact_bucket, Key=f"{base}/{key}")
+    assert publish_objects(source, PREFIX, store, Progress()) == (manifest, 2)
+
+
+def test_the_lock_names_the_address(source, store, access, tmp_path):
+    part, _ = publish_weights(
+        S3Weights(source="s3", uri=PREFIX.uri),
+        root=tmp_path, store=store, access=access, progress=Progress(),
+    )  # fmt: skip
+    assert (part.source, part.target, part.file_count) == ("s3://my-models/gpt2/xl/", "any", 4)
+
+
+def test_a_stream_that_breaks_goes_on_where_it_stopped(source, store):
+    ranges: list[str] = []
+
+    def breaking(client: Any, parameters: dict[str, Any]) -> Any:
+        ranges.append(parameters["Range"])
+        found = client.get_object(**parameters)
+        if parameters["Key"].endswith("safetensors") and len(ranges) < 5:
+            found["Body"] = BrokenBody(found["Body"], 100_000)
+        return found
+
+    manifest, _ = publish_objects(Client(source, breaking), PREFIX, store, Progress())
+    entry = next(entry for entry in manifest.entries if entry.path.endswith("safetensors"))
+    assert entry.sha256 == hashlib.sha256(FILES[entry.path]).hexdigest()
+    assert ranges[1:5] == ["bytes=0-", "bytes=100000-", "bytes=200000-", "bytes=300000-"]
+
+
+def test_a_stream_that_brings_nothing_more_is_given_up(source, store, keys):
+    def breaking(client: Any, parameters: dict[str, Any]) -> Any:
+        found = client.get_object(**parameters)
+        return {"Body": BrokenBody(found["Body"], 0)}
+
+    assert refusal(Client(source, breaking), store) == (
+        "s3://my-models/gpt2/xl/ could not be read and copied: An error occurred while reading "
+        "from response stream: connection broken / Run the command again: what was copied is not "
+        "copied twice."
+    )
+    assert keys() == {}
+
+
+def test_an_object_that_is_replaced_meanwhile_is_never_mixed(source, store, keys):
+    def replacing(client: Any, parameters: dict[str, Any]) -> Any:
+        client.put_object(Bucket=BUCKET, Key=parameters["Key"], Body=b"other")
+        return client.get_object(**parameters)
+
+    assert refusal(Client(source, replacing), store) == (
+        "an object under s3://my-models/gpt2/xl/ was replaced while it was read / Run the command "
+        "again once nobody writes there."
+    )
+    assert keys() == {}
+
+
+def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
+    # moto copies whatever is there: what is asked for is looked at.
+    asked: list[dict[str, str]] = []
+    copying = ArtifactStore(access.client("s3"), LOCAL)
+    copying._client.meta.events.register(
+        "before-call.s3.CopyObject", lambda params, **_: asked.append(dict(params["headers"]))
+    )
+    publish_objects(source, PREFIX, copying, Progress())
+    etags = {
+        item["ETag"]
+        for item in source.list_objects_v2(Bucket=BUCKET, Prefix=PREFIX.key_prefix)["Contents"]
+        if not item["Key"].endswith("/")
+    }
+    assert {headers["x-amz-copy-source-if-match"] for headers in asked} == etags
+    assert {headers["x-amz-tagging-directive"] for headers in asked} == {"REPLACE"}
+
+
+def test_a_large_object_is_copied_in_parts(source, store, access, keys, monkeypatch):
+    parts_of_5_mib = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
+    monkeypatch.setattr(objects, "_COPY", parts_of_5_mib)
+    body = bytes(range(256)) * (44 << 10)
+    source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=body)
+    copied: list[str] = []
+    copying = ArtifactStore(access.client("s3"), LOCAL)
+    copying._client.meta.events.register(
+        "before-call.s3.UploadPartCopy",
+        lambda params, **_: copied.append(params["headers"]["x-amz-copy-source-if-match"]),
+    )
+    manifest, _ = publish_objects(source, PREFIX, copying, Progress())
+    assert len(copied) == 3
+    assert len(set(copied)) == 1
+    assert keys()[f"artifacts/{manifest.digest}/files/config.json"] == body
+
+
+def test_an_object_that_came_in_parts_can_be_read_after_it_was_copied_whole(
+    source, store, keys, tmp_path
+):
+    # Its checksum is of its parts; a copy that kept it would be refused by who reads it.
+    body = bytes(range(256)) * (36 << 10)
+    (tmp_path / "large").write_bytes(body)
+    source.upload_file(str(tmp_path / "large"), BUCKET, "gpt2/xl/config.json")
+    manifest, _ = publish_objects(source, PREFIX, store, Progress())
+    assert keys()[f"artifacts/{manifest.digest}/files/config.json"] == body
+
+
+def test_names_that_no_file_can_have(source, store):
+    source.put_object(Bucket=BUCKET, Key="gpt2/xl/a//b", Body=b"x")
+    assert refusal(source, store) == (
+        "s3://my-models has an object whose name no file can have: 'gpt2/xl/a//b' / Copy it to "
+        "another key, or remove it."
+    )
+
+
+def test_a_prefix_without_objects_and_a_bucket_that_is_not_there(source, store):
+    assert refusal(source, store, ObjectPrefix(f"s3://{BUCKET}/none/")) == (
+        "there are no objects under s3://my-models/none/ / Put the model's files there."
+    )
+    assert refusal(source, store, ObjectPrefix("s3://no-such-bucket/x/")) == (
+        "there is no bucket no-such-bucket / Correct the address."
+    )
+
+
+def test_a_prefix_that_may_not_be_read(store):
+    from botocore.exceptions import ClientError
+
+    class Denied:
+        """S3's answer to a prefix one may not list."""
+
+        def get_paginator(self, name: str) -> Denied:
+            return self
+
+        def paginate(self, **_: Any) -> Any:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "ListObjectsV2")
+
+    assert refusal(Denied(), store) == (
+        "s3://my-models/gpt2/xl/ may not be read: AccessDenied / Use credentials that may list "
+        "that bucket and read its objects, and decrypt them where they are encrypted."
+    )
