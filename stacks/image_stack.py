@@ -14,14 +14,18 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.facts.tensorrt import tensorrt_releases
+from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImagePlan
 from slipway.publishing.image_sources import copy_image_files
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
 
-# Two for each version of the sources. They share their bases' layers, which are nearly all of their
+# Stages of the Dockerfile.
+SERVING_TARGET = "serving"
+COMPILER_TARGET = "compiler"
+# Four for each version of the sources. They share their bases' layers, which are most of their
 # size, so keeping them is cheap; and an endpoint pulls its image again whenever it starts an
 # instance, so one that still serves must find it.
-_KEPT_IMAGES = 200
+_KEPT_IMAGES = 400
 _UNTAGGED_DAYS = 1
 
 
@@ -36,10 +40,11 @@ def repository_name(family: str) -> str:
 
 
 def images_to_build(environment: Environment, family: str, digest: str) -> list[ImageToBuild]:
-    """Lists every image of a container: one for each base that a plan can choose.
+    """Lists every image of a container: two for each base that a plan can choose.
 
-    All of them, whatever models there are: what the stack holds does not depend on what was
-    selected, and no model waits for a build when it is the first on its GPU.
+    One serves, the other compiles. All of them, whatever models there are: what the stack holds
+    does not depend on what was selected, and no model waits for a build when it is the first on
+    its GPU.
 
     Args:
         environment: whose registry they go to.
@@ -48,18 +53,18 @@ def images_to_build(environment: Environment, family: str, digest: str) -> list[
     """
     if family != "tensorrt":
         raise ValueError(f"nothing is known of what {family} is built on")
-    return [
-        ImageToBuild(
-            ImagePlan(
-                environment.account,
-                environment.region,
-                repository_name(family),
-                f"trt{release.version}-{digest}",
-            ),
-            f"nvcr.io/nvidia/tensorrt:{release.base_image}",
+    images: list[ImageToBuild] = []
+    for release in tensorrt_releases().values():
+        serving = ImagePlan(
+            environment.account,
+            environment.region,
+            repository_name(family),
+            f"trt{release.version}-{digest}",
         )
-        for release in tensorrt_releases().values()
-    ]
+        base = f"nvcr.io/nvidia/tensorrt:{release.base_image}"
+        images.append(ImageToBuild(serving, base, SERVING_TARGET))
+        images.append(ImageToBuild(compiler_image(serving), base, COMPILER_TARGET))
+    return images
 
 
 class ImageStack(cdk.Stack):

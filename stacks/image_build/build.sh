@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds $IMAGE_URI on $BASE_IMAGE from $DOCKERFILE, and pushes it. CodeBuild runs this in the folder
-# with the sources of the image.
+# Builds $IMAGE_URI, the stage $TARGET of $DOCKERFILE, on $BASE_IMAGE, and pushes it. CodeBuild runs
+# this in the folder with the sources of the image.
 set -euo pipefail
 
 repository=${IMAGE_URI#*/}
@@ -26,5 +26,5 @@ done
 # SageMaker refuses the index that attestations make of an image, and wants the media types of
 # Docker. This way they hold whichever store the Docker of the build machine keeps its images in.
 docker buildx build --platform linux/amd64 --provenance=false --sbom=false --progress plain \
-  --build-arg "BASE_IMAGE=$BASE_IMAGE" --file "$DOCKERFILE" \
+  --build-arg "BASE_IMAGE=$BASE_IMAGE" --file "$DOCKERFILE" --target "$TARGET" \
   --output "type=image,name=$IMAGE_URI,oci-mediatypes=false,push=true" .

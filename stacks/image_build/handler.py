@@ -81,6 +81,7 @@ def _requested(event: Event, codebuild: CodeBuild, answer: Answer) -> None:
     variables = {
         "IMAGE_URI": properties["ImageUri"],
         "BASE_IMAGE": properties["BaseImage"],
+        "TARGET": properties["Target"],
         _WAITING: json.dumps(waiting),
     }
     try:

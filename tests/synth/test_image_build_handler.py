@@ -45,6 +45,7 @@ def request(kind: str, **fields: Any) -> dict[str, Any]:
             "ProjectName": "Project-0A1B",
             "ImageUri": URI,
             "BaseImage": "nvcr.io/nvidia/tensorrt:25.09-py3",
+            "Target": "compiler",
         },
         **fields,
     }
@@ -53,6 +54,7 @@ def request(kind: str, **fields: Any) -> dict[str, Any]:
 VARIABLES = [
     {"name": "IMAGE_URI", "value": URI, "type": "PLAINTEXT"},
     {"name": "BASE_IMAGE", "value": "nvcr.io/nvidia/tensorrt:25.09-py3", "type": "PLAINTEXT"},
+    {"name": "TARGET", "value": "compiler", "type": "PLAINTEXT"},
     {
         "name": "SLIPWAY_ANSWER_TO",
         "value": json.dumps({"ResponseURL": URL, **IDENTIFIERS}),

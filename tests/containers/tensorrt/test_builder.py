@@ -126,7 +126,7 @@ def serving() -> TensorRTServing:
 def contract(
     model: ModelConfig, float_type: Any
 ) -> tuple[dict[str, tuple[Any, tuple[int, ...]]], dict[str, tuple[Any, tuple[int, ...]]]]:
-    """The inputs and outputs that containers/tensorrt/export.py documents, as the parser sees them.
+    """The inputs and outputs that the export of GPT-2 documents, as the parser sees them.
 
     It does not see that the logits are of one position.
     """

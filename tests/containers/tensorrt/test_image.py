@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.publishing.image_sources import copy_image_files, image_files
+from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "tensorrt"
@@ -47,10 +48,20 @@ def instructions() -> list[tuple[str, str]]:
     return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined if line]
 
 
+def stage(target: str) -> dict[str, str]:
+    """One stage's instructions; of those that it has several times, the last."""
+    found: dict[str, str] = {}
+    is_in_it = False
+    for name, arguments in instructions():
+        if name == "FROM":
+            is_in_it = arguments.endswith(f" AS {target}")
+        if is_in_it:
+            found[name] = arguments
+    return found
+
+
 def last_stage() -> dict[str, str]:
-    found = instructions()
-    start = max(number for number, (name, _) in enumerate(found) if name == "FROM")
-    return dict(found[start:])
+    return stage(SERVING_TARGET)
 
 
 def lint(path: Path) -> list[dict[str, Any]]:
@@ -78,8 +89,14 @@ def test_the_default_base_is_the_newest_releases():
     newest = list(tensorrt_releases().values())[-1]
     found = instructions()
     assert found[0] == ("ARG", f"BASE_IMAGE=nvcr.io/nvidia/tensorrt:{newest.base_image}")
-    bases = [arguments.split()[0] for name, arguments in found if name == "FROM"]
-    assert bases == ["${BASE_IMAGE}", "${BASE_IMAGE}"]
+    stages = [arguments for name, arguments in found if name == "FROM"]
+    assert stages == [
+        "${BASE_IMAGE} AS program",
+        "program AS compiling",
+        f"${{BASE_IMAGE}} AS {COMPILER_TARGET}",
+        # What a build without a target makes.
+        f"${{BASE_IMAGE}} AS {SERVING_TARGET}",
+    ]
 
 
 def test_sagemaker_may_name_the_port_and_run_it_as_root():
@@ -89,6 +106,17 @@ def test_sagemaker_may_name_the_port_and_run_it_as_root():
     assert json.loads(stage["CMD"]) == ["serve"]
     # AWS asks for root.
     assert "USER" not in dict(instructions())
+
+
+def test_the_compiler_runs_the_same_program():
+    serving, compiler = stage(SERVING_TARGET), stage(COMPILER_TARGET)
+    for name in ("ENTRYPOINT", "STOPSIGNAL"):
+        assert compiler[name] == serving[name]
+    assert json.loads(compiler["CMD"]) == ["compile"]
+    [variable] = shlex.split(compiler["ENV"])
+    assert variable in shlex.split(serving["ENV"])
+    assert compiler["COPY"] == "--from=compiling /opt/slipway /opt/slipway"
+    assert serving["COPY"] == "--from=program /opt/slipway /opt/slipway"
 
 
 def test_what_is_copied_is_among_the_images_sources():
@@ -164,19 +192,161 @@ def lines(path: Path) -> list[str]:
     ]
 
 
-def locked() -> dict[str, str]:
-    pins = [line.split()[0] for line in lines(FOLDER / "requirements.txt") if "==" in line]
+def locked(name: str = "requirements.txt") -> dict[str, str]:
+    pins = [line.split()[0] for line in lines(FOLDER / name) if "==" in line]
     return dict(pin.split("==") for pin in pins)
 
 
+# What is imported -> the package that has it, of those that the base decides on.
+OF_THE_BASE = {"cuda": "cuda-bindings", "tensorrt": "tensorrt-cu{cuda}-bindings"}
+
+
+# What only `compile` runs. The builder of engines is in that folder, and is the server's as well.
+COMPILES = ("export/", "external_data.py", "compile/")
+OF_BOTH = "compile/engine_builder.py"
+# torch.onnx imports it.
+IMPORTED_FOR_US = {"onnxscript"}
+
+
+def imported_by(*, compiling: bool) -> set[str]:
+    imported: set[str] = set()
+    for path in image_files(ROOT, "tensorrt"):
+        place = path.relative_to(ROOT / "containers").as_posix().removeprefix("tensorrt/")
+        only_compiles = place.startswith(COMPILES) and place != OF_BOTH
+        if path.suffix == ".py" and only_compiles == compiling:
+            imported |= third_party_imports(path)
+    return imported
+
+
 def test_it_installs_what_the_program_imports():
-    imported = {
-        name
-        for path in image_files(ROOT, "tensorrt")
-        if path.suffix == ".py"
-        for name in third_party_imports(path)
+    assert imported_by(compiling=False) == {*lines(FOLDER / "requirements.in"), *OF_THE_BASE}
+
+
+def test_the_compiler_has_what_compile_imports_as_well():
+    own = imported_by(compiling=True) - imported_by(compiling=False) | IMPORTED_FOR_US
+    assert {canonicalize_name(name) for name in own} == set(
+        lines(FOLDER / "requirements-compile.in")
+    )
+
+
+def test_the_compilers_lock_is_of_the_versions_that_are_tested():
+    exporting = dict(
+        line.partition(";")[0].strip().split("==")
+        for line in lines(ROOT / "requirements-export.txt")
+    )
+    found = locked("requirements-compile.txt")
+    assert found == {name: exporting[name] for name in found}
+    assert set(lines(FOLDER / "requirements-compile.in")) <= set(found)
+    # One version each, whichever list is installed last.
+    serving = locked()
+    assert {name: found[name] for name in found if name in serving} == {
+        name: serving[name] for name in found if name in serving
     }
-    assert imported == set(lines(FOLDER / "requirements.in"))
+    # Those that run engines are of another version than those that PyTorch names.
+    for release in tensorrt_releases().values():
+        assert set(locked(f"requirements-{release.base_image}.txt")).isdisjoint(found)
+
+
+# What PyTorch names as needed, and does without: libraries it opens when it first uses a GPU, the
+# metapackage that names all of CUDA's, and Triton.
+LEFT_OUT = {
+    "cuda-bindings", "cuda-pathfinder", "cuda-toolkit", "nvidia-cusolver", "nvidia-nvtx", "triton",
+}  # fmt: skip
+
+
+@pytest.mark.torch
+def test_the_compilers_lock_is_complete():
+    pytest.importorskip("torch", reason="its metadata: pip install -r requirements-export.txt")
+    found = locked("requirements-compile.txt")
+    assert LEFT_OUT.isdisjoint(found)
+    for name in found:
+        for text in importlib.metadata.requires(name) or []:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate(PYTHON):
+                needed = canonicalize_name(requirement.name)
+                assert needed in found or needed in LEFT_OUT, f"{name} needs {text}"
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform != "linux", reason="PyTorch's other wheels have no CUDA")
+def test_pytorch_loads_nothing_that_the_compiler_lacks(tmp_path: Path):
+    """The compiler's packages alone, as they are installed here, export a graph."""
+    pytest.importorskip(
+        "torch", reason="it is what is loaded: pip install -r requirements-export.txt"
+    )
+    # With what exporting takes of the server's own.
+    for name in (*locked("requirements-compile.txt"), "onnxruntime", "flatbuffers"):
+        for file in importlib.metadata.files(name) or []:
+            source = Path(os.path.normpath(file.locate()))
+            if ".." not in file.parts and source.is_file():
+                target = tmp_path / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(source)
+    program = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import torch, transformers
+from pathlib import Path
+from containers.tensorrt import export
+assert torch.__file__.startswith(sys.argv[2]), torch.__file__
+example = (torch.zeros(2, 3),)
+torch.onnx.export(torch.nn.Linear(3, 4), example, Path(sys.argv[2], "model.onnx"), dynamo=True)
+print(sorted({name.partition(".")[0] for name in sys.modules}))
+print([line.split("/")[-1] for line in Path("/proc/self/maps").read_text().splitlines()])
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, ROOT, tmp_path],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "model.onnx").is_file()
+    modules, libraries = (set(ast.literal_eval(line)) for line in done.stdout.splitlines()[-2:])
+    assert {"torch", "onnxscript"} <= modules
+    assert {"triton", "cuda"}.isdisjoint(modules)
+    # Whichever way a library would have been found.
+    assert "libtorch_cuda.so" in libraries
+    left_out = {file.name for name in LEFT_OUT for file in importlib.metadata.files(name) or []}
+    assert "libcusolver.so.12" in left_out
+    assert left_out.isdisjoint(libraries)
+
+
+@pytest.mark.parametrize("version", tensorrt_releases())
+def test_each_base_has_tensorrt_of_its_version(version: str):
+    release = tensorrt_releases()[version]
+    cuda = release.cuda_version.partition(".")[0]
+    found = locked(f"requirements-{release.base_image}.txt")
+    assert {package.format(cuda=cuda) for package in OF_THE_BASE.values()} <= set(found)
+    assert f"{found[f'tensorrt-cu{cuda}-bindings']}.".startswith(f"{version}.")
+    # Of the major version before 13, which also runs on the drivers that V100 has.
+    assert found["cuda-bindings"].startswith("12.9.")
+
+
+def test_the_file_of_the_base_is_installed_and_tensorrt_named_so():
+    [script] = [text for name, text in instructions() if name == "RUN" and "uv venv" in text]
+    [expression] = re.findall(r'--requirement "(/build/requirements-\$\{[^"]*\}\.txt)"', script)
+    for release in tensorrt_releases().values():
+        done = subprocess.run(
+            ["sh", "-c", f'printf %s "{expression}"'],
+            env={"BASE_IMAGE": f"nvcr.io/nvidia/tensorrt:{release.base_image}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        name = Path(done.stdout).name
+        assert (FOLDER / name).is_file()
+        assert any(
+            f"containers/tensorrt/{name}" in arguments.split()
+            for instruction, arguments in instructions()
+            if instruction == "COPY"
+        )
+    # The bindings alone are called otherwise than the package that the program imports.
+    assert "ln -s tensorrt_bindings /opt/slipway/venv/lib/python3.12/site-packages/tensorrt" in (
+        script
+    )
+    # A build argument before the first stage is none of a stage unless it asks for it.
+    stage = [name for name, _ in instructions()]
+    assert stage[:3] == ["ARG", "FROM", "ARG"]
 
 
 def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
@@ -198,7 +368,15 @@ def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
                 assert canonicalize_name(requirement.name) in found, f"{name} needs {text}"
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-uv.txt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "requirements.txt",
+        "requirements-compile.txt",
+        "requirements-uv.txt",
+        *(f"requirements-{release.base_image}.txt" for release in tensorrt_releases().values()),
+    ],
+)
 def test_every_wheel_has_a_hash(name: str):
     text = "\n".join(lines(FOLDER / name)).replace("\\\n", "")
     for line in text.splitlines():

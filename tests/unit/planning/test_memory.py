@@ -96,7 +96,7 @@ class TestTensorRT:
         )  # fmt: skip
         # Two bytes for each weight.
         assert found.weights_gib == found.copy_weights_gib == pytest.approx(2.901, abs=0.001)
-        # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens, in three places.
+        # A key and a value of 1600 numbers in 48 layers, for 10 x (64 + 42) tokens, three times.
         assert found.cache_gib == gib(3 * 2 * 48 * 1600 * 1060 * 2)
         assert found.total_gib == found.weights_gib + found.cache_gib + found.overhead_gib
         assert found.overhead_gib == 1.0

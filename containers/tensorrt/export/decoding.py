@@ -1,0 +1,256 @@
+"""Greedy decoding over exported graphs with ONNX Runtime: the plainest possible loops.
+
+They are what exports are checked with. The container that serves has a decode loop of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+NUMPY_TYPES: Final = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.floating[Any]]
+# Takes the tokens of all rows that were chosen last, [batch, 1], and returns the next logits.
+Advance: TypeAlias = Callable[[IntArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class EncoderDecoder:
+    """The two graphs of an encoder-decoder model, loaded."""
+
+    encoder: onnxruntime.InferenceSession
+    decoder: onnxruntime.InferenceSession
+
+
+def left_padded(prompts: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, IntArray]:
+    """Token ids and attention mask, both [batch, longest prompt], of prompts padded on the left."""
+    return _padded(prompts, pad_token_id, on_the_left=True)
+
+
+def right_padded(prompts: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, IntArray]:
+    """Token ids and attention mask, both [batch, longest prompt], padded on the right."""
+    return _padded(prompts, pad_token_id, on_the_left=False)
+
+
+def _padded(
+    prompts: Sequence[Sequence[int]], pad_token_id: int, *, on_the_left: bool
+) -> tuple[IntArray, IntArray]:
+    longest = max(len(prompt) for prompt in prompts)
+    input_ids = np.full((len(prompts), longest), pad_token_id, dtype=np.int64)
+    attention_mask = np.zeros((len(prompts), longest), dtype=np.int64)
+    for row, prompt in enumerate(prompts):
+        start = longest - len(prompt) if on_the_left else 0
+        input_ids[row, start : start + len(prompt)] = prompt
+        attention_mask[row, start : start + len(prompt)] = 1
+    return input_ids, attention_mask
+
+
+def run_step(
+    session: onnxruntime.InferenceSession,
+    input_ids: IntArray,
+    attention_mask: IntArray,
+    past: Sequence[FloatArray] = (),
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Runs one step of a decoder-only graph.
+
+    Args:
+        session: The step graph.
+        input_ids: This step's tokens, [batch, sequence].
+        attention_mask: Over past and present, [batch, past+sequence].
+        past: What the step before returned; nothing at prefill.
+
+    Returns:
+        The last position's logits, [batch, vocabulary], and the cache for the next step, both in
+        the graph's precision.
+    """
+    sequence = input_ids.shape[1]
+    positions = np.maximum(attention_mask.cumsum(axis=1) - 1, 0)[:, -sequence:]
+    feeds = {
+        "input_ids": input_ids,
+        "attention_mask": attention_mask,
+        "position_ids": positions,
+    }
+    return _run_with_cache(session, feeds, past)
+
+
+def run_encoder(
+    session: onnxruntime.InferenceSession, input_ids: IntArray, attention_mask: IntArray
+) -> dict[str, FloatArray]:
+    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes."""
+    names = [output.name for output in session.get_outputs()]
+    feeds = {"input_ids": input_ids, "attention_mask": attention_mask}
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def run_decoder_step(
+    session: onnxruntime.InferenceSession,
+    input_ids: IntArray,
+    encoder_attention_mask: IntArray,
+    cross_key_values: dict[str, FloatArray],
+    past: Sequence[FloatArray] = (),
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Runs one step of a decoder graph.
+
+    Args:
+        session: The decoder step graph.
+        input_ids: This step's tokens, [batch, sequence].
+        encoder_attention_mask: The encoder's, [batch, source].
+        cross_key_values: What `run_encoder` returned.
+        past: What the step before returned; nothing at the first.
+
+    Returns:
+        As `run_step`.
+    """
+    feeds = {
+        "input_ids": input_ids,
+        "encoder_attention_mask": encoder_attention_mask,
+        **cross_key_values,
+    }
+    return _run_with_cache(session, feeds, past)
+
+
+def _run_with_cache(
+    session: onnxruntime.InferenceSession,
+    feeds: dict[str, npt.NDArray[Any]],
+    past: Sequence[FloatArray],
+) -> tuple[FloatArray, list[FloatArray]]:
+    batch = feeds["input_ids"].shape[0]
+    cache_inputs = [i for i in session.get_inputs() if i.name.startswith("past_key_values.")]
+    for index, cache_input in enumerate(cache_inputs):
+        _, heads, _, head_dim = cache_input.shape
+        feeds[cache_input.name] = (
+            past[index]
+            if past
+            else np.zeros((batch, heads, 0, head_dim), dtype=NUMPY_TYPES[cache_input.type])
+        )
+    logits, *present = session.run(None, feeds)
+    return logits[:, -1], present
+
+
+def start_step_graph(
+    session: onnxruntime.InferenceSession,
+    prompts: Sequence[Sequence[int]],
+    pad_token_id: int,
+    *,
+    cached: bool = True,
+) -> tuple[FloatArray, Advance]:
+    """Runs the prompts, and returns their logits and what runs the steps after them."""
+    input_ids, attention_mask = left_padded(prompts, pad_token_id)
+    logits, past = run_step(session, input_ids, attention_mask)
+
+    def advance(tokens: IntArray) -> FloatArray:
+        nonlocal input_ids, attention_mask, past
+        attention_mask = np.pad(attention_mask, ((0, 0), (0, 1)), constant_values=1)
+        if cached:
+            logits, past = run_step(session, tokens, attention_mask, past)
+            return logits
+        input_ids = np.concatenate([input_ids, tokens], axis=1)
+        return run_step(session, input_ids, attention_mask)[0]
+
+    return logits, advance
+
+
+def start_encoder_decoder(
+    graphs: EncoderDecoder,
+    prompts: Sequence[Sequence[int]],
+    pad_token_id: int,
+    start_token_id: int,
+    *,
+    cached: bool = True,
+    on_the_left: bool = False,
+) -> tuple[FloatArray, Advance]:
+    """Runs the encoder and the first step; returns its logits and what runs the steps after it."""
+    source_ids, mask = _padded(prompts, pad_token_id, on_the_left=on_the_left)
+    cross = run_encoder(graphs.encoder, source_ids, mask)
+    input_ids = np.full((len(prompts), 1), start_token_id, dtype=np.int64)
+    logits, past = run_decoder_step(graphs.decoder, input_ids, mask, cross)
+
+    def advance(tokens: IntArray) -> FloatArray:
+        nonlocal input_ids, past
+        if cached:
+            logits, past = run_decoder_step(graphs.decoder, tokens, mask, cross, past)
+            return logits
+        input_ids = np.concatenate([input_ids, tokens], axis=1)
+        return run_decoder_step(graphs.decoder, input_ids, mask, cross)[0]
+
+    return logits, advance
+
+
+def greedy_tokens(
+    session: onnxruntime.InferenceSession,
+    prompts: Sequence[Sequence[int]],
+    *,
+    new_tokens: int,
+    end_token_id: int | None = None,
+    pad_token_id: int = 0,
+    cached: bool = True,
+) -> IntArray:
+    """Decodes greedily with a decoder-only graph, as `generate(do_sample=False)` does.
+
+    Args:
+        session: The step graph.
+        prompts: Token ids per prompt, of any lengths.
+        new_tokens: The most tokens to generate.
+        end_token_id: The token after which a row is finished; None generates all tokens.
+        pad_token_id: Fills rows that finished before others.
+        cached: False recomputes the whole sequence at every step.
+
+    Returns:
+        The generated tokens without the prompts, [batch, at most new_tokens].
+    """
+    logits, advance = start_step_graph(session, prompts, pad_token_id, cached=cached)
+    return _greedy(logits, advance, new_tokens, end_token_id, pad_token_id)
+
+
+def encoder_decoder_greedy_tokens(
+    graphs: EncoderDecoder,
+    prompts: Sequence[Sequence[int]],
+    *,
+    new_tokens: int,
+    end_token_id: int | None = None,
+    pad_token_id: int = 0,
+    start_token_id: int = 0,
+    cached: bool = True,
+    on_the_left: bool = False,
+) -> IntArray:
+    """Decodes greedily with an encoder and a decoder graph; see `greedy_tokens`.
+
+    Args:
+        graphs: Of one model.
+        prompts: As there; each has at least one token.
+        new_tokens: As there.
+        end_token_id: As there.
+        pad_token_id: As there.
+        start_token_id: The decoder's first token, which is not among those returned.
+        cached: As there.
+        on_the_left: Where prompts are padded.
+    """
+    logits, advance = start_encoder_decoder(
+        graphs, prompts, pad_token_id, start_token_id, cached=cached, on_the_left=on_the_left
+    )
+    return _greedy(logits, advance, new_tokens, end_token_id, pad_token_id)
+
+
+def _greedy(
+    logits: FloatArray,
+    advance: Advance,
+    new_tokens: int,
+    end_token_id: int | None,
+    pad_token_id: int,
+) -> IntArray:
+    finished = np.zeros(logits.shape[0], dtype=bool)
+    generated = np.zeros((logits.shape[0], 0), dtype=np.int64)
+    while True:
+        chosen = np.where(finished, pad_token_id, logits.argmax(axis=-1))[:, None]
+        finished |= chosen[:, 0] == end_token_id
+        generated = np.concatenate([generated, chosen], axis=1)
+        if generated.shape[1] >= new_tokens or finished.all():
+            return generated
+        logits = advance(chosen)

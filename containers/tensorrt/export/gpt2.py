@@ -1,0 +1,134 @@
+"""GPT-2 as the ONNX step graph that the TensorRT container runs.
+
+One graph does prefill and decoding. It takes the tokens of one step and the keys and values of all
+steps before (none at prefill), and returns the logits of the last position and the grown keys and
+values, which the caller feeds to the next step:
+
+| name | type | shape |
+|---|---|---|
+| in `input_ids` | int64 | [batch, sequence] |
+| in `attention_mask` | int64 | [batch, past+sequence], 0 on padding |
+| in `position_ids` | int64 | [batch, sequence] |
+| in `past_key_values.{layer}.key`, `.value` | float | [batch, heads, past, head_dim] |
+| out `logits` | float | [batch, 1, vocabulary] |
+| out `present.{layer}.key`, `.value` | float | [batch, heads, past+sequence, head_dim] |
+
+`float` is float32 in a graph of precision fp32, and float16 in one of precision fp16, which has
+float16 weights and float16 between all operators too, as the Hugging Face model has after
+`.half()`: only the sums inside a layer norm are float32 (ONNX's `stash_type`). The types in the
+graph are all that a strongly typed TensorRT network needs.
+
+Prompts of unequal length are padded on the left; positions count from a prompt's first real token.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from transformers import DynamicCache, GPT2LMHeadModel
+
+from containers.tensorrt.export.graph_files import (
+    EXTERNAL_DATA_THRESHOLD_BYTES,
+    OPSET_VERSION,
+    Precision,
+    cache_names,
+    check_exportable,
+    export_graph,
+)
+from containers.tensorrt.external_data import ExportError
+
+
+class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
+    """The model with its cache as plain tensors, which is all that an ONNX graph can carry."""
+
+    def __init__(self, model: GPT2LMHeadModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        position_ids: torch.Tensor,
+        past_key_values: list[torch.Tensor],
+    ) -> tuple[torch.Tensor, ...]:
+        """One step; `past_key_values` alternates keys and values, layer by layer."""
+        pairs = list(zip(past_key_values[0::2], past_key_values[1::2], strict=True))
+        output = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=DynamicCache(ddp_cache_data=pairs),
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        present = [
+            states
+            for layer in output.past_key_values.layers
+            for states in (layer.keys, layer.values)
+        ]
+        return (output.logits, *present)
+
+
+def export_gpt2_step(
+    model: GPT2LMHeadModel,
+    path: Path,
+    *,
+    precision: Precision = "fp32",
+    opset_version: int = OPSET_VERSION,
+    external_data_threshold_bytes: int = EXTERNAL_DATA_THRESHOLD_BYTES,
+) -> None:
+    """Writes the step graph of a GPT-2 language model, weights included.
+
+    Args:
+        model: A `GPT2LMHeadModel` whose weights have the type that `precision` names.
+        path: The ONNX file to write; its directory exists. Weights of more than the threshold go
+            to one file beside it, which has its name and `.data` after it.
+        precision: Of weights, cache and logits. The ONNX Runtime back end serves fp32; fp16 is for
+            TensorRT engines.
+        opset_version: ONNX operator set; 20 has the fused GELU.
+        external_data_threshold_bytes: The most bytes of weights inside the graph.
+
+    Raises:
+        ExportError: The model is of another family or precision.
+    """
+    check_exportable(model, "gpt2", precision)
+    config = model.config
+    if config.add_cross_attention:
+        raise ExportError(
+            "cannot export a gpt2 model with add_cross_attention: the step graph has no encoder"
+        )
+    layers, heads = config.n_layer, config.n_head
+    head_dim = config.n_embd // heads
+    batch, sequence, past = 2, 3, 5
+    cache = [
+        torch.zeros(batch, heads, past, head_dim, dtype=model.dtype) for _ in range(2 * layers)
+    ]
+    tokens_axes = {0: "batch", 1: "sequence"}
+    export_graph(
+        _StepModule(model),
+        path,
+        example=(
+            torch.zeros(batch, sequence, dtype=torch.int64),
+            torch.ones(batch, past + sequence, dtype=torch.int64),
+            torch.arange(past, past + sequence).repeat(batch, 1),
+            cache,
+        ),
+        inputs=[
+            "input_ids",
+            "attention_mask",
+            "position_ids",
+            *cache_names("past_key_values", layers),
+        ],
+        outputs=["logits", *cache_names("present", layers)],
+        dynamic_shapes={
+            "input_ids": tokens_axes,
+            "attention_mask": {0: "batch", 1: "past_and_sequence"},
+            "position_ids": tokens_axes,
+            "past_key_values": [{0: "batch", 2: "past"}] * len(cache),
+        },
+        grown_axes={"attention_mask": 1, "present.": 2},
+        opset_version=opset_version,
+        external_data_threshold_bytes=external_data_threshold_bytes,
+    )

@@ -1,0 +1,517 @@
+"""The exported encoder and decoder graphs of T5 compute what the PyTorch model computes."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.containers.tensorrt.t5_models import (
+    END,
+    HEAD_DIM,
+    HEADS,
+    VOCABULARY,
+    T5Graphs,
+    prompts,
+    random_t5,
+)
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
+    from transformers import T5ForConditionalGeneration
+
+INSTALL = "pip install -r requirements-export.txt"
+torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
+transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
+onnx = pytest.importorskip("onnx", reason=f"exporting needs it: {INSTALL}")
+pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+
+import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
+
+from containers.tensorrt import export  # noqa: E402
+from containers.tensorrt.export import t5  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+NEW_TOKENS = 24
+LENGTHS = (3, 40, 1, 17, 9, 2, 24, 5, 12, 30)
+
+
+@pytest.fixture(params=["t5_graphs", "flan_graphs"])
+def graphs(request: pytest.FixtureRequest) -> T5Graphs:
+    made: T5Graphs = request.getfixturevalue(request.param)
+    return made
+
+
+def sessions(graphs: T5Graphs) -> export.EncoderDecoder:
+    return export.EncoderDecoder(
+        *(
+            onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+            for path in (graphs.encoder, graphs.decoder)
+        )
+    )
+
+
+def generate(
+    model: T5ForConditionalGeneration, given: list[list[int]], **arguments: Any
+) -> export.IntArray:
+    input_ids, attention_mask = export.right_padded(given, 0)
+    output = model.generate(
+        torch.from_numpy(input_ids),
+        attention_mask=torch.from_numpy(attention_mask),
+        do_sample=False,
+        **{"max_new_tokens": NEW_TOKENS, **arguments},
+        # Else a cache of as many layers as the encoder has.
+        past_key_values=transformers.EncoderDecoderCache(
+            transformers.DynamicCache(), transformers.DynamicCache()
+        ),
+    )
+    return output[:, 1:].numpy()
+
+
+def dimensions(value: ValueInfoProto) -> tuple[str | int, ...]:
+    return tuple(d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim)
+
+
+def signature(values: Any) -> list[tuple[str, int, tuple[str | int, ...]]]:
+    return [(v.name, v.type.tensor_type.elem_type, dimensions(v)) for v in values]
+
+
+def cache(prefix: str, layers: int, length: str, kind: int) -> list[Any]:
+    names = [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
+    return [(name, kind, ("batch", HEADS, length, HEAD_DIM)) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("t5_graphs", "FLOAT"), ("flan_graphs", "FLOAT"), ("half_flan_graphs", "FLOAT16")],
+)
+class TestContract:
+    def test_of_the_encoder(self, request: pytest.FixtureRequest, name: str, kind: str) -> None:
+        graphs: T5Graphs = request.getfixturevalue(name)
+        loaded = onnx.load(graphs.encoder).graph
+        number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
+        assert signature(loaded.input) == [
+            ("input_ids", int64, ("batch", "source")),
+            ("attention_mask", int64, ("batch", "source")),
+        ]
+        assert signature(loaded.output) == cache(
+            "cross_key_values", graphs.decoder_layers, "source", number
+        )
+
+    def test_of_the_decoder(self, request: pytest.FixtureRequest, name: str, kind: str) -> None:
+        graphs: T5Graphs = request.getfixturevalue(name)
+        loaded = onnx.load(graphs.decoder).graph
+        number, int64 = onnx.TensorProto.DataType.Value(kind), onnx.TensorProto.INT64
+        layers = graphs.decoder_layers
+        assert signature(loaded.input) == [
+            ("input_ids", int64, ("batch", "sequence")),
+            ("encoder_attention_mask", int64, ("batch", "source")),
+            *cache("past_key_values", layers, "past", number),
+            *cache("cross_key_values", layers, "source", number),
+        ]
+        assert signature(loaded.output) == [
+            ("logits", number, ("batch", 1, VOCABULARY)),
+            *cache("present", layers, "past+sequence", number),
+        ]
+
+    def test_every_input_is_used_and_no_path_is_held(
+        self, request: pytest.FixtureRequest, name: str, kind: str
+    ) -> None:
+        graphs: T5Graphs = request.getfixturevalue(name)
+        for path in (graphs.encoder, graphs.decoder):
+            loaded = onnx.load(path).graph
+            used = {name for node in loaded.node for name in node.input}
+            assert [i.name for i in loaded.input if i.name not in used] == []
+            assert b".py" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["cached", "uncached"])
+@pytest.mark.parametrize("padded", [True, False], ids=["padded", "equal-lengths"])
+@pytest.mark.parametrize("batch", [1, 2, 10])
+def test_greedy_tokens_equal_generate(
+    graphs: T5Graphs, batch: int, padded: bool, cached: bool
+) -> None:
+    given = prompts(batch, *(LENGTHS[:batch] if padded else [7] * batch))
+    tokens = export.encoder_decoder_greedy_tokens(
+        sessions(graphs), given, new_tokens=NEW_TOKENS, end_token_id=END, cached=cached
+    )
+    np.testing.assert_array_equal(tokens, generate(graphs.model, given))
+    # A model that says one thing whatever it is given would prove nothing.
+    assert len(set(tokens.flatten().tolist())) > 2
+
+
+def test_logits_equal_the_models(graphs: T5Graphs) -> None:
+    checked = export.check_t5_graphs(
+        graphs.encoder, graphs.decoder, graphs.model, prompts(1, *LENGTHS), new_tokens=NEW_TOKENS
+    )
+    assert checked.prompts == len(LENGTHS)
+    assert checked.tokens > 300
+    assert checked.ties == 0
+    assert checked.largest_logit_difference < 1e-4
+
+
+def test_the_side_of_the_padding_does_not_matter(graphs: T5Graphs) -> None:
+    loaded, given = sessions(graphs), prompts(2, *LENGTHS)
+    right, left = (
+        export.encoder_decoder_greedy_tokens(
+            loaded, given, new_tokens=NEW_TOKENS, on_the_left=on_the_left
+        )
+        for on_the_left in (False, True)
+    )
+    np.testing.assert_array_equal(left, right)
+    for row, prompt in enumerate(given):
+        alone = export.encoder_decoder_greedy_tokens(loaded, [prompt], new_tokens=NEW_TOKENS)
+        np.testing.assert_array_equal(right[row], alone[0])
+
+
+def test_rows_that_finish_early(graphs: T5Graphs) -> None:
+    given = prompts(3, *LENGTHS)
+    free = export.encoder_decoder_greedy_tokens(sessions(graphs), given, new_tokens=NEW_TOKENS)
+    # Among the tokens that end rows at different steps, one that ends most of them.
+    ends = {int(token): (free == token).any(axis=1).sum() for token in np.unique(free)}
+    end = max(ends, key=lambda token: len(set((free == token).argmax(axis=1))) + ends[token] / 100)
+    lengths = [int(np.argmax([*(row == end), True])) for row in free]
+    assert len(set(lengths)) > 2
+
+    tokens = export.encoder_decoder_greedy_tokens(
+        sessions(graphs), given, new_tokens=NEW_TOKENS, end_token_id=end, pad_token_id=0
+    )
+
+    np.testing.assert_array_equal(tokens, generate(graphs.model, given, eos_token_id=end))
+    for row, length in enumerate(lengths):
+        np.testing.assert_array_equal(tokens[row, :length], free[row, :length])
+        assert not tokens[row, length + 1 :].any()
+
+
+def test_a_row_that_left_changes_no_other(graphs: T5Graphs) -> None:
+    loaded = sessions(graphs)
+    input_ids, mask = export.right_padded(prompts(4, 4, 11, 6), 0)
+    cross = export.run_encoder(loaded.encoder, input_ids, mask)
+    tokens = np.array([[0, 5], [0, 6], [0, 7]])
+    _, past = export.run_decoder_step(loaded.decoder, tokens, mask, cross)
+    following = np.array([[8], [9], [10]])
+    whole, _ = export.run_decoder_step(loaded.decoder, following, mask, cross, past)
+    kept = [2, 0]
+
+    part, _ = export.run_decoder_step(
+        loaded.decoder,
+        following[kept],
+        mask[kept],
+        {name: states[kept] for name, states in cross.items()},
+        [states[kept] for states in past],
+    )
+
+    np.testing.assert_allclose(part, whole[kept], atol=1e-4)
+
+
+def test_several_tokens_at_once_equal_one_by_one(graphs: T5Graphs) -> None:
+    loaded = sessions(graphs)
+    input_ids, mask = export.right_padded(prompts(5, 8, 3), 0)
+    cross = export.run_encoder(loaded.encoder, input_ids, mask)
+    tokens = np.random.default_rng(5).integers(2, VOCABULARY, size=(2, 20))
+    whole, cache_of_whole = export.run_decoder_step(loaded.decoder, tokens, mask, cross)
+    past: list[export.FloatArray] = []
+    for part in np.split(tokens, [1, 2, 11], axis=1):
+        logits, past = export.run_decoder_step(loaded.decoder, part, mask, cross, past)
+    np.testing.assert_allclose(logits, whole, atol=1e-4)
+    for left, right in zip(past, cache_of_whole, strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-4)
+
+
+@pytest.mark.parametrize(("far", "buckets"), [(16, 8), (128, 32)])
+@pytest.mark.parametrize("stack_name", ["encoder", "decoder"])
+def test_the_table_of_position_biases_is_the_models(
+    stack_name: str, far: int, buckets: int
+) -> None:
+    model = random_t5(
+        seed=1,
+        gated=False,
+        encoder_layers=1,
+        decoder_layers=1,
+        relative_attention_num_buckets=buckets,
+        relative_attention_max_distance=far,
+    )
+    stack = getattr(model, stack_name)
+    past, sequence = (0, 3 * far) if stack_name == "encoder" else (2 * far, far)
+    with torch.no_grad():
+        biases = t5._PositionBias(stack)(past, sequence)
+        expected = (
+            stack.block[0]
+            .layer[0]
+            .SelfAttention.compute_bias(sequence, past + sequence, past_seen_tokens=past)
+        )
+    if stack_name == "decoder":
+        seen = torch.ones(sequence, past + sequence, dtype=torch.bool).tril(past)
+        expected = expected.masked_fill(~seen, torch.finfo(torch.float32).min)
+    assert torch.equal(biases, expected)
+    assert len(biases.unique()) > 2 * buckets
+
+
+def test_the_same_model_gives_the_same_bytes_inside_the_graph_or_beside_it(
+    t5_graphs: T5Graphs, tmp_path: Path
+) -> None:
+    beside = tmp_path / "encoder.onnx"
+    export.export_t5_encoder(t5_graphs.model, beside, external_data_threshold_bytes=0)
+    data = tmp_path / "encoder.onnx.data"
+    assert set(tmp_path.iterdir()) == {beside, data}
+    assert beside.stat().st_size < 30_000 < data.stat().st_size
+    joined = onnx.load(beside)
+    for initialiser in joined.graph.initializer:
+        # Says that the values are inside, which they are where nothing is said.
+        initialiser.ClearField("data_location")
+    assert joined.SerializeToString() == t5_graphs.encoder.read_bytes()
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = random_t5(seed=2, gated=True, encoder_layers=1, decoder_layers=1).half()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    attention = model.config._attn_implementation
+    assert attention != "eager"
+    with t5._plain_attention(model):
+        assert model.decoder.config._attn_implementation == "eager"
+        t5._Encoder(model), t5._DecoderStep(model)
+    for config in (model.config, model.encoder.config, model.decoder.config):
+        assert config._attn_implementation == attention
+    after = model.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+
+
+class TestCheck:
+    """What `check_t5_graphs` finds."""
+
+    @pytest.fixture
+    def given(self) -> list[list[int]]:
+        return prompts(6, 3, 20, 8)
+
+    def test_other_weights(self, t5_graphs: T5Graphs, given: list[list[int]]) -> None:
+        other = copy.deepcopy(t5_graphs.model)
+        with torch.no_grad():
+            other.encoder.final_layer_norm.weight.mul_(1.1)
+        with pytest.raises(export.ParityError, match="the graph was made from other weights"):
+            export.check_t5_graphs(t5_graphs.encoder, t5_graphs.decoder, other, given)
+
+    def test_a_mixed_up_cache(
+        self, t5_graphs: T5Graphs, given: list[list[int]], tmp_path: Path
+    ) -> None:
+        def swap(graph: ModelProto) -> None:
+            outputs = graph.graph.output
+            key, value = (
+                onnx.ValueInfoProto.FromString(o.SerializeToString()) for o in outputs[1:3]
+            )
+            outputs[1].CopyFrom(value)
+            outputs[2].CopyFrom(key)
+
+        path = changed(t5_graphs.decoder, tmp_path, swap)
+        with pytest.raises(
+            export.ParityError, match=r"logits of token 2 .*: the graph mishandles its cache"
+        ):
+            export.check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
+
+    def test_positions_that_ignore_the_past(
+        self, t5_graphs: T5Graphs, given: list[list[int]], tmp_path: Path
+    ) -> None:
+        def shift(graph: ModelProto) -> None:
+            # All keys seem to be as near as they can be.
+            (clip,) = (node for node in graph.graph.node if node.op_type == "Clip")
+            clip.input[1] = clip.input[2]
+
+        path = changed(t5_graphs.decoder, tmp_path, shift)
+        with pytest.raises(export.ParityError, match=r"logits of token \d+ after the prompt"):
+            export.check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
+
+    def test_padding_that_is_seen(
+        self, t5_graphs: T5Graphs, given: list[list[int]], tmp_path: Path
+    ) -> None:
+        def unmask(graph: ModelProto) -> None:
+            (masking,) = (
+                node for node in graph.graph.node if "encoder_attention_mask" in node.input
+            )
+            zero = onnx.helper.make_node("Sub", ["encoder_attention_mask"] * 2, masking.output)
+            masking.CopyFrom(zero)
+
+        path = changed(t5_graphs.decoder, tmp_path, unmask)
+        with pytest.raises(export.ParityError, match="the graph was made from other weights"):
+            export.check_t5_graphs(t5_graphs.encoder, path, t5_graphs.model, given)
+
+    def test_a_malformed_encoder(
+        self, t5_graphs: T5Graphs, given: list[list[int]], tmp_path: Path
+    ) -> None:
+        def cut(graph: ModelProto) -> None:
+            del graph.graph.node[0]
+
+        path = changed(t5_graphs.encoder, tmp_path, cut)
+        with pytest.raises(export.ParityError, match=r"encoder\.onnx is not a valid ONNX model"):
+            export.check_t5_graphs(path, t5_graphs.decoder, t5_graphs.model, given)
+
+
+def changed(path: Path, directory: Path, change: Any) -> Path:
+    graph = onnx.load(path)
+    change(graph)
+    copied = directory / path.name
+    onnx.save(graph, copied)
+    return copied
+
+
+def test_other_families_are_refused(tmp_path: Path) -> None:
+    config = transformers.MT5Config(
+        vocab_size=8, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2
+    )
+    model = transformers.MT5ForConditionalGeneration(config)
+    for function in (export.export_t5_encoder, export.export_t5_decoder_step):
+        with pytest.raises(
+            export.ExportError,
+            match=r"cannot export a model of type 'mt5': this step graph is t5's",
+        ):
+            function(model, tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "precision", "wanted"),
+    [
+        ("float16", "fp32", "float32"),
+        ("float32", "fp16", "float16"),
+        ("bfloat16", "fp16", "float16"),
+    ],
+)
+def test_models_of_another_precision_are_refused(
+    tmp_path: Path, given: str, precision: export.Precision, wanted: str
+) -> None:
+    model = random_t5(seed=3, gated=False, encoder_layers=1, decoder_layers=1)
+    for function in (export.export_t5_encoder, export.export_t5_decoder_step):
+        with pytest.raises(
+            export.ExportError,
+            match=rf"cannot export a torch\.{given} model as {precision}: load it with "
+            rf"from_pretrained\(\.\.\., dtype=torch\.{wanted}\)",
+        ):
+            function(model.to(getattr(torch, given)), tmp_path / "model.onnx", precision=precision)
+
+
+class TestHalfPrecision:
+    """Graphs of float16 hold what the model holds, and do not overflow where it would."""
+
+    def test_graphs_agree_with_the_model(self, half_flan_graphs: T5Graphs) -> None:
+        model = half_flan_graphs.model
+        assert model.lm_head.weight is not model.shared.weight
+        assert not model.config.scale_decoder_outputs
+        feed_forward = model.encoder.block[0].layer[-1].DenseReluDense
+        assert feed_forward.wo.weight.dtype == torch.float32
+        checked = export.check_t5_graphs(
+            half_flan_graphs.encoder, half_flan_graphs.decoder, model, prompts(7, *LENGTHS)
+        )
+        assert checked.prompts == len(LENGTHS)
+        assert checked.tokens > 300
+        assert checked.ties < checked.tokens / 50
+        # Two ways to round, so not nothing.
+        assert checked.largest_logit_difference > 0
+        # A model that says one thing whatever it is given would prove nothing.
+        assert len(set(generate(model, prompts(7, *LENGTHS)).flatten().tolist())) > 4
+
+    def test_graphs_are_nearer_to_float32_than_the_model_is(
+        self, half_flan_graphs: T5Graphs
+    ) -> None:
+        model = half_flan_graphs.model
+        given = prompts(7, *LENGTHS)
+        input_ids, attention_mask = export.right_padded(given, 0)
+        tokens = np.pad(generate(model, given, max_new_tokens=19), ((0, 0), (1, 0)))
+        arguments = {
+            "input_ids": torch.from_numpy(input_ids),
+            "attention_mask": torch.from_numpy(attention_mask),
+            "decoder_input_ids": torch.from_numpy(tokens),
+        }
+        with torch.no_grad():
+            half = model(**arguments).logits[:, -1].float().numpy()
+            exact = copy.deepcopy(model).float()(**arguments).logits[:, -1].numpy()
+        loaded = sessions(half_flan_graphs)
+        cross = export.run_encoder(loaded.encoder, input_ids, attention_mask)
+        ours, _ = export.run_decoder_step(loaded.decoder, tokens, attention_mask, cross)
+
+        largest = np.abs(exact).max(axis=-1)
+        difference, of_the_model = (
+            (np.abs(logits.astype(np.float32) - exact).max(axis=-1) / largest).max()
+            for logits in (ours, half)
+        )
+        assert 0 < difference < 1e-2
+        assert difference < of_the_model
+
+    def test_all_in_float16_the_model_overflows(self, half_flan_graphs: T5Graphs) -> None:
+        """So the test above would find graphs that do."""
+        half = copy.deepcopy(half_flan_graphs.model).half()
+        input_ids = torch.tensor(prompts(7, 9))
+        peaks: list[float] = []
+        for block in half.encoder.block:
+            block.layer[-1].DenseReluDense.wo.register_forward_hook(
+                lambda _module, _inputs, output: peaks.append(float(output.abs().max()))
+            )
+        with torch.no_grad():
+            half.encoder(input_ids)
+            wide = half_flan_graphs.model.encoder(input_ids).last_hidden_state
+        assert peaks == [float("inf")]
+        assert wide.isfinite().all()
+
+    def test_every_matrix_product_is_of_float16(self, half_flan_graphs: T5Graphs) -> None:
+        for path in (half_flan_graphs.encoder, half_flan_graphs.decoder):
+            graph = onnx.shape_inference.infer_shapes(
+                onnx.load(path), check_type=True, strict_mode=True
+            ).graph
+            values = [*graph.input, *graph.output, *graph.value_info]
+            types = {value.name: value.type.tensor_type.elem_type for value in values}
+            types |= {initialiser.name: initialiser.data_type for initialiser in graph.initializer}
+            products = [n for n in graph.node if n.op_type in ("MatMul", "Gemm", "Softmax")]
+            assert len(products) >= 12
+            for node in products:
+                kinds = {types[name] for name in (*node.input, *node.output)}
+                assert kinds == {onnx.TensorProto.FLOAT16}, node.name
+            large = {i.data_type for i in graph.initializer if np.prod(i.dims) > 1}
+            assert onnx.TensorProto.FLOAT not in large
+            names = {onnx.TensorProto.DataType.Name(kind) for kind in types.values()}
+            assert names <= {"FLOAT16", "FLOAT", "INT64", "BOOL"}
+
+    @pytest.mark.parametrize("gated", [True, False])
+    def test_a_feed_forward_layer_rounds_as_float16_does(self, gated: bool) -> None:
+        model = random_t5(seed=4, gated=gated, encoder_layers=1, decoder_layers=1)
+        layer = model.encoder.block[0].layer[-1]
+        hidden = torch.randn(4, 9, 40, generator=torch.Generator().manual_seed(4)) * 3
+        with torch.no_grad():
+            exact = layer(hidden)
+            half = t5._HalfFeedForward(copy.deepcopy(layer).half())(hidden)
+        assert half.dtype == torch.float32
+        added, expected = half - hidden, exact - hidden
+        assert (added - expected).abs().max() < 4 * 2**-11 * expected.abs().max()
+        assert not torch.equal(added, expected)
+
+    def test_a_model_of_another_precision_is_reported(
+        self, flan_graphs: T5Graphs, half_flan_graphs: T5Graphs
+    ) -> None:
+        with pytest.raises(
+            export.ParityError,
+            match=r"encoder\.onnx computes in float16, and the model is torch\.float32",
+        ):
+            export.check_t5_graphs(
+                half_flan_graphs.encoder, half_flan_graphs.decoder, flan_graphs.model, prompts(1, 3)
+            )
+
+    def test_one_other_graph_is_reported(self, half_flan_graphs: T5Graphs, tmp_path: Path) -> None:
+        other = copy.deepcopy(half_flan_graphs.model)
+        with torch.no_grad():
+            # Changes all logits by about 5 %.
+            other.decoder.final_layer_norm.weight.mul_(1.05)
+        shutil.copy(half_flan_graphs.encoder, tmp_path)
+        with pytest.raises(
+            export.ParityError,
+            match=r"differ by up to .* from the model's, and at most .* is rounding",
+        ):
+            export.check_t5_graphs(
+                tmp_path / "encoder.onnx", half_flan_graphs.decoder, other, prompts(2, 5)
+            )

@@ -1,0 +1,168 @@
+"""Weights that lie beside their graph, as those of large models do: written, checked and served."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+import pytest
+
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.model_directory import check_files, read_config
+from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
+
+if TYPE_CHECKING:
+    from transformers import GPT2LMHeadModel
+
+INSTALL = "pip install -r requirements-export.txt"
+torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
+transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
+onnx = pytest.importorskip("onnx", reason=f"exporting needs it: {INSTALL}")
+pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+
+from tokenizers import Tokenizer  # noqa: E402  (after the skips, with the rest)
+
+from containers.tensorrt import export  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
+PROMPT = "Specifies the name of the"
+NEW_TOKENS = 12
+PATIENCE_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def model() -> GPT2LMHeadModel:
+    return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def directory(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model directory as exporting makes it of a model above the threshold."""
+    made = tmp_path_factory.mktemp("model")
+    for name in ("config.json", "generation_config.json", "tokenizer.json"):
+        shutil.copy(SAMPLE / name, made)
+    export.export_gpt2_step(model, made / "model.onnx", external_data_threshold_bytes=1_000_000)
+    return made
+
+
+def test_all_weights_are_in_one_file_beside_the_graph(
+    model: GPT2LMHeadModel, directory: Path
+) -> None:
+    assert sorted(path.name for path in directory.glob("model.onnx*")) == [
+        "model.onnx", "model.onnx.data",
+    ]  # fmt: skip
+    assert (directory / "model.onnx").stat().st_size < 100_000
+    parameters = sum(4 * parameter.numel() for parameter in model.parameters())
+    assert (directory / "model.onnx.data").stat().st_size >= parameters
+    graph = onnx.load(directory / "model.onnx", load_external_data=False).graph
+    spans = []
+    for initialiser in graph.initializer:
+        entries = {entry.key: entry.value for entry in initialiser.external_data}
+        if entries:
+            assert entries["location"] == "model.onnx.data"
+            spans.append((int(entries["offset"]), int(entries["length"])))
+        else:
+            assert len(initialiser.raw_data) <= 256
+    # One after the other, to the end.
+    ends = [0, *(offset + length for offset, length in spans)]
+    assert [offset for offset, _ in spans] == ends[:-1]
+    assert ends[-1] == (directory / "model.onnx.data").stat().st_size
+
+
+def test_the_checker_and_the_check_find_them(model: GPT2LMHeadModel, directory: Path) -> None:
+    onnx.checker.check_model(str(directory / "model.onnx"), full_check=True)
+    checked = export.check_step_graph(
+        directory / "model.onnx", model, [[5, 6, 7, 8], [9]], new_tokens=5
+    )
+    assert checked.largest_logit_difference < 1e-3
+
+
+def test_another_threshold_changes_only_where_they_are(
+    model: GPT2LMHeadModel, directory: Path, tmp_path: Path
+) -> None:
+    inside = tmp_path / "model.onnx"
+    stale = tmp_path / "model.onnx.data"
+    stale.write_bytes(b"of an export before")
+
+    export.export_gpt2_step(model, inside)
+
+    # It would be taken for the weights of the graph beside it.
+    assert list(tmp_path.iterdir()) == [inside]
+    joined = onnx.load(directory / "model.onnx")
+    for initialiser in joined.graph.initializer:
+        # Says that the values are inside, which they are where nothing is said.
+        initialiser.ClearField("data_location")
+    assert joined.SerializeToString() == inside.read_bytes()
+
+
+def test_the_containers_session_reads_them(directory: Path) -> None:
+    check_files(directory)
+    ids = Tokenizer.from_file(str(SAMPLE / "tokenizer.json")).encode(PROMPT).ids
+    step = (np.array([ids]), np.ones((1, len(ids)), dtype=np.int64), np.arange(len(ids))[None])
+    logits, expected = (
+        OnnxRuntimeSession(at, read_config(at), intra_op_threads=1).prefill(*step)[0]
+        for at in (directory, SAMPLE)
+    )
+    np.testing.assert_allclose(logits, expected, atol=1e-3)
+
+
+def test_a_model_directory_without_them_is_refused(directory: Path, tmp_path: Path) -> None:
+    for path in directory.iterdir():
+        if path.name != "model.onnx.data":
+            shutil.copy(path, tmp_path)
+    with pytest.raises(ModelLoadError, match=r"lacks model\.onnx\.data \(weights of model\.onnx\)"):
+        check_files(tmp_path)
+
+
+def test_the_real_server_answers_with_them(model: GPT2LMHeadModel, directory: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(SAMPLE / "tokenizer.json"))
+    ids = torch.tensor([tokenizer.encode(PROMPT).ids])
+    tokens = model.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=False,
+        max_new_tokens=NEW_TOKENS,
+    )
+    expected = tokenizer.decode(tokens[0, ids.shape[1] :].tolist(), skip_special_tokens=True)
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("SLIPWAY")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "containers.tensorrt", "serve"],
+        cwd=ROOT,
+        env={**inherited, "SAGEMAKER_BIND_TO_PORT": "0", "SM_MODEL_DIR": str(directory)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        seen: dict[str, Any] = {}
+        for line in process.stdout:
+            fields = json.loads(line)
+            seen[fields["event"]] = fields
+            if fields["event"] == "model_loaded":
+                break
+        answer = httpx.post(
+            f"http://127.0.0.1:{seen['listening']['port']}/invocations",
+            json={"inputs": PROMPT, "parameters": {"max_new_tokens": NEW_TOKENS}},
+            timeout=PATIENCE_SECONDS,
+            trust_env=False,
+        )
+        assert answer.json() == [{"generated_text": expected}]
+        assert len(expected) > 10
+    finally:
+        process.kill()
+        process.communicate()
