@@ -293,6 +293,9 @@ class _EventStream(StreamingResponse):
             item = self._first
             while not isinstance(item, BatchedOutputs):
                 yield b"data:" + item + b"\n\n"
+                # Sending to a client that went away, and taking a piece that is there, wait for
+                # nothing: the end of the connection and other requests get their turn here.
+                await asyncio.sleep(0)
                 item = await anext(self._items)
             self._record.cost(item)
         except Exception as error:

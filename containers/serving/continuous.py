@@ -15,6 +15,7 @@ computed meanwhile.
 import asyncio
 import functools
 import logging
+import threading
 from collections.abc import AsyncGenerator, Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Generic, TypeVar
@@ -73,6 +74,8 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         # enough, since all that a late look costs is one step.
         self._is_wanted = False
         self._is_computing = False
+        self._pieces_taken = threading.Event()
+        self._pieces_taken.set()
         self._expected = 0
         self._waits_until = float("-inf")
 
@@ -149,6 +152,8 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 await self._compute(self._admit())
         finally:
             self._is_wanted = True
+            # Not by the event loop's next turn, which may not come.
+            self._pieces_taken.set()
             stopping = NotReadyError("The server is stopping.")
             fail_all(self._active.values(), stopping)
             self._queue.close(stopping)
@@ -248,6 +253,8 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             result = self._predictor.join(joining) if joining else self._step(rows)
             while True:
                 if result.pieces:
+                    self._pieces_taken.wait()
+                    self._pieces_taken.clear()
                     loop.call_soon_threadsafe(self._deliver_pieces, result.pieces)
                 if result.outputs or self._is_wanted:
                     return result.outputs
@@ -261,6 +268,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         return self._predictor.step()
 
     def _deliver_pieces(self, pieces: Mapping[Hashable, bytes]) -> None:
+        self._pieces_taken.set()
         for key, piece in pieces.items():
             if entry := self._active.get(key):
                 entry.ticket.pieces.put_nowait(piece)

@@ -116,8 +116,10 @@ def assemblies(account: Workbench) -> Iterator[Workbench]:
     account.add_model(NAME)
     config = account.config(NAME)
     text = config.read_text("utf-8")
-    for assembly, batch_size in ((FIRST, 10), (SECOND, 4)):
-        config.write_text(text.replace("max_batch_size: 10", f"max_batch_size: {batch_size}"))
+    for assembly, batch_size in ((FIRST, 40), (SECOND, 4)):
+        changed = text.replace("max_batch_size: 40", f"max_batch_size: {batch_size}")
+        assert (changed != text) == (assembly == SECOND)
+        config.write_text(changed)
         account.must("cdk", "synth", NAME, "--quiet", "-c", f"models={NAME}", "--output", assembly)
     config.write_text(text, "utf-8")
     yield account

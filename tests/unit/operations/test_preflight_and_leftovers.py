@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
@@ -22,6 +23,8 @@ def access() -> Iterator[Access]:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    # What moto knows is the process's: other tests' stacks too.
+    httpx.post(f"http://{host}:{port}/moto-api/reset").raise_for_status()
     yield Access(
         LOCAL.region,
         {
