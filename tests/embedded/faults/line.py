@@ -117,7 +117,8 @@ class Line:
         try:
             while chunk := await reader.read(_CHUNK_BYTES):
                 if towards_server:
-                    await self._count(len(chunk))
+                    self._count(len(chunk))
+                await self._open.wait()
                 writer.write(chunk)
                 await writer.drain()
             writer.write_eof()
@@ -126,12 +127,11 @@ class Line:
             for end in ends:
                 end.transport.abort()
 
-    async def _count(self, size_bytes: int) -> None:
+    def _count(self, size_bytes: int) -> None:
         self._passed_bytes += size_bytes
         if self._limit_bytes is not None and self._passed_bytes > self._limit_bytes:
             self._open.clear()
             self._held.set()
-        await self._open.wait()
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_WAIT_SECONDS)
