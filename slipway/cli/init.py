@@ -218,21 +218,25 @@ def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
     """Says what can be done with the file today."""
     from slipway.planning.artifacts import has_source
     from slipway.planning.support import unpublishable
+    from slipway.publishing.image_sources import IMAGE_SOURCES
 
     sourced = [environment for environment in environments if has_source(config, environment)]
+    # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
+    # one.
+    is_ours = config.serving.container in IMAGE_SOURCES
     reasons: list[str] = []
     for environment in sourced:
         unready = [f"{what} is not supported yet" for _, what in unpublishable(config)]
-        if not unready and environment.is_local == (config.serving.container == "custom"):
-            unready.append(
-                "the embedded AWS runs no image of your own"
-                if environment.is_local
-                else f"no image of Slipway's is in the account of `{environment.name}` yet"
-            )
+        if not unready and environment.is_local and not is_ours:
+            unready.append("the embedded AWS does not run this image")
         if not unready:
             publish, deploy = _environment_options(environment)
-            name = config.name
-            return f"Next: `slipway publish {name}{publish}`, then `cdk deploy {name}{deploy}`."
+            name, image = config.name, ""
+            if is_ours and not environment.is_local:
+                image = f"`cdk deploy image-{config.serving.container}{deploy}` once, then "
+            return (
+                f"Next: {image}`slipway publish {name}{publish}`, then `cdk deploy {name}{deploy}`."
+            )
         reasons += unready
     option = _environment_options(sourced[0])[0] if sourced else ""
     reason = reasons[0] if reasons else "no environment deploys what it names"

@@ -37,6 +37,7 @@ def publish(
 
     from slipway.access import open_access
     from slipway.publishing.publish import publish as publish_model
+    from slipway.publishing.weights import ANY
 
     project = current_project()
     environment = project.environment(env)
@@ -46,11 +47,14 @@ def publish(
     if as_json:
         print_json(asdict(result))
         return
-    size = f"{human_size(result.size_bytes)} in {result.file_count} files"
+    files = "1 file" if result.file_count == 1 else f"{result.file_count} files"
+    size = f"{human_size(result.size_bytes)} in {files}"
     sent = human_size(result.uploaded_bytes)
     moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
     typer.echo(f"Published {name} to {env}: {size}, {moved}.")
-    if result.weights_digest is not None:
+    if result.weights_digest is not None and result.target == ANY:
+        typer.echo(f"The container loads the weights itself: artifact {result.weights_digest}")
+    elif result.weights_digest is not None:
         why = ", as the embedded AWS has no GPU" if environment.is_local else ""
         typer.echo(f"Compiled for {result.target}{why}, by {result.source}.")
     typer.echo(f"Artifact {result.digest}")

@@ -29,9 +29,10 @@ the modes `async` and `scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volu
 `schedules` and `steps` of autoscaling; every rollout but `all_at_once`; the alarm
 `at_max_capacity`.
 
-What can be planned, synthesised and reviewed, and not published yet: the containers `lmi`, `triton`
-and `neuron`. `slipway plan NAME --allow-unpublished` and `cdk synth NAME -c allow-unpublished=true`
-show such a deployment; deploying one says what is missing.
+What can be planned, synthesised and reviewed, and not published yet: the containers `triton` and
+`neuron`; of `lmi`, `release` and `compile` under `artifacts`. `slipway plan NAME
+--allow-unpublished` and `cdk synth NAME -c allow-unpublished=true` show such a deployment;
+deploying one says what is missing.
 
 This page is written by `python -m slipway.config.reference > docs/reference.md`.
 """

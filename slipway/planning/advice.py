@@ -13,14 +13,13 @@ from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules.situation import Situation
 from slipway.planning.sizes import (
-    ASSUMED_DOWNLOAD_GB_PER_SECOND,
     LARGEST_VOLUME_GB,
     advised_volume_gb,
     artifact_size_gb,
     disk_gb,
-    download_seconds,
     short_timeouts,
 )
+from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 
 _TRITON_WITHOUT_TRAVERSAL = "26.03"
 _NEARLY_FULL = 0.9

@@ -14,7 +14,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.lock import Lock, LockedPart, inputs_digest, is_compiled
+from slipway.planning.lock import Lock, LockedPart, has_code, inputs_digest, is_compiled
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.support import unpublishable
 from slipway.planning.targets import wrong_target
@@ -54,8 +54,7 @@ def parts(
     allow_unpublished: bool,
 ) -> Parts | Problem:
     """Returns the published parts, those of an unpublished plan, or what has to be done first."""
-    # A sample, and a partitioned or compiled checkpoint of LMI's, has no weights beside it.
-    separate = config.serving.container == "lmi" and environment.artifacts == "release"
+    separate = has_code(config, environment)
     locked = lock.artifact(config, environment) if has_source(config, environment) else None
     mismatch: Problem | None = None
     if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):

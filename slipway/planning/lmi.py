@@ -14,6 +14,7 @@ from functools import cached_property
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing, OptionValue
 from slipway.facts.lmi import CUSTOM, LmiVersion, OptionFacts, lmi_version
+from slipway.planning.timeouts import loading_timeout_seconds
 
 OFF = "disable"
 AUTO = "auto"
@@ -251,14 +252,6 @@ def _batch_properties(setup: LmiSetup) -> dict[str, str]:
 def rendered(value: OptionValue) -> str:
     """Writes a value as the server parses it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def loading_timeout_seconds(config: ModelConfig) -> int:
-    """Returns how long the server lets the model load: as configured, or as long as SageMaker."""
-    return (
-        _serving(config).model_loading_timeout_seconds
-        or config.endpoint.container_startup_health_check_timeout_seconds
-    )
 
 
 def container_environment(config: ModelConfig) -> dict[str, str]:

@@ -15,6 +15,8 @@ from pydantic import Field
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.base import Section
+from slipway.config.sections.serving import LmiServing
+from slipway.planning.timeouts import loading_timeout_seconds
 
 ArtifactSet = Literal["sample", "release"]
 
@@ -53,8 +55,9 @@ class Lock(Section):
 
     A sample and a release made of files have the same digest wherever they are published. An engine
     does not: a build of the same checkpoint is other bytes each time, and each environment compiles
-    its own. So what Slipway compiled is under `environments`, and publishing to one environment
-    leaves the artifacts of the others alone.
+    its own. An LMI package follows from settings, which an environment may override. So these two
+    are under `environments`, and publishing to one environment leaves the artifacts of the others
+    alone.
     """
 
     version: Literal[1] = 1
@@ -66,7 +69,7 @@ class Lock(Section):
         """Returns the published artifact that an environment deploys, or None."""
         if environment.artifacts == "sample":
             return self.sample
-        if is_compiled(config, environment):
+        if _is_of_an_environment(config, environment):
             return (self.environments or {}).get(environment.name)
         return self.release
 
@@ -74,7 +77,7 @@ class Lock(Section):
         self, config: ModelConfig, environment: Environment, artifact: LockedArtifact
     ) -> Lock:
         """Returns the lock after that artifact was published."""
-        if is_compiled(config, environment):
+        if _is_of_an_environment(config, environment):
             merged = {**(self.environments or {}), environment.name: artifact}
             return self.model_copy(update={"environments": dict(sorted(merged.items()))})
         return self.model_copy(update={environment.artifacts: artifact})
@@ -93,6 +96,15 @@ def is_compiled(config: ModelConfig, environment: Environment) -> bool:
         and sources.weights is not None
         and sources.compile is not None
     )
+
+
+def has_code(config: ModelConfig, environment: Environment) -> bool:
+    """Whether the model data is a package of code, with weights that the container copies."""
+    return config.serving.container == "lmi" and environment.artifacts == "release"
+
+
+def _is_of_an_environment(config: ModelConfig, environment: Environment) -> bool:
+    return is_compiled(config, environment) or has_code(config, environment)
 
 
 def inputs_digest(config: ModelConfig, artifacts: ArtifactSet) -> str:
@@ -114,5 +126,7 @@ def inputs_digest(config: ModelConfig, artifacts: ArtifactSet) -> str:
         # What is made of a checkpoint follows from how it is served.
         inputs["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
         inputs["serving"] = config.serving.model_dump(mode="json")
+        if isinstance(config.serving, LmiServing):
+            inputs["model_loading_timeout_seconds"] = loading_timeout_seconds(config)
     canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -26,6 +26,7 @@ from slipway.planning.plan import AlarmPlan, AutoscalingPlan, DeploymentPlan, Va
 from slipway.planning.rules import RULES
 from slipway.planning.rules.situation import Situation, situation_of, variants_of
 from slipway.planning.support import unsupported
+from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
 _ADVICE = (*ADVICE, *lmi_advice.ADVICE, *neuron_advice.ADVICE)
 
@@ -125,10 +126,8 @@ def _variants(situation: Situation) -> Iterator[VariantPlan]:
                 endpoint.instance_provision_timeout_seconds if len(types) > 1 else None
             ),
             instance_count=(variant.instance_count if variant else None) or endpoint.instance_count,
-            model_data_download_timeout_seconds=endpoint.model_data_download_timeout_seconds,
-            container_startup_health_check_timeout_seconds=(
-                endpoint.container_startup_health_check_timeout_seconds
-            ),
+            model_data_download_timeout_seconds=download_timeout_seconds(config),
+            container_startup_health_check_timeout_seconds=startup_timeout_seconds(config),
             volume_size_gb=endpoint.volume_size_gb,
             inference_ami_version=ami,
         )

@@ -1,4 +1,4 @@
-"""How large an artifact is, how much disk there is for it, and how long its download takes.
+"""How large an artifact is, how much disk there is for it, and whether its download takes too long.
 
 Sizes are decimal GB. EBS counts in GiB, so a volume holds 7 % more than is said here.
 """
@@ -13,7 +13,14 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import Endpoint
 from slipway.config.sections.serving import LmiServing
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.lmi import loading_timeout_seconds
+from slipway.planning.timeouts import (
+    LONGEST_TIMEOUT_SECONDS,
+    advised_timeout_seconds,
+    download_seconds,
+    download_timeout_seconds,
+    loading_timeout_seconds,
+    startup_timeout_seconds,
+)
 
 DEFAULT_VOLUME_GB = 30
 """Volume of a type without a local disk where the endpoint config gives no size.
@@ -24,18 +31,7 @@ AWS, SageMaker AI Developer Guide, "endpoint parameters for large model inferenc
 LARGEST_VOLUME_GB = 512
 """VolumeSizeInGB's maximum (botocore)."""
 
-ASSUMED_DOWNLOAD_GB_PER_SECOND = 0.085
-"""What one connection to S3 gives; an assumption about SageMaker, and a cautious one.
-
-AWS, S3 User Guide, "performance design patterns": one concurrent request for each 85-90 MB/s of
-throughput. How many connections SageMaker opens no source says. A model of 40 GB, above which AWS
-tells to raise the download timeout (guide as above), takes 471 s at this rate.
-"""
-LONGEST_TIMEOUT_SECONDS = 3600
-"""Maximum of both of SageMaker's start-up timeouts (botocore), and of DJL Serving's here."""
-
 _HEADROOM = 1.25
-_STEP_SECONDS = 60
 
 
 def artifact_size_gb(config: ModelConfig, environment: Environment) -> float | None:
@@ -68,11 +64,6 @@ def advised_volume_gb(size_gb: float) -> int:
     return min(LARGEST_VOLUME_GB, math.ceil(size_gb * _HEADROOM))
 
 
-def download_seconds(size_gb: float) -> int:
-    """Returns how long a download takes at the assumed rate."""
-    return math.ceil(size_gb / ASSUMED_DOWNLOAD_GB_PER_SECOND)
-
-
 def short_timeouts(config: ModelConfig, size_gb: float) -> Iterator[tuple[str, int, int]]:
     """Yields timeouts that a download of that size may pass: field, value, seconds to set.
 
@@ -80,19 +71,15 @@ def short_timeouts(config: ModelConfig, size_gb: float) -> Iterator[tuple[str, i
     weights while it starts, so that its timeouts count and SageMaker's for the download does not.
     A timeout that is at its maximum is not among them: it cannot be raised.
     """
-    endpoint, serving = config.endpoint, config.serving
     fields = (
         {
-            "container_startup_health_check_timeout_seconds": (
-                endpoint.container_startup_health_check_timeout_seconds
-            ),
+            "container_startup_health_check_timeout_seconds": startup_timeout_seconds(config),
             "model_loading_timeout_seconds": loading_timeout_seconds(config),
         }
-        if isinstance(serving, LmiServing)
-        else {"model_data_download_timeout_seconds": endpoint.model_data_download_timeout_seconds}
+        if isinstance(config.serving, LmiServing)
+        else {"model_data_download_timeout_seconds": download_timeout_seconds(config)}
     )
-    needed = download_seconds(size_gb)
-    advised = min(LONGEST_TIMEOUT_SECONDS, math.ceil(needed / _STEP_SECONDS) * _STEP_SECONDS)
+    needed = min(download_seconds(size_gb), LONGEST_TIMEOUT_SECONDS)
     for field, seconds in fields.items():
-        if seconds < min(needed, LONGEST_TIMEOUT_SECONDS):
-            yield field, seconds, advised
+        if seconds < needed:
+            yield field, seconds, advised_timeout_seconds(size_gb)

@@ -8,7 +8,7 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import FieldPath, Kind, Problem
 
-_PUBLISHED_CONTAINERS = ("tensorrt", "custom")
+_PUBLISHED_CONTAINERS = ("tensorrt", "lmi", "custom")
 
 
 def unsupported(config: ModelConfig) -> Iterator[Problem]:
@@ -29,6 +29,10 @@ def unpublishable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
     """
     if config.serving.container not in _PUBLISHED_CONTAINERS:
         yield ("serving", "container"), f"publishing for the container `{config.serving.container}`"
+    if config.serving.container == "lmi":
+        for name in ("release", "compile"):
+            if getattr(config.artifacts, name) is not None:
+                yield ("artifacts", name), f"`{name}` for the container `lmi`"
 
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:

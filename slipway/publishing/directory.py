@@ -33,14 +33,39 @@ def publish_directory(
         UserError: there is nothing to publish, or an upload failed.
     """
     manifest = Manifest.of(directory, shown_as)
+    return manifest, publish_files(directory, manifest, store, access, progress)
+
+
+def publish_files(
+    directory: Path, manifest: Manifest, store: ArtifactStore, access: Access, progress: Progress
+) -> int:
+    """Publishes the files of a directory under a digest.
+
+    Args:
+        directory: what is sent.
+        manifest: what the digest is of: the same paths. The bytes differ where a file has
+            something of the environment in it that the digest leaves out.
+        store: where they go.
+        access: for s5cmd.
+        progress: told of the upload.
+
+    Returns:
+        How many bytes were sent.
+
+    Raises:
+        UserError: an upload failed.
+    """
     if store.holds(manifest.digest):
         progress.start(0)
-        return manifest, 0
+        return 0
     arrived = store.file_sizes(manifest.digest)
+    sizes_bytes = {
+        entry.path: (directory / entry.path).stat().st_size for entry in manifest.entries
+    }
     missing = [
-        Upload(directory / entry.path, store.address(manifest.digest, entry.path), entry.size_bytes)
-        for entry in manifest.entries
-        if arrived.get(entry.path) != entry.size_bytes
+        Upload(directory / path, store.address(manifest.digest, path), size_bytes)
+        for path, size_bytes in sizes_bytes.items()
+        if arrived.get(path) != size_bytes
     ]
     total = sum(item.size_bytes for item in missing)
     progress.start(total)
@@ -50,5 +75,5 @@ def publish_directory(
             environment=access.process_environment(),
             on_complete=lambda item: progress.advance(item.size_bytes),
         )
-    store.commit(manifest)
-    return manifest, total
+    store.commit(manifest, sizes_bytes)
+    return total

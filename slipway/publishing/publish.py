@@ -15,13 +15,20 @@ from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.artifacts import has_source
 from slipway.planning.compiling import CompilePlan, compile_plan
-from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest, is_compiled
+from slipway.planning.lock import (
+    LockedArtifact,
+    LockedPart,
+    has_code,
+    inputs_digest,
+    is_compiled,
+)
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules.situation import situation_of
 from slipway.planning.support import unpublishable, unsupported
 from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
+from slipway.publishing.lmi_package import lmi_package, publish_lmi_package, script_files
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part, publish_weights
@@ -37,8 +44,8 @@ class Published:
         file_count: its files.
         source: where it came from: a directory, an address, or the training job that compiled it.
         target: what it runs on.
-        weights_digest: content address of the weights that it was compiled from; None where
-            nothing was compiled.
+        weights_digest: content address of the weights that it was compiled from, or that it
+            has the container load; None where there are none beside it.
         uploaded_bytes: what moved into artifacts this time; 0 where all of it was there.
         lock_changed: whether there is something to commit.
     """
@@ -77,7 +84,8 @@ def publish(
         )
     except UserError as error:
         raise UserError(_located(loaded, error.problems)) from None
-    model_data = locked.compiled or locked.weights
+    weights = locked.weights
+    model_data = locked.code or locked.compiled or weights
     if model_data is None:
         raise ValueError(f"{name}: nothing was published")
     return Published(
@@ -86,7 +94,7 @@ def publish(
         file_count=model_data.file_count,
         source=model_data.source,
         target=model_data.target,
-        weights_digest=locked.weights.digest if locked.compiled and locked.weights else None,
+        weights_digest=weights.digest if weights and weights != model_data else None,
         uploaded_bytes=moved_bytes,
         lock_changed=_write_lock(project, loaded.config, environment, locked),
     )
@@ -158,9 +166,20 @@ def _publish_parts(
     if environment.artifacts == "sample" or weights is None:
         files, sent = _publish_files(project, config, environment, store, access, progress)
         return LockedArtifact(inputs_digest=inputs, compiled=files), sent
+    # Before anything moves: weights may take hours.
+    script = script_files(config, project.root) if has_code(config, environment) else {}
     checkpoint, sent = publish_weights(
         weights, root=project.root, store=store, access=access, progress=progress
     )
+    if has_code(config, environment):
+        code, code_bytes = publish_lmi_package(
+            lmi_package(config, script, checkpoint.digest),
+            store=store,
+            access=access,
+            progress=progress,
+        )
+        locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint, code=code)
+        return locked, sent + code_bytes
     if compiling is None:
         return LockedArtifact(inputs_digest=inputs, weights=checkpoint), sent
     compiled, copied = publish_compiled(

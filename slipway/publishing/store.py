@@ -121,13 +121,17 @@ class ArtifactStore:
             Config=config,
         )
 
-    def commit(self, manifest: Manifest) -> None:
+    def commit(self, manifest: Manifest, sizes_bytes: Mapping[str, int] | None = None) -> None:
         """Checks that every file has arrived in full and writes the manifest.
+
+        Args:
+            manifest: what the artifact holds.
+            sizes_bytes: of each file as it was sent, where that is not the manifest's.
 
         Raises:
             UserError: something is missing, short or too much.
         """
-        expected = {entry.path: entry.size_bytes for entry in manifest.entries}
+        expected = sizes_bytes or {entry.path: entry.size_bytes for entry in manifest.entries}
         found = self.file_sizes(manifest.digest)
         if found != expected:
             wrong = sorted(set(found.items()) ^ set(expected.items()))

@@ -148,13 +148,17 @@ class Endpoint(Section):
         description="Instances at creation; with `autoscaling` the count moves from there.",
         examples=[2],
     )  # fmt: skip
-    model_data_download_timeout_seconds: int = Field(
-        600, ge=60, le=3600,
-        description="Time an instance may take to download the artifact.", examples=[600],
+    model_data_download_timeout_seconds: int | None = Field(
+        None, ge=60, le=3600,
+        description="Time an instance may take to download the artifact; without it long enough "
+        "for `artifacts.size_gb`, at least 600.",
+        examples=[600],
     )  # fmt: skip
-    container_startup_health_check_timeout_seconds: int = Field(
-        600, ge=60, le=3600,
-        description="Time the container may take until /ping answers 200.", examples=[600],
+    container_startup_health_check_timeout_seconds: int | None = Field(
+        None, ge=60, le=3600,
+        description="Time the container may take until /ping answers 200; without it 600, or "
+        "long enough for the weights that an LMI container copies, by `artifacts.size_gb`.",
+        examples=[600],
     )  # fmt: skip
     volume_size_gb: int | None = Field(
         None, ge=1, le=512,

@@ -13,8 +13,9 @@ from slipway.errors import Problem, nearest
 from slipway.facts.images import UnknownVersionError, versions
 from slipway.facts.instances import Accelerator
 from slipway.facts.lmi import lmi_version
-from slipway.planning.lmi import LmiSetup, loading_timeout_seconds, ordered
+from slipway.planning.lmi import LmiSetup, ordered
 from slipway.planning.rules.situation import Situation, problem
+from slipway.planning.timeouts import loading_timeout_seconds, startup_timeout_seconds
 
 # SageMaker's own limit of a realtime request.
 _REALTIME_SECONDS = 60
@@ -246,7 +247,7 @@ def loading_ends_in_time(situation: Situation) -> Iterator[Problem]:
     if setup is None or not setup.runs_python:
         return
     loading = loading_timeout_seconds(situation.config)
-    startup = situation.config.endpoint.container_startup_health_check_timeout_seconds
+    startup = startup_timeout_seconds(situation.config)
     if loading > startup:
         yield problem(
             f"the model may load for {loading} s, and SageMaker ends the start after {startup} s",

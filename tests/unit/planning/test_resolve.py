@@ -228,15 +228,13 @@ def test_lmi_serves_a_sample_as_it_is():
 def test_a_lock_without_a_part_that_is_needed_is_none():
     config = model_config(**lmi())
     lock = lock_for(config)
-    assert lock.release is not None
+    whole = lock.artifact(config, PRODUCTION)
+    assert whole is not None
     for part in ("weights", "code"):
-        partial = lock.model_copy(update={"release": lock.release.model_copy(update={part: None})})
+        partial = lock.with_artifact(config, PRODUCTION, whole.model_copy(update={part: None}))
         with pytest.raises(UserError) as caught:
             plan(config, PRODUCTION, partial)
-        assert messages(caught.value) == [
-            "the release was never published: publishing for the container `lmi` is not supported "
-            "yet"
-        ]
+        assert messages(caught.value) == ["the release was never published"]
 
 
 def test_serving_otherwise_is_another_artifact_only_where_it_is_made_of_a_checkpoint():

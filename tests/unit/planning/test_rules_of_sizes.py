@@ -20,11 +20,8 @@ from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules import RULES, sizes
 from slipway.planning.rules.situation import situation_of
 from slipway.planning.rules.sizes import artifact_fits_disk, weights_fit_accelerator
-from slipway.planning.sizes import (
-    ASSUMED_DOWNLOAD_GB_PER_SECOND,
-    advised_volume_gb,
-    download_seconds,
-)
+from slipway.planning.sizes import advised_volume_gb
+from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 from tests.unit.planning.test_memory import (
     BERT,
     FLAN_T5_XXL,
@@ -384,8 +381,10 @@ class TestAdvice:
     def test_the_download_of_the_model_data(self):
         # 600 s at 0.085 GB/s are 51 GB.
         assert ASSUMED_DOWNLOAD_GB_PER_SECOND == 0.085
-        assert self.warnings(download_may_time_out, artifacts=weights(51)) == []
-        assert self.warnings(download_may_time_out, artifacts=weights(60)) == [
+        given = {"model_data_download_timeout_seconds": 600}
+        found = self.warnings(download_may_time_out, artifacts=weights(51), endpoint=given)
+        assert found == []
+        assert self.warnings(download_may_time_out, artifacts=weights(60), endpoint=given) == [
             "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "
             "`model_data_download_timeout_seconds` is 600. Set it to 720."
         ]
@@ -402,7 +401,10 @@ class TestAdvice:
 
     def test_lmi_copies_its_weights_while_it_starts(self):
         serving = lmi(dtype="fp32", model_loading_timeout_seconds=700)
-        endpoint = {"model_data_download_timeout_seconds": 60}
+        endpoint = {
+            "model_data_download_timeout_seconds": 60,
+            "container_startup_health_check_timeout_seconds": 600,
+        }
         sections = {"serving": serving, "endpoint": endpoint, "artifacts": weights(60)}
         assert self.warnings(download_may_time_out, **sections) == [
             "60.0 GB take 706 s over one connection to S3 (0.085 GB/s), and "

@@ -1,0 +1,173 @@
+"""An LMI package: serving.properties, and the model.py of a config that brings one.
+
+DJL Serving takes whatever the file says: a key that it does not know is no error, and a value that
+was written wrongly is another value. So the file is read back before it is sent, as the server will
+read it, and compared with what was meant.
+
+The weights are named by their address, which has the bucket's name in it. In the package that is a
+placeholder until it is sent, so that the same settings on the same weights have one digest in every
+environment, and a reviewer sees that production gets what staging had.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.access import Access
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import LmiServing
+from slipway.errors import Kind, Problem, UserError
+from slipway.planning.lmi import lmi_properties
+from slipway.planning.lock import LockedPart
+from slipway.planning.plan import artifact_prefix
+from slipway.publishing import java_properties
+from slipway.publishing.directory import publish_files
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.progress import Progress
+from slipway.publishing.store import ArtifactStore
+from slipway.publishing.weights import part
+
+BUCKET = "{artifact_bucket}"
+"""Stands for the bucket in a package that is not sent yet."""
+
+PROPERTIES_FILE = "serving.properties"
+SCRIPT_FILE = "model.py"
+# Of the handler's own, and of the tools that a developer runs over it.
+_CACHES = frozenset({"__pycache__"})
+
+
+@dataclass(frozen=True)
+class LmiPackage:
+    """The files of a package.
+
+    Args:
+        files: path within the package to content, with `BUCKET` for the bucket.
+        source: where the code comes from, for the lock.
+    """
+
+    files: Mapping[str, bytes]
+    source: str
+
+    def rendered(self, bucket: str) -> dict[str, bytes]:
+        """Returns the files as an environment gets them."""
+        properties = self.files[PROPERTIES_FILE].replace(BUCKET.encode(), bucket.encode())
+        return {**self.files, PROPERTIES_FILE: properties}
+
+
+def lmi_package(
+    config: ModelConfig, script: Mapping[str, bytes], weights_digest: str
+) -> LmiPackage:
+    """Makes a config's package.
+
+    Args:
+        config: a config of LMI's that breaks no rule.
+        script: from `script_files`.
+        weights_digest: content address of the published weights.
+    """
+    serving = _serving(config)
+    meant = lmi_properties(config, f"s3://{BUCKET}/{artifact_prefix(weights_digest)}files/")
+    content = java_properties.render(meant)
+    if java_properties.parse(content) != meant:
+        raise ValueError(f"{config.name}: {PROPERTIES_FILE} does not say what was meant")
+    return LmiPackage({**script, PROPERTIES_FILE: content}, source=serving.script or "the config")
+
+
+def script_files(config: ModelConfig, root: Path) -> dict[str, bytes]:
+    """Reads the directory that a config names as `serving.script`; hidden files are an editor's.
+
+    Returns:
+        Path within the package to content; nothing where a handler of the image's answers.
+
+    Raises:
+        UserError: there is nothing that the server would start, or something that it would not
+            read.
+    """
+    script = _serving(config).script
+    if script is None:
+        return {}
+    directory, field = root / script, ("serving", "script")
+    if not (directory / SCRIPT_FILE).is_file():
+        raise UserError(
+            [
+                Problem(
+                    Kind.VALUE,
+                    f"{script} has no {SCRIPT_FILE}, which is what DJL Serving starts",
+                    f"Put the handler there, with `handle(inputs)` in {SCRIPT_FILE}.",
+                    field,
+                )
+            ]
+        )
+    files = {
+        path.relative_to(directory).as_posix(): path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and _travels(path.relative_to(directory))
+    }
+    problems = [
+        Problem(
+            Kind.VALUE,
+            f"{script} has a {PROPERTIES_FILE} of its own",
+            "Delete it, and say under `serving` what it says: it is written from the config.",
+            field,
+        )
+        for name in files
+        if name == PROPERTIES_FILE
+    ]
+    problems += [
+        Problem(
+            Kind.VALUE,
+            f"{script}/{name} is a symbolic link",
+            "Replace it with the file it points to (`cp -rL` copies a directory so).",
+            field,
+        )
+        for name, path in files.items()
+        if path.is_symlink()
+    ]
+    if problems:
+        raise UserError(problems)
+    return {name: path.read_bytes() for name, path in files.items()}
+
+
+def _serving(config: ModelConfig) -> LmiServing:
+    if not isinstance(config.serving, LmiServing):
+        raise TypeError(f"{config.name} is not served by LMI but by {config.serving.container}")
+    return config.serving
+
+
+def _travels(path: Path) -> bool:
+    return _CACHES.isdisjoint(path.parts) and not any(part.startswith(".") for part in path.parts)
+
+
+def publish_lmi_package(
+    package: LmiPackage, *, store: ArtifactStore, access: Access, progress: Progress
+) -> tuple[LockedPart, int]:
+    """Publishes a package to one environment.
+
+    Args:
+        package: what to publish.
+        store: the environment's artifacts.
+        access: its account.
+        progress: told of it.
+
+    Returns:
+        The lock's part, with the digest that every environment has, and how many bytes were sent.
+
+    Raises:
+        UserError: an upload failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="slipway-package-") as temporary:
+        meant = _written(Path(temporary, "package"), package.files)
+        sent = Path(temporary, "sent")
+        _written(sent, package.rendered(store.bucket))
+        size_bytes = publish_files(sent, meant, store, access, progress)
+    return part(meant, source=package.source), size_bytes
+
+
+def _written(directory: Path, files: Mapping[str, bytes]) -> Manifest:
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return Manifest.of(directory, "the package")

@@ -1,0 +1,60 @@
+"""Start-up timeouts: as given, or long enough for the weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway.planning.timeouts import (
+    download_timeout_seconds,
+    loading_timeout_seconds,
+    startup_timeout_seconds,
+)
+from tests.unit.planning.test_memory import lmi
+from tests.unit.planning.test_rules_of_sizes import weights
+from tests.unit.projects import model_config
+
+NOT_GIVEN = {
+    "model_data_download_timeout_seconds": None,
+    "container_startup_health_check_timeout_seconds": None,
+}
+
+
+def config(size_gb: float | None, *, endpoint: dict[str, int | None] | None = None, **sections):
+    return model_config(artifacts=weights(size_gb), endpoint=endpoint or NOT_GIVEN, **sections)
+
+
+@pytest.mark.parametrize(
+    ("size_gb", "download", "startup"),
+    [(None, 600, 600), (0.1, 600, 600), (51, 600, 600), (60, 720, 600), (1000, 3600, 600)],
+)
+def test_sagemaker_downloads_before_the_container_starts(size_gb, download, startup):
+    subject = config(size_gb)
+    assert download_timeout_seconds(subject) == download
+    assert startup_timeout_seconds(subject) == startup
+
+
+@pytest.mark.parametrize(
+    ("size_gb", "startup"), [(None, 600), (25.5, 600), (25.6, 660), (45, 1080), (200, 3600)]
+)
+def test_lmi_copies_and_reads_its_weights_while_it_starts(size_gb, startup):
+    subject = config(size_gb, serving=lmi(dtype="fp32"))
+    # The model data is a file of settings.
+    assert download_timeout_seconds(subject) == 600
+    assert startup_timeout_seconds(subject) == loading_timeout_seconds(subject) == startup
+
+
+def test_what_is_given_counts():
+    given = {
+        "model_data_download_timeout_seconds": 60,
+        "container_startup_health_check_timeout_seconds": 61,
+    }
+    serving = lmi(dtype="fp32", model_loading_timeout_seconds=59)
+    subject = config(45, endpoint=given, serving=serving)
+    assert download_timeout_seconds(subject) == 60
+    assert startup_timeout_seconds(subject) == 61
+    assert loading_timeout_seconds(subject) == 59
+
+
+def test_only_lmi_has_a_timeout_of_its_own():
+    with pytest.raises(TypeError):
+        loading_timeout_seconds(model_config())

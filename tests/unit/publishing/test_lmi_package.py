@@ -1,0 +1,228 @@
+"""LMI packages: what DJL Serving gets is what the plan shows, in every environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from slipway.config.schema import ModelConfig
+from slipway.errors import UserError
+from slipway.project import Project
+from slipway.publishing import java_properties
+from slipway.publishing.lmi_package import PROPERTIES_FILE, lmi_package, script_files
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.publish import publish
+from tests.unit.projects import PRODUCTION, messages, write_project
+from tests.unit.publishing.test_publish import RecordedProgress
+
+STAGING = PRODUCTION.model_copy(update={"name": "staging", "account": "111111111111"})
+ENVIRONMENTS = """\
+staging:
+  account: "111111111111"
+  region: eu-west-1
+production:
+  account: "210987654321"
+  region: eu-west-1
+  notification_emails: [on-call@example.com]
+"""
+CONFIG = """\
+name: flan
+description: T5 with a handler of one's own
+model:
+  family: t5
+  parameters: 77000000
+  layers: 8
+  hidden_size: 512
+  attention_heads: 6
+  head_size: 64
+serving:
+  container: lmi
+  framework: djl-fastertransformer
+  version: 0.23.0
+  script: handlers/flan
+  dtype: fp32
+  max_input_tokens: 512
+  max_new_tokens: 128
+  options:
+    max_new_tokens: 128
+artifacts:
+  weights:
+    source: path
+    path: weights/flan
+  size_gb: 0.3
+endpoint:
+  instances: [ml.g5.2xlarge]
+  model_data_download_timeout_seconds: 600
+  container_startup_health_check_timeout_seconds: 1800
+  network_isolation: false
+alarms:
+  model_latency_p99_milliseconds: 2000
+"""
+HANDLER = {
+    "model.py": "def handle(inputs): ...\n",
+    "helpers/words.py": "WORDS = ()\n",
+    "__pycache__/model.cpython-311.pyc": "machine's",
+    ".model.py.swp": "an editor's",
+}
+WEIGHTS = {"config.json": "{}", "pytorch_model.bin": "w" * 1000}
+
+
+def write_files(root: Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_project(tmp_path, {"flan": CONFIG}, environments=ENVIRONMENTS)
+    write_files(tmp_path / "handlers" / "flan", HANDLER)
+    write_files(tmp_path / "weights" / "flan", WEIGHTS)
+    return tmp_path
+
+
+@pytest.fixture
+def buckets(access):
+    """The buckets of both environments, in the one account that there is."""
+    client = access.client("s3")
+    for environment in (STAGING, PRODUCTION):
+        client.create_bucket(Bucket=environment.artifact_bucket)
+
+    def contents(bucket: str) -> dict[str, bytes]:
+        found = client.list_objects_v2(Bucket=bucket).get("Contents", ())
+        return {
+            item["Key"]: client.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
+            for item in found
+        }
+
+    return contents
+
+
+def config_of(text: str = CONFIG) -> ModelConfig:
+    return ModelConfig.model_validate(yaml.safe_load(text))
+
+
+def run(root: Path, access, environment):
+    progress = RecordedProgress()
+    return publish(Project(root), "flan", environment, access, progress), progress
+
+
+def test_a_package_has_the_script_and_no_caches(root):
+    config = config_of()
+    package = lmi_package(config, script_files(config, root), "cd" * 32)
+    assert sorted(package.files) == ["helpers/words.py", "model.py", PROPERTIES_FILE]
+    assert package.source == "handlers/flan"
+    assert java_properties.parse(package.files[PROPERTIES_FILE])["option.model_id"] == (
+        f"s3://{{artifact_bucket}}/artifacts/{'cd' * 32}/files/"
+    )
+    rendered = package.rendered("my-bucket")
+    assert java_properties.parse(rendered[PROPERTIES_FILE])["option.model_id"] == (
+        f"s3://my-bucket/artifacts/{'cd' * 32}/files/"
+    )
+    assert rendered["model.py"] == package.files["model.py"]
+
+
+def test_without_a_script_the_settings_are_the_package(root):
+    config = config_of(CONFIG.replace("  script: handlers/flan\n", ""))
+    package = lmi_package(config, script_files(config, root), "cd" * 32)
+    assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
+
+
+def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
+    result, _ = run(root, access, STAGING)
+    plan = Project(root).plan("flan", STAGING)
+    found = buckets(STAGING.artifact_bucket)
+    prefix = f"artifacts/{result.digest}/"
+    assert plan.artifact.digest == result.digest
+    assert java_properties.parse(found[f"{prefix}files/{PROPERTIES_FILE}"]) == (
+        plan.serving_properties
+    )
+    weights = Manifest.of(root / "weights" / "flan", "weights/flan")
+    assert plan.serving_properties["option.model_id"] == (
+        f"s3://{STAGING.artifact_bucket}/artifacts/{weights.digest}/files/"
+    )
+    assert set(found) == {
+        *(f"{prefix}files/{name}" for name in ("helpers/words.py", "model.py", PROPERTIES_FILE)),
+        f"{prefix}manifest.json",
+        *(f"artifacts/{weights.digest}/files/{name}" for name in WEIGHTS),
+        f"artifacts/{weights.digest}/manifest.json",
+    }
+    assert (result.weights_digest, result.target) == (weights.digest, "any")
+    sizes = [len(body) for key, body in found.items() if "/files/" in key]
+    assert result.uploaded_bytes == sum(sizes)
+
+
+def test_the_same_settings_have_one_digest_everywhere(root, access, buckets):
+    staging, _ = run(root, access, STAGING)
+    production, _ = run(root, access, PRODUCTION)
+    assert production.digest == staging.digest
+    key = f"artifacts/{staging.digest}/files/{PROPERTIES_FILE}"
+    for environment in (STAGING, PRODUCTION):
+        assert environment.artifact_bucket.encode() in buckets(environment.artifact_bucket)[key]
+    lock = Project(root).lock("flan")
+    assert lock.environments is not None
+    assert lock.environments["staging"] == lock.environments["production"]
+    assert lock.release is None
+
+
+def test_publishing_again_sends_nothing(root, access, buckets):
+    run(root, access, STAGING)
+    result, progress = run(root, access, STAGING)
+    assert (result.uploaded_bytes, result.lock_changed, set(progress.totals)) == (0, False, {0})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    max_new_tokens: 128\nart", "    max_new_tokens: 64\nart"),
+        ("check_timeout_seconds: 1800", "check_timeout_seconds: 1900"),
+    ],
+)
+def test_a_changed_setting_moves_bytes_and_not_weights(root, access, buckets, old, new):
+    first, _ = run(root, access, STAGING)
+    (root / "model_configs" / "flan.yaml").write_text(CONFIG.replace(old, new))
+    with pytest.raises(UserError, match="the config changed after the release was published"):
+        Project(root).plan("flan", STAGING)
+    second, progress = run(root, access, STAGING)
+    assert second.digest != first.digest
+    assert second.weights_digest == first.weights_digest
+    assert progress.totals[0] == 0
+    assert second.uploaded_bytes < 1000
+
+
+def test_an_environment_has_settings_of_its_own(root, access, buckets):
+    overrides = "environments:\n  staging:\n    serving:\n      predict_timeout_seconds: 30\n"
+    (root / "model_configs" / "flan.yaml").write_text(CONFIG + overrides)
+    staging, _ = run(root, access, STAGING)
+    production, _ = run(root, access, PRODUCTION)
+    assert production.digest != staging.digest
+    assert production.weights_digest == staging.weights_digest
+    # Publishing to one has not made the other's lock stale.
+    assert Project(root).plan("flan", STAGING).artifact.digest == staging.digest
+    assert Project(root).plan("flan", PRODUCTION).artifact.digest == production.digest
+
+
+def test_a_script_that_cannot_be_sent_is_found_before_the_weights_move(root, access, buckets):
+    (root / "handlers" / "flan" / "model.py").unlink()
+    with pytest.raises(UserError) as caught:
+        run(root, access, STAGING)
+    assert messages(caught.value) == [
+        "handlers/flan has no model.py, which is what DJL Serving starts"
+    ]
+    assert caught.value.problems[0].location is not None
+    assert buckets(STAGING.artifact_bucket) == {}
+
+
+def test_everything_that_is_wrong_with_a_script_at_once(root):
+    directory = root / "handlers" / "flan"
+    (directory / PROPERTIES_FILE).write_text("engine=MPI\n")
+    (directory / "link.py").symlink_to(directory / "model.py")
+    with pytest.raises(UserError) as caught:
+        script_files(config_of(), root)
+    assert messages(caught.value) == [
+        "handlers/flan has a serving.properties of its own",
+        "handlers/flan/link.py is a symbolic link",
+    ]
