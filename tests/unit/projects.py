@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -90,7 +92,7 @@ def config_text(name: str, *edits: tuple[str, str]) -> str:
 
 def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
     """Returns a config; a mapping is merged into its section, None removes the section."""
-    content = yaml.safe_load(config_text(name))
+    content = _parsed(config_text(name))
     for section, value in sections.items():
         # Another container has other fields: nothing of the old one's is left.
         merges = not (isinstance(value, Mapping) and "container" in value)
@@ -101,6 +103,18 @@ def model_config(name: str = "tiny", **sections: Any) -> ModelConfig:
         else:
             content[section] = value
     return ModelConfig.model_validate(content)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """Reads YAML; thousands of tests read the same."""
+    content: dict[str, Any] = copy.deepcopy(_read_once(text))
+    return content
+
+
+# Any: YAML.
+@functools.cache
+def _read_once(text: str) -> Any:
+    return yaml.safe_load(text)
 
 
 def lock_for(config: ModelConfig, *, sets: Collection[ArtifactSet] = ("sample", "release")) -> Lock:
