@@ -39,6 +39,8 @@ _DEEPSPEED_IMAGE_ENGINES: Mapping[str, str] = {
     "scheduler": "Python",
     "vllm": "Python",
 }
+# From here on the server turns a rolling batch on by itself, which a model.py does not serve.
+_ROLLS_UNLESS_TOLD = (0, 27, 0)
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
 # The image keeps both in the home directory, which cannot be written to.
@@ -243,6 +245,8 @@ def _batch_properties(setup: LmiSetup) -> dict[str, str]:
         return properties
     if serving.rolling_batch is not None and setup.reads("rolling_batch"):
         properties["option.rolling_batch"] = serving.rolling_batch
+    elif serving.script is not None and ordered(serving.version) >= _ROLLS_UNLESS_TOLD:
+        properties["option.rolling_batch"] = OFF
     size = serving.max_rolling_batch_size
     if size is not None and setup.rolls and setup.reads("max_rolling_batch_size"):
         properties["option.max_rolling_batch_size"] = str(size)

@@ -1,8 +1,7 @@
 """DeepSpeed's kernels behind DJL Serving: text generation, and BERT's tasks on single texts.
 
 For djl-deepspeed 0.21 to 0.27. The last of them turns a rolling batch on by itself, which only
-AWS's own handlers serve: for it the config says `rolling_batch: disable`, or has a `max_batch_size`
-above 1.
+AWS's own handlers serve: for a script, Slipway writes `option.rolling_batch=disable`.
 
 Read from serving.properties (`option.`): model_id, tensor_parallel_degree 1, dtype fp16, task (by
 the checkpoint's architecture), max_tokens 1024, checkpoint, enable_cuda_graph false,

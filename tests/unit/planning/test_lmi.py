@@ -168,11 +168,24 @@ class TestProperties:
             "option.tensor_parallel_degree=1",
             "option.dtype=fp16",
             "option.trust_remote_code=true",
+            "option.rolling_batch=disable",
             "job_queue_size=1000",
             "option.predict_timeout=60",
             "option.model_loading_timeout=600",
             "option.flavour=plain",
         ]
+
+    @pytest.mark.parametrize(
+        ("version", "settings", "written"),
+        [
+            ("0.26.0", {}, None),
+            ("0.27.0", {"rolling_batch": "auto"}, "auto"),
+            ("0.27.0", {"max_batch_size": 2}, None),
+        ],
+    )
+    def test_a_script_has_no_rolling_batch_unless_it_asks(self, version, settings, written):
+        config = lmi("djl-deepspeed", version, script="handlers/gpt-j", **settings)
+        assert lmi_properties(config, WEIGHTS).get("option.rolling_batch") == written
 
     def test_an_engine_without_python_is_told_what_the_server_reads(self):
         config = lmi("djl-lmi", "0.36.0", engine="OnnxRuntime", max_batch_size=8)
