@@ -14,6 +14,7 @@ from slipway.facts.images import UnknownVersionError, versions
 from slipway.facts.instances import Accelerator
 from slipway.facts.lmi import lmi_version
 from slipway.planning.lmi import LmiSetup, ordered
+from slipway.planning.lmi_frameworks import splits_layers
 from slipway.planning.rules.situation import Situation, problem
 from slipway.planning.timeouts import loading_timeout_seconds, startup_timeout_seconds
 
@@ -180,9 +181,9 @@ def copy_fits_instance(situation: Situation) -> Iterator[Problem]:
 
 
 def degree_divides_heads(situation: Situation) -> Iterator[Problem]:
-    """Attention is split by its heads."""
+    """Attention is split by its heads, where more than whole layers are spread."""
     setup, heads = situation.lmi, situation.config.model.attention_heads
-    if setup is None or heads is None or not setup.runs_python:
+    if setup is None or heads is None or not setup.runs_python or not splits_layers(setup):
         return
     degree = setup.serving.tensor_parallel_degree
     if heads % degree:

@@ -1,0 +1,366 @@
+"""How LMI partitions a model: the frameworks behind DJL Serving's handlers, version by version.
+
+`lmi_frameworks.json` holds what djl-serving's sources say of each and names the file of each row.
+What the other tables say already is derived from them: versions, images, engines, continuous
+batching, streaming by an option, hardware, and what is legacy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from slipway.facts import images
+from slipway.facts.images import Legacy, UnknownFrameworkError, UnknownVersionError
+from slipway.facts.lmi import LmiVersion, lmi_version
+from slipway.facts.tables import read_table
+
+_ANY_ROLLING_BATCH = "*"
+_NO_ROLLING_BATCH = "disable"
+_AUTOMATIC = "auto"
+_STREAMING_OPTION = "enable_streaming"
+_NEURON_IMAGE = "djl-neuronx"
+# What an image is, beside its registry, is the same in every region.
+_ANY_REGION = "us-east-1"
+
+
+class Cell(NamedTuple):
+    """What one version of a framework can do in one respect.
+
+    Args:
+        value: `yes`, `no` or `unknown`, where no source says; some cells have words of their own.
+        source: where in djl-serving that stands.
+        note: what the value cannot say, as half a sentence.
+    """
+
+    value: str
+    source: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AheadOfTime:
+    """How an image partitions weights before they are served.
+
+    Args:
+        command: what the container is started with.
+        engine: the value of `engine` that the command needs; None where it takes none.
+        flags: the flags that the command has.
+        source: where in djl-serving that stands.
+        note: what else it does, as half a sentence.
+    """
+
+    command: tuple[str, ...]
+    engine: str | None
+    flags: tuple[str, ...]
+    source: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFramework:
+    """One framework in one version of DJL Serving.
+
+    Args:
+        name: for example `lmi-dist`.
+        title: as people write it.
+        version: of DJL Serving.
+        images: frameworks of images.json whose image of that version has it.
+        tensor_parallel: whether it splits every layer over accelerators.
+        pipeline_parallel: whether it makes stages of layers that work at the same time.
+        layers_over_devices: how it lays whole layers on several accelerators, which then work one
+            after another: `degree` (with `tensor_parallel_degree`), `device_map` (with that option,
+            or with the degree and a rolling batch) or `no`.
+        ahead_of_time: the command that partitions before serving; None where it has none.
+        streaming: how tokens are streamed without a rolling batch: `enable_streaming` or `no`.
+        rolling_streaming: the same with one: `output_formatter` (its value `jsonlines`), `stream`
+            (a key of the request) or `no`.
+        rolling_batches: values of `rolling_batch` with which requests join and leave a batch.
+        rolls_always: whether they do so with every value.
+        server_batches: whether its handler answers several requests that the server hands over
+            together.
+        model_types_without_rolling_batch: the only types (`model_type` of config.json) that load
+            where the rolling batch is off; None where every type does.
+        cpu: whether it runs without an accelerator.
+        neuron: whether it runs on Inferentia 2 and Trainium.
+        gpu: whether it runs on NVIDIA's GPUs.
+        legacy: what it is, and where to go instead; None where it is living.
+    """
+
+    name: str
+    title: str
+    version: str
+    images: tuple[str, ...]
+    tensor_parallel: Cell
+    pipeline_parallel: Cell
+    layers_over_devices: Cell
+    ahead_of_time: AheadOfTime | None
+    streaming: Cell
+    rolling_streaming: Cell
+    rolling_batches: tuple[str, ...]
+    rolls_always: bool
+    server_batches: Cell
+    model_types_without_rolling_batch: tuple[str, ...] | None
+    cpu: Cell
+    neuron: Cell
+    gpu: Cell
+    legacy: str | None
+
+
+@functools.cache
+def _table() -> Mapping[str, Any]:
+    return read_table("lmi_frameworks.json")
+
+
+@functools.cache
+def _positions() -> Mapping[str, int]:
+    return {version: place for place, version in enumerate(read_table("lmi.json")["versions"])}
+
+
+def _covers(span: str, version: str) -> bool:
+    """Whether `0.21.0..0.24.0` or `0.25.0..` holds a version."""
+    first, _, last = span.partition("..")
+    places = _positions()
+    return places[first] <= places[version] <= places.get(last, len(places))
+
+
+def _row(rows: Iterable[Mapping[str, Any]], version: str) -> Mapping[str, Any] | None:
+    return next((row for row in rows if _covers(row["in"], version)), None)
+
+
+def partition_frameworks() -> tuple[str, ...]:
+    """Returns the names of the frameworks, the oldest first."""
+    return tuple(_table()["frameworks"])
+
+
+@functools.cache
+def framework_images(name: str) -> Mapping[str, tuple[str, ...]]:
+    """Returns the versions of DJL Serving that have a framework, and the images of each.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+    """
+    row = _of(name)
+    found: dict[str, list[str]] = {}
+    for image in images.frameworks():
+        # The module of a GPU's handler lies in the Neuron image too.
+        if not image.startswith("djl-") or (
+            image == _NEURON_IMAGE and row.get("neuron", [{}])[0].get("value") != "yes"
+        ):
+            continue
+        for version in images.versions(image):
+            if _handlers(row, lmi_version(image, version)):
+                found.setdefault(version, []).append(image)
+    ordered = sorted(found, key=lambda version: _positions()[version])
+    return MappingProxyType({version: tuple(found[version]) for version in ordered})
+
+
+def framework_versions(name: str) -> tuple[str, ...]:
+    """Returns the versions of DJL Serving that have a framework, the oldest first.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+    """
+    return tuple(framework_images(name))
+
+
+@functools.cache
+def partition_framework(name: str, version: str) -> PartitionFramework:
+    """Returns what a framework can do in a version of DJL Serving.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+        UnknownVersionError: no image of that version has it.
+    """
+    row = _of(name)
+    if version not in framework_images(name):
+        raise UnknownVersionError(name, version, framework_versions(name))
+    named = framework_images(name)[version]
+    servers = [lmi_version(image, version) for image in named]
+    rolling = {batch for server in servers for batch in _rolling_batches(row, server)}
+    told = rolling - {_ANY_ROLLING_BATCH}
+    limited = _row(row.get("without_rolling_batch", ()), version)
+    return PartitionFramework(
+        name=name,
+        title=row["title"],
+        version=version,
+        images=named,
+        tensor_parallel=_cell(row, "tensor_parallel", version),
+        pipeline_parallel=_cell(row, "pipeline_parallel", version),
+        layers_over_devices=_cell(row, "layers_over_devices", version, absent="no"),
+        ahead_of_time=_ahead_of_time(row, version),
+        streaming=_streaming(row, servers),
+        rolling_streaming=_rolling_streaming(version, rolls=bool(rolling)),
+        rolling_batches=tuple(sorted(told - {_AUTOMATIC} or told)),
+        rolls_always=_ANY_ROLLING_BATCH in rolling,
+        server_batches=_cell(row, "server_batches", version),
+        model_types_without_rolling_batch=tuple(limited["model_types"]) if limited else None,
+        cpu=_cell(row, "cpu", version),
+        neuron=_cell(row, "neuron", version, absent="no"),
+        gpu=_gpu(servers),
+        legacy=_legacy(row, servers),
+    )
+
+
+def partitions_ahead(framework: str, version: str) -> AheadOfTime | None:
+    """Returns how weights are partitioned before they are served; None: only when they are loaded.
+
+    Args:
+        framework: a name of `partition_frameworks`.
+        version: of DJL Serving.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+        UnknownVersionError: no image of that version has it.
+    """
+    return partition_framework(framework, version).ahead_of_time
+
+
+def rolling_batches_of(server: LmiVersion, engine: str, rolling_batch: str) -> tuple[str, ...]:
+    """Returns what a value of `rolling_batch` may come to: the server resolves `auto` by the model.
+
+    Args:
+        server: facts of the image.
+        engine: the value of `engine`.
+        rolling_batch: the value; `disable` where there is none.
+    """
+    if rolling_batch != _AUTOMATIC:
+        return (rolling_batch,)
+    for row in _table()["auto_rolling_batch"]:
+        if _covers(row["in"], server.version) and engine in row.get("engines", [engine]):
+            return tuple(row["values"])
+    return (rolling_batch,)
+
+
+def possible_frameworks(
+    server: LmiVersion, handler: str, engine: str, rolling_batch: str
+) -> tuple[str, ...]:
+    """Returns the frameworks that may load the model; none where no table knows the handler.
+
+    Args:
+        server: facts of the image.
+        handler: as in `LmiVersion.handlers`.
+        engine: the value of `engine`.
+        rolling_batch: the value; `disable` where there is none.
+    """
+    batches = rolling_batches_of(server, engine, rolling_batch)
+    return tuple(
+        name
+        for name, row in _table()["frameworks"].items()
+        if any(batch in row["run_by"].get(handler, ()) for batch in (*batches, _ANY_ROLLING_BATCH))
+    )
+
+
+def _of(name: str) -> Mapping[str, Any]:
+    rows = _table()["frameworks"]
+    if name not in rows:
+        raise UnknownFrameworkError(name, tuple(rows))
+    found: Mapping[str, Any] = rows[name]
+    return found
+
+
+def _cell(
+    row: Mapping[str, Any], key: str, version: str, *, absent: Literal["no"] | None = None
+) -> Cell:
+    if key not in row and absent is not None:
+        return Cell(absent, row["tensor_parallel"][0]["source"])
+    found = _row(row[key], version)
+    if found is None:
+        raise LookupError(f"{row['title']} {version} has no {key} in lmi_frameworks.json")
+    return Cell(found["value"], found["source"], found.get("note"))
+
+
+def _handlers(row: Mapping[str, Any], server: LmiVersion) -> tuple[str, ...]:
+    """Returns the handlers of an image that run a framework."""
+    return tuple(
+        handler
+        for handler, batches in row["run_by"].items()
+        if handler in server.handlers
+        and (
+            _ANY_ROLLING_BATCH in batches
+            or _NO_ROLLING_BATCH in batches
+            or set(batches) & set(_allowed_rolling_batches(server, handler))
+        )
+    )
+
+
+def _allowed_rolling_batches(server: LmiVersion, handler: str) -> tuple[str, ...]:
+    option = server.options_for(handler).get("rolling_batch")
+    return () if option is None else option.allowed or ()
+
+
+def _rolling_batches(row: Mapping[str, Any], server: LmiVersion) -> set[str]:
+    """Returns the values of `rolling_batch` that are this framework's, `*` for every one."""
+    found: set[str] = set()
+    for handler in _handlers(row, server):
+        batches = row["run_by"][handler]
+        allowed = set(_allowed_rolling_batches(server, handler)) - {_NO_ROLLING_BATCH}
+        if handler.endswith("_async"):
+            found.add(_ANY_ROLLING_BATCH)
+        elif _ANY_ROLLING_BATCH in batches:
+            found |= allowed
+        else:
+            found |= allowed & set(batches)
+    return found
+
+
+def _ahead_of_time(row: Mapping[str, Any], version: str) -> AheadOfTime | None:
+    found = _row(row["ahead_of_time"], version)
+    if found is None:
+        raise LookupError(f"{row['title']} {version} has no ahead_of_time in lmi_frameworks.json")
+    if found["command"] is None:
+        return None
+    return AheadOfTime(
+        command=tuple(found["command"]),
+        engine=found["engine"],
+        flags=tuple(found["flags"]),
+        source=found["source"],
+        note=found.get("note"),
+    )
+
+
+def _streaming(row: Mapping[str, Any], servers: Sequence[LmiVersion]) -> Cell:
+    if _STREAMING_OPTION in row:
+        return _cell(row, _STREAMING_OPTION, servers[0].version)
+    for server in servers:
+        for handler in _handlers(row, server):
+            option = server.options_for(handler).get(_STREAMING_OPTION)
+            if option is not None:
+                engines = " or ".join(option.only_engines)
+                note = f"with the engine {engines}" if engines else None
+                return Cell(_STREAMING_OPTION, option.source, note)
+    return Cell("no", "lmi_options.json: no handler of it reads enable_streaming")
+
+
+def _rolling_streaming(version: str, *, rolls: bool) -> Cell:
+    found = _row(_table()["rolling_batch_streams"], version)
+    if found is None or not rolls:
+        return Cell("no", "lmi_options.json: it has no rolling batch")
+    return Cell(found["value"], found["source"])
+
+
+def _gpu(servers: Iterable[LmiVersion]) -> Cell:
+    kinds = {
+        images.image(server.framework, server.version, _ANY_REGION).accelerator
+        for server in servers
+    }
+    return Cell("yes" if "gpu" in kinds else "no", "images.json: accelerator")
+
+
+def _legacy(row: Mapping[str, Any], servers: Sequence[LmiVersion]) -> str | None:
+    """Returns what a framework is that is not living, and where to go instead."""
+    version = servers[0].version
+    successor = _row(row.get("successor", ()), version)
+    if successor is not None:
+        title = _of(successor["value"])["title"]
+        return f"{successor['note']}: {title}"
+    found: list[Legacy | None] = [
+        images.image(server.framework, server.version, _ANY_REGION).legacy for server in servers
+    ]
+    reasons = [each for each in found if each is not None]
+    if len(reasons) < len(found):
+        return None
+    return f"legacy: {reasons[0].framework} {reasons[0].version}"

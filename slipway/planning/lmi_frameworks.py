@@ -1,0 +1,48 @@
+"""What partitions the model that an LMI config asks for.
+
+Pure: config and facts in, facts out. What a framework cannot do is for the rules to say
+(`slipway.planning.rules.lmi_frameworks`).
+"""
+
+from __future__ import annotations
+
+from slipway.facts.lmi_frameworks import (
+    PartitionFramework,
+    framework_versions,
+    partition_framework,
+    possible_frameworks,
+    rolling_batches_of,
+)
+from slipway.planning.lmi import OFF, LmiSetup
+
+
+def frameworks_of(
+    setup: LmiSetup, *, rolling_batch: str | None = None
+) -> tuple[PartitionFramework, ...]:
+    """Returns what may partition the model; none for a model.py of one's own.
+
+    There are several where the server chooses by the model.
+
+    Args:
+        setup: what answers requests.
+        rolling_batch: the value to look at in place of the config's.
+    """
+    if setup.handler is None:
+        return ()
+    version, batch = setup.version.version, rolling_batch or setup.rolling_batch or OFF
+    names = possible_frameworks(setup.version, setup.handler, setup.engine, batch)
+    return tuple(
+        partition_framework(name, version) for name in names if version in framework_versions(name)
+    )
+
+
+def splits_layers(setup: LmiSetup) -> bool:
+    """Whether a degree may split the layers themselves, and with them the attention heads."""
+    frameworks = frameworks_of(setup)
+    return not frameworks or any(each.tensor_parallel.value != "no" for each in frameworks)
+
+
+def may_roll(setup: LmiSetup) -> bool:
+    """Whether requests may join and leave a running batch of the handler's."""
+    batches = rolling_batches_of(setup.version, setup.engine, setup.rolling_batch or OFF)
+    return any(batch != OFF for batch in batches)

@@ -1,0 +1,463 @@
+"""The table of LMI's partition frameworks: what is known of single versions, and its form."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import re
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import slipway
+from slipway.facts import images
+from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
+from slipway.facts.lmi import lmi_version
+from slipway.facts.lmi_frameworks import (
+    AheadOfTime,
+    framework_images,
+    framework_versions,
+    partition_framework,
+    partition_frameworks,
+    partitions_ahead,
+    possible_frameworks,
+    rolling_batches_of,
+)
+from slipway.facts.lmi_frameworks_table import table
+from tools.refresh_facts.tables import render
+
+TEXT = resources.files("slipway.facts").joinpath("lmi_frameworks.json").read_text("utf-8")
+TABLE = json.loads(TEXT)
+VERSIONS = list(
+    json.loads(resources.files("slipway.facts").joinpath("lmi.json").read_text("utf-8"))["versions"]
+)
+GUIDE = Path(slipway.__file__).parents[1] / "docs" / "guides" / "lmi.md"
+EVERY = [(name, version) for name in partition_frameworks() for version in framework_versions(name)]
+# Only Accelerate lays out whole layers; TensorRT-LLM alone has a way of running few models.
+SPECIAL_CELLS = {"layers_over_devices", "without_rolling_batch", "successor"}
+
+
+def rows():
+    for name, framework in TABLE["frameworks"].items():
+        for cell, found in framework.items():
+            if isinstance(found, list):
+                yield from ((name, cell, row) for row in found)
+
+
+def covered(span):
+    first, _, last = span.partition("..")
+    end = VERSIONS.index(last) if last else len(VERSIONS) - 1
+    return VERSIONS[VERSIONS.index(first) : end + 1]
+
+
+# Versions and images
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("fastertransformer", "0.21.0", "0.24.0"),
+        ("deepspeed", "0.19.0", "0.27.0"),
+        ("accelerate", "0.19.0", "0.38.0"),
+        ("lmi-dist", "0.23.0", "0.32.0"),
+        ("vllm", "0.23.0", "0.38.0"),
+        ("tensorrt-llm", "0.25.0", "0.33.0"),
+        ("transformers-neuronx", "0.22.1", "0.29.0"),
+    ],
+)
+def test_versions(name, first, last):
+    found = framework_versions(name)
+    assert (found[0], found[-1]) == (first, last)
+    assert list(found) == sorted(found, key=VERSIONS.index)
+
+
+def test_every_framework_is_tested_above():
+    assert partition_frameworks() == (
+        "fastertransformer",
+        "deepspeed",
+        "accelerate",
+        "lmi-dist",
+        "vllm",
+        "tensorrt-llm",
+        "transformers-neuronx",
+    )
+
+
+def test_images():
+    assert partition_framework("vllm", "0.27.0").images == ("djl-deepspeed",)
+    assert partition_framework("vllm", "0.28.0").images == ("djl-lmi",)
+    assert partition_framework("accelerate", "0.24.0").images == (
+        "djl-deepspeed",
+        "djl-fastertransformer",
+    )
+
+
+@pytest.mark.parametrize(("name", "version"), EVERY)
+def test_every_image_of_a_framework_is_one_of_awss(name, version):
+    for image in partition_framework(name, version).images:
+        assert version in images.versions(image)
+
+
+def test_a_gpus_framework_is_not_taken_from_the_neuron_image():
+    # The modules lie in it, and know no NeuronCore.
+    assert "huggingface" in lmi_version("djl-neuronx", "0.27.0").handlers
+    for name in partition_frameworks():
+        named = {image for found in framework_images(name).values() for image in found}
+        assert ("djl-neuronx" in named) == (name == "transformers-neuronx")
+
+
+# What each can do
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "tensor", "pipeline", "layers"),
+    [
+        ("fastertransformer", "0.24.0", "yes", "unknown", "no"),
+        ("deepspeed", "0.19.0", "yes", "no", "no"),
+        ("accelerate", "0.19.0", "no", "no", "no"),
+        ("accelerate", "0.20.0", "no", "no", "degree"),
+        ("accelerate", "0.29.0", "no", "no", "degree"),
+        ("accelerate", "0.30.0", "no", "no", "device_map"),
+        ("accelerate", "0.38.0", "no", "no", "device_map"),
+        ("lmi-dist", "0.29.0", "yes", "no", "no"),
+        ("lmi-dist", "0.30.0", "yes", "yes", "no"),
+        ("vllm", "0.29.0", "yes", "no", "no"),
+        ("vllm", "0.36.0", "yes", "no", "no"),
+        ("tensorrt-llm", "0.29.0", "yes", "no", "no"),
+        ("tensorrt-llm", "0.30.0", "yes", "unknown", "no"),
+        ("transformers-neuronx", "0.29.0", "yes", "no", "no"),
+    ],
+)
+def test_how_a_model_is_split(name, version, tensor, pipeline, layers):
+    framework = partition_framework(name, version)
+    assert framework.tensor_parallel.value == tensor
+    assert framework.pipeline_parallel.value == pipeline
+    assert framework.layers_over_devices.value == layers
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "plain", "rolling"),
+    [
+        ("fastertransformer", "0.22.1", "no", "no"),
+        ("fastertransformer", "0.23.0", "enable_streaming", "no"),
+        ("deepspeed", "0.21.0", "no", "no"),
+        ("deepspeed", "0.22.1", "enable_streaming", "no"),
+        ("deepspeed", "0.26.0", "enable_streaming", "output_formatter"),
+        ("deepspeed", "0.27.0", "enable_streaming", "stream"),
+        ("accelerate", "0.32.0", "enable_streaming", "stream"),
+        ("accelerate", "0.33.0", "enable_streaming", "no"),
+        ("lmi-dist", "0.26.0", "no", "output_formatter"),
+        ("vllm", "0.36.0", "no", "stream"),
+        ("tensorrt-llm", "0.33.0", "no", "stream"),
+        ("transformers-neuronx", "0.23.0", "enable_streaming", "no"),
+    ],
+)
+def test_how_tokens_are_streamed(name, version, plain, rolling):
+    framework = partition_framework(name, version)
+    assert (framework.streaming.value, framework.rolling_streaming.value) == (plain, rolling)
+
+
+def test_fastertransformer_streams_with_one_engine():
+    assert partition_framework("fastertransformer", "0.24.0").streaming.note == (
+        "with the engine Python"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "batches", "always"),
+    [
+        ("fastertransformer", "0.24.0", (), False),
+        ("deepspeed", "0.24.0", (), False),
+        ("deepspeed", "0.25.0", ("deepspeed",), False),
+        ("accelerate", "0.22.1", (), False),
+        ("accelerate", "0.23.0", ("scheduler",), False),
+        ("accelerate", "0.33.0", (), False),
+        ("lmi-dist", "0.32.0", ("lmi-dist",), False),
+        ("vllm", "0.32.0", ("vllm",), False),
+        ("vllm", "0.36.0", ("vllm",), True),
+        ("tensorrt-llm", "0.25.0", ("trtllm",), False),
+        ("transformers-neuronx", "0.24.0", ("auto",), False),
+    ],
+)
+def test_continuous_batching(name, version, batches, always):
+    framework = partition_framework(name, version)
+    assert (framework.rolling_batches, framework.rolls_always) == (batches, always)
+
+
+@pytest.mark.parametrize(
+    ("name", "since"),
+    [
+        ("fastertransformer", "0.23.0"),
+        ("deepspeed", "0.23.0"),
+        ("accelerate", "0.23.0"),
+        ("transformers-neuronx", "0.24.0"),
+        ("tensorrt-llm", "0.27.0"),
+    ],
+)
+def test_since_when_handlers_answer_batches_of_the_server(name, since):
+    known = framework_versions(name)
+    answering = [
+        version
+        for version in known
+        if partition_framework(name, version).server_batches.value == "yes"
+    ]
+    assert answering[0] == since
+
+
+def test_tensorrt_llm_answers_batches_of_t5_alone_and_for_a_while():
+    framework = partition_framework("tensorrt-llm", "0.30.0")
+    assert framework.server_batches.note == "T5 alone"
+    assert framework.model_types_without_rolling_batch == ("t5",)
+    later = partition_framework("tensorrt-llm", "0.32.0")
+    assert later.server_batches.value == "no"
+    assert later.model_types_without_rolling_batch is None
+
+
+@pytest.mark.parametrize(("name", "version"), EVERY)
+def test_hardware(name, version):
+    framework = partition_framework(name, version)
+    neuron = name == "transformers-neuronx"
+    assert framework.gpu.value == ("no" if neuron else "yes")
+    assert (framework.neuron.value == "yes") == neuron
+    assert (framework.cpu.value == "yes") == (name == "accelerate")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "status"),
+    [
+        ("fastertransformer", "0.24.0", "legacy: djl-lmi 0.38.0"),
+        ("deepspeed", "0.27.0", "legacy: djl-lmi 0.38.0"),
+        ("lmi-dist", "0.32.0", "removed in 0.33.0: vLLM"),
+        ("accelerate", "0.36.0", "in maintenance mode: vLLM"),
+        ("vllm", "0.36.0", None),
+        ("tensorrt-llm", "0.33.0", None),
+        (
+            "transformers-neuronx",
+            "0.29.0",
+            "legacy: huggingface-vllm-inference-neuronx 0.11.0-optimum0.4.5",
+        ),
+    ],
+)
+def test_what_is_legacy(name, version, status):
+    assert partition_framework(name, version).legacy == status
+
+
+# Ahead of time
+
+FLAGS = (
+    "--model-dir",
+    "--model-id",
+    "--engine",
+    "--save-mp-checkpoint-path",
+    "--tensor-parallel-degree",
+)
+BUILD_FLAGS = ("--properties_dir", "--trt_llm_model_repo", "--tensor_parallel_degree")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "command", "engine", "flags"),
+    [
+        ("deepspeed", "0.21.0", ("partition",), "DeepSpeed", ("--model-dir",)),
+        ("deepspeed", "0.23.0", ("partition",), "DeepSpeed", FLAGS),
+        ("deepspeed", "0.27.0", ("partition",), "DeepSpeed", (*FLAGS, "--skip-copy")),
+        ("fastertransformer", "0.22.1", ("partition",), "FasterTransformer", ("--model-dir",)),
+        ("fastertransformer", "0.24.0", ("partition",), "FasterTransformer", FLAGS),
+        ("transformers-neuronx", "0.26.0", ("partition",), "Python", (*FLAGS, "--skip-copy")),
+        (
+            "transformers-neuronx",
+            "0.29.0",
+            ("partition",),
+            "Python",
+            (*FLAGS, "--skip-copy", "--quantization", "--pipeline-parallel-degree"),
+        ),
+        (
+            "tensorrt-llm",
+            "0.28.0",
+            ("python", "/opt/djl/partition/trt_llm_partition.py"),
+            None,
+            (*BUILD_FLAGS, "--model_path"),
+        ),
+        (
+            "tensorrt-llm",
+            "0.33.0",
+            ("python", "/opt/djl/partition/trt_llm_partition.py"),
+            None,
+            (*BUILD_FLAGS, "--pipeline_parallel_degree", "--model_path"),
+        ),
+    ],
+)
+def test_what_partitions_ahead(name, version, command, engine, flags):
+    found = partitions_ahead(name, version)
+    assert isinstance(found, AheadOfTime)
+    assert (found.command, found.engine, found.flags) == (command, engine, flags)
+    assert "serving/docker/partition/" in found.source
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("deepspeed", "0.20.0"),
+        ("fastertransformer", "0.21.0"),
+        ("accelerate", "0.27.0"),
+        ("lmi-dist", "0.32.0"),
+        ("vllm", "0.38.0"),
+        ("transformers-neuronx", "0.25.0"),
+    ],
+)
+def test_what_is_split_only_when_it_is_loaded(name, version):
+    assert partitions_ahead(name, version) is None
+
+
+@pytest.mark.parametrize(("name", "version"), EVERY)
+def test_a_command_names_an_engine_that_the_image_has(name, version):
+    found = partitions_ahead(name, version)
+    if found is not None and found.engine is not None:
+        for image in partition_framework(name, version).images:
+            assert found.engine in lmi_version(image, version).engines
+
+
+# Which framework it is
+
+
+@pytest.mark.parametrize(
+    ("image", "version", "handler", "engine", "rolling_batch", "names"),
+    [
+        ("djl-fastertransformer", "0.24.0", "fastertransformer", "Python", "disable",
+         ("fastertransformer",)),
+        ("djl-deepspeed", "0.27.0", "deepspeed", "DeepSpeed", "deepspeed", ("deepspeed",)),
+        ("djl-deepspeed", "0.26.0", "huggingface", "Python", "auto", ("accelerate",)),
+        ("djl-deepspeed", "0.26.0", "huggingface", "MPI", "auto", ("accelerate", "lmi-dist")),
+        ("djl-deepspeed", "0.27.0", "huggingface", "Python", "vllm", ("vllm",)),
+        ("djl-deepspeed", "0.21.0", "huggingface", "Python", "disable", ("accelerate",)),
+        ("djl-lmi", "0.32.0", "huggingface", "Python", "auto",
+         ("accelerate", "lmi-dist", "vllm")),
+        ("djl-lmi", "0.34.0", "huggingface", "Python", "auto", ("accelerate", "vllm")),
+        ("djl-lmi", "0.36.0", "huggingface", "Python", "auto", ("accelerate",)),
+        ("djl-lmi", "0.36.0", "huggingface", "Python", "disable", ("accelerate",)),
+        ("djl-lmi", "0.36.0", "vllm_async", "Python", "auto", ("vllm",)),
+        ("djl-tensorrtllm", "0.33.0", "trtllm_async", "Python", "disable", ("tensorrt-llm",)),
+        ("djl-neuronx", "0.28.0", "transformers_neuronx", "Python", "vllm",
+         ("transformers-neuronx",)),
+        ("djl-deepspeed", "0.27.0", "custom", "DeepSpeed", "disable", ()),
+        ("djl-deepspeed", "0.27.0", "stable_diffusion", "Python", "disable", ()),
+        ("djl-lmi", "0.36.0", "huggingface", "Python", "no-such", ()),
+    ],
+)  # fmt: skip
+def test_what_runs_a_model(image, version, handler, engine, rolling_batch, names):
+    server = lmi_version(image, version)
+    assert possible_frameworks(server, handler, engine, rolling_batch) == names
+
+
+def test_what_auto_comes_to():
+    server = lmi_version("djl-deepspeed", "0.25.0")
+    assert rolling_batches_of(server, "Python", "auto") == ("scheduler",)
+    assert rolling_batches_of(server, "Python", "vllm") == ("vllm",)
+    # Before 0.23 there is none to choose from.
+    assert rolling_batches_of(lmi_version("djl-deepspeed", "0.22.1"), "Python", "auto") == ("auto",)
+
+
+# The form of the table
+
+
+def test_the_file_is_dated_and_in_canonical_form():
+    assert datetime.date.fromisoformat(TABLE["as_of"])
+    assert render(TABLE, levels=3) == TEXT
+
+
+def test_every_row_has_a_source_and_a_span():
+    for name, cell, row in rows():
+        assert len(row["source"]) > 10, (name, cell)
+        assert covered(row["in"]), (name, cell)
+    for key in ("auto_rolling_batch", "rolling_batch_streams"):
+        assert all(row["source"] and covered(row["in"]) for row in TABLE[key])
+
+
+def test_values_are_of_a_fixed_set():
+    for name, cell, row in rows():
+        if cell == "layers_over_devices":
+            assert row["value"] in ("degree", "device_map", "no")
+        elif cell == "successor":
+            assert row["value"] in TABLE["frameworks"]
+        elif cell not in ("ahead_of_time", "without_rolling_batch"):
+            assert row["value"] in ("yes", "no", "unknown"), (name, cell)
+
+
+@pytest.mark.parametrize("name", partition_frameworks())
+def test_every_version_has_one_row_in_every_cell(name):
+    for cell, found in TABLE["frameworks"][name].items():
+        if not isinstance(found, list):
+            continue
+        spans = list(itertools.chain(*(covered(row["in"]) for row in found)))
+        assert len(spans) == len(set(spans)), cell
+        if cell not in SPECIAL_CELLS:
+            assert set(framework_versions(name)) <= set(spans), cell
+
+
+def test_an_unknown_framework():
+    with pytest.raises(UnknownFrameworkError) as caught:
+        partitions_ahead("triton", "0.36.0")
+    assert caught.value.known == partition_frameworks()
+
+
+def test_a_version_without_the_framework():
+    with pytest.raises(UnknownVersionError) as caught:
+        partitions_ahead("fastertransformer", "0.25.0")
+    assert caught.value.known == ("0.21.0", "0.22.1", "0.23.0", "0.24.0")
+
+
+def test_importing_reads_no_table():
+    script = (
+        "import slipway.facts.tables as tables\n"
+        "def read_table(name): raise AssertionError(name)\n"
+        "tables.read_table = read_table\n"
+        "import slipway.facts.lmi_frameworks as frameworks\n"
+        "try: frameworks.partition_frameworks()\n"
+        "except AssertionError as error: print(error)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "lmi_frameworks.json\n"
+
+
+# The guide
+
+
+def test_the_table_has_every_framework_and_version_once():
+    found: dict[str, list[str]] = {}
+    for line in table().splitlines()[2:]:
+        title, span, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
+        assert len(cells) == 8, line
+        first, _, last = span.partition(" to ")
+        found.setdefault(title, []).extend(covered(f"{first}..{last or first}"))
+    titles = {TABLE["frameworks"][name]["title"]: name for name in partition_frameworks()}
+    assert list(found) == list(titles)
+    for title, name in titles.items():
+        assert [v for v in found[title] if v in framework_versions(name)] == list(
+            framework_versions(name)
+        )
+
+
+def test_a_row_of_the_table():
+    assert (
+        "| lmi-dist | 0.30.0 to 0.32.0 | djl-lmi | tensor parallel, pipeline parallel | no | "
+        "`stream` | `lmi-dist` | no | NVIDIA GPU | removed in 0.33.0: vLLM |"
+    ) in table().splitlines()
+    assert (
+        "| TensorRT-LLM | 0.33.0 | djl-tensorrtllm | tensor parallel, pipeline parallel unknown | "
+        "`trt_llm_partition.py` | `stream` | `trtllm` or without an option | no | NVIDIA GPU | "
+        "living |"
+    ) in table().splitlines()
+
+
+def test_the_guide_has_exactly_this_table():
+    _, _, after = GUIDE.read_text("utf-8").partition("## Which framework\n")
+    section, _, _ = after.partition("\n## ")
+    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    assert tables[1:] == [table()], (
+        "put what python -m slipway.facts.lmi_frameworks_table prints into docs/guides/lmi.md"
+    )
