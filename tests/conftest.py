@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -14,6 +16,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write the golden files anew; review the diff"
     )
     parser.addoption("--fail-on-skip", action="store_true", help="fail where a test was skipped")
+
+
+def _leaves_djl_serving_out(config: pytest.Config) -> bool:
+    """Whether tests of the real DJL Serving are not meant: it can be had by hand only.
+
+    They are not skipped, since a skip says that a machine lacks what `make` can bring.
+    """
+    return not os.environ.get("DJL_SERVING_HOME") and "djl_serving" not in config.option.markexpr
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    if not _leaves_djl_serving_out(config):
+        return []
+    return [
+        "djl_serving: left out. DJL Serving is in no package registry; "
+        "docs/embedded-aws/lmi.md says how to get it: set DJL_SERVING_HOME to run these tests."
+    ]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not _leaves_djl_serving_out(config):
+        return
+    left_out = [item for item in items if item.get_closest_marker("djl_serving")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from embedded_aws.hosting import djl_serving
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -59,6 +60,10 @@ FAMILIES: Mapping[str, ContainerFamily] = {
         # A page about the endpoint's requests, at /docs of the container's own port.
         environment={"SLIPWAY_DOCS": "true"},
         entrypoint=_TENSORRT,
+    ),
+    # AWS's LMI images.
+    "djl-inference": ContainerFamily(
+        djl_serving.COMMAND, environment=djl_serving.image_environment(os.environ)
     ),
 }
 

@@ -1,0 +1,181 @@
+"""Becomes the user's own DJL Serving, started as AWS's images of `djl-inference` start theirs.
+
+A program of its own, `python -I djl_serving.py`, that ends in an exec: SIGTERM reaches the server.
+It needs SAGEMAKER_BIND_TO_PORT, SM_MODEL_DIR and HOME, the last for what the server writes.
+The server is that of DJL_SERVING_HOME, or the `djl-serving` on the PATH. Nothing is downloaded.
+
+What the images set is in serving/docker of https://github.com/deepjavalibrary/djl-serving:
+config.properties and the Dockerfiles.
+
+Only the standard library, and no import of this package: the PYTHONPATH may be the model's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+COMMAND: Final = (sys.executable, "-I", str(Path(__file__).resolve()))
+"""Program and arguments of the family."""
+
+_IMAGE: Final[Mapping[str, str]] = {
+    "JAVA_OPTS": "-Xmx1g -Xms1g -XX:+ExitOnOutOfMemoryError",
+    "MODEL_LOADING_TIMEOUT": "1200",
+    "PREDICT_TIMEOUT": "240",
+}
+# Where the server and Java are, by the names under which both are known elsewhere too.
+_HANDED_ON: Final = ("DJL_SERVING_HOME", "JAVA_HOME")
+_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+_DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
+_AGAIN: Final = "Then start the embedded AWS again."
+# Of a UNIX socket's path, less the file's name: 104 bytes with the final zero on macOS, 108 on
+# Linux. The longest name is djl_sock.19000 with the number of a process behind it.
+_LONGEST_SOCKET_DIRECTORY_BYTES: Final = 80
+
+
+class NotInstalledError(Exception):
+    """DJL Serving or Java is not there; the message says what to install."""
+
+
+def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns what the images would set, and what leads to this machine's server.
+
+    Args:
+        environ: the embedded AWS's own environment. SLIPWAY_DJL_PYTHON is the interpreter of the
+            handlers; without it they get the embedded AWS's own.
+    """
+    return {
+        **_IMAGE,
+        "PYTHON_EXECUTABLE": environ.get("SLIPWAY_DJL_PYTHON") or sys.executable,
+        # On an EC2 instance the server would report to DJL which engine it runs.
+        "OPT_OUT_TRACKING": "true",
+        **{name: environ[name] for name in _HANDED_ON if environ.get(name)},
+    }
+
+
+def find_server(environ: Mapping[str, str]) -> Path:
+    """Returns the program that starts DJL Serving; of several homes, the first one's.
+
+    Raises:
+        NotInstalledError: there is none.
+    """
+    home = environ.get("DJL_SERVING_HOME", "").split(os.pathsep)[0]
+    if home:
+        server = Path(home, "bin", "serving")
+        if shutil.which(server) is None:
+            raise NotInstalledError(
+                f"DJL_SERVING_HOME is {home}, which has no program bin/serving. Set it to the "
+                f"absolute path of what {_DOWNLOAD} is extracted to. {_AGAIN}"
+            )
+        return server
+    found = shutil.which("djl-serving", path=environ.get("PATH", os.defpath))
+    if found is None:
+        raise NotInstalledError(
+            f"DJL Serving is not installed. Extract {_DOWNLOAD} and set DJL_SERVING_HOME to the "
+            "absolute path of its directory, or put `djl-serving` on the PATH (macOS: brew install "
+            f"djl-serving). {_AGAIN}"
+        )
+    return Path(found)
+
+
+def find_java(environ: Mapping[str, str]) -> Path:
+    """Returns the Java that the server's start script takes.
+
+    Raises:
+        NotInstalledError: there is none.
+    """
+    home = environ.get("JAVA_HOME")
+    if home:
+        java = Path(home, "bin", "java")
+        if shutil.which(java) is None:
+            raise NotInstalledError(
+                f"JAVA_HOME is {home}, which has no program bin/java. Set it to a Java 17, or "
+                f"unset it to take the `java` on the PATH. {_AGAIN}"
+            )
+        return java
+    found = shutil.which("java", path=environ.get("PATH", os.defpath))
+    if found is None:
+        raise NotInstalledError(
+            "DJL Serving needs Java 17, and there is no `java` on the PATH. Install it (Debian "
+            "and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) "
+            f"or set JAVA_HOME. {_AGAIN}"
+        )
+    return Path(found)
+
+
+def server_environment(environ: Mapping[str, str], server: Path, directory: Path) -> dict[str, str]:
+    """Returns the server's environment.
+
+    Args:
+        environ: the container's. What the model declares in it counts, as in the image.
+        server: the program that starts it.
+        directory: one of this server's own, for what it writes.
+    """
+    temporary = _temporary_directory(directory)
+    given = environ.get("JDK_JAVA_OPTIONS", "")
+    logging = server.resolve().parents[1] / "conf" / "log4j2-plain.xml"
+    environment = {
+        # As the start script has it on SageMaker; older versions have no such file.
+        **(
+            {"DEFAULT_JVM_OPTS": f"-Dlog4j.configurationFile={logging}"} if logging.exists() else {}
+        ),
+        # Java's home directory is the user's, whatever HOME says.
+        "DJL_CACHE_DIR": str(directory / "cache"),
+        # Where logs go; without it, to where the server is installed.
+        "MODEL_SERVER_HOME": str(directory),
+        **environ,
+        # A server talks to its workers over sockets there, with names that do not depend on the
+        # server, and kills the workers of an earlier one by their files. In a container it is
+        # alone. It is not said in JAVA_OPTS, for which a model may have its own.
+        "JDK_JAVA_OPTIONS": f"{given} '-Djava.io.tmpdir={temporary}'".lstrip(),
+    }
+    # The image has none: it would come before the model's directory.
+    if environment.get("PYTHONPATH") == str(_PROJECT_ROOT):
+        del environment["PYTHONPATH"]
+    return environment
+
+
+def _temporary_directory(directory: Path) -> Path:
+    temporary = directory / "tmp"
+    too_long = len(os.fsencode(temporary)) > _LONGEST_SOCKET_DIRECTORY_BYTES
+    # Nor can a quoted option have a quote in it.
+    if too_long or "'" in str(temporary):
+        # Whoever starts this program removes `directory`; this one is the system's to clear.
+        return Path(tempfile.mkdtemp(prefix="djl-"))
+    temporary.mkdir(exist_ok=True)
+    return temporary
+
+
+def main() -> int:
+    """Becomes the server; returns the exit status where it cannot."""
+    directory = Path(os.environ["HOME"], "djl-serving")
+    directory.mkdir(exist_ok=True)
+    try:
+        server = find_server(os.environ)
+        find_java(os.environ)
+    except NotInstalledError as error:
+        print(error, file=sys.stderr)
+        return 1
+    address = f"http://127.0.0.1:{os.environ['SAGEMAKER_BIND_TO_PORT']}"
+    config = directory / "config.properties"
+    # As in the image, but for the address and the model store: a path would need the escapes of
+    # Java's format.
+    config.write_text(
+        f"inference_address={address}\nmanagement_address={address}\nload_models=ALL\n"
+    )
+    arguments = [str(server), "-f", str(config), "-s", os.environ["SM_MODEL_DIR"]]
+    environment = server_environment(os.environ, server, directory)
+    try:
+        os.execve(server, arguments, environment)  # noqa: S606  # the user's own server
+    except OSError as error:
+        print(f"cannot run {server}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,268 @@
+"""The real DJL Serving as a process, started as the embedded AWS starts it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from embedded_aws.hosting import djl_serving
+from embedded_aws.hosting.families import ContainerFamily, container_environment
+from embedded_aws.hosting.ports import PortPool
+from slipway.config.schema import ModelConfig
+from slipway.facts.images import versions
+from slipway.publishing.lmi_package import lmi_package, script_files
+from tests.unit.projects import model_config
+
+ROOT = Path(__file__).resolve().parents[4]
+HANDLER = "containers/lmi/handler"
+STAND_INS = Path(__file__).parent / "stand_ins"
+BUCKET = "artifacts"
+WEIGHTS_DIGEST = "cd" * 32
+WEIGHTS = {
+    "config.json": json.dumps(
+        {
+            "model_type": "gpt2",
+            "architectures": ["GPT2LMHeadModel"],
+            "max_position_embeddings": 64,
+        }
+    ).encode()
+}
+_START_SECONDS = 120.0
+_ANSWER_SECONDS = 30.0
+_STOP_SECONDS = 30.0
+_PORTS = PortPool()
+
+
+@dataclass(frozen=True)
+class Home:
+    """A DJL Serving: where it lies, and its version by the name of its jar."""
+
+    path: Path
+    version: str
+
+    @classmethod
+    def of(cls, path: Path) -> Home:
+        jars = list((path / "lib").glob("serving-*.jar"))
+        assert len(jars) == 1, f"{path}/lib has {len(jars)} serving-VERSION.jar"
+        return cls(path, jars[0].stem.removeprefix("serving-"))
+
+    @property
+    def family(self) -> ContainerFamily:
+        environ = {**os.environ, "DJL_SERVING_HOME": str(self.path)}
+        return ContainerFamily(djl_serving.COMMAND, djl_serving.image_environment(environ))
+
+
+def config_for(home: Home, library: str, **serving: Any) -> ModelConfig:
+    """A config with our handler, for the image of that version that has `library`.
+
+    In later versions there is none: there the handler and its calls are what is tested. The engine
+    is Python, for the others count GPUs before they start.
+    """
+    frameworks = (f"djl-{library}", "djl-deepspeed", "djl-lmi")
+    framework = next(name for name in frameworks if home.version in versions(name))
+    return _config(home, framework, script=HANDLER, **serving)
+
+
+def config_without_code(home: Home, **serving: Any) -> ModelConfig:
+    """A config of the living images, with a handler of the server's own."""
+    return _config(home, "djl-lmi", **serving)
+
+
+def _config(home: Home, framework: str, **serving: Any) -> ModelConfig:
+    section = {
+        "container": "lmi",
+        "framework": framework,
+        "version": home.version,
+        "engine": "Python",
+        "dtype": "fp32",
+        **serving,
+    }
+    endpoint = {
+        "instances": ["ml.g5.2xlarge"],
+        "container_startup_health_check_timeout_seconds": 600,
+        "network_isolation": False,
+    }
+    return model_config(serving=section, endpoint=endpoint)
+
+
+def package_for(config: ModelConfig, digest: str = WEIGHTS_DIGEST) -> dict[str, bytes]:
+    """What `slipway publish` sends for it."""
+    return lmi_package(config, script_files(config, ROOT), digest).rendered(BUCKET)
+
+
+def put_weights(
+    s3: Any, weights: Mapping[str, bytes] = WEIGHTS, digest: str = WEIGHTS_DIGEST
+) -> None:
+    """Makes the bucket, and puts there what packages name as their weights."""
+    s3.create_bucket(Bucket=BUCKET)
+    for name, content in weights.items():
+        key = f"artifacts/{digest}/files/{name}"
+        s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+
+
+def stand_in_path(library: str) -> str:
+    """PYTHONPATH with the stand-ins for `library`, torch and transformers."""
+    return os.pathsep.join(map(str, (ROOT, STAND_INS / "common", STAND_INS / library)))
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    content_type: str | None
+    body: bytes
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.body)
+
+
+class DjlServing:
+    """A started server."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log_file: Path) -> None:
+        self._process = process
+        self._port = port
+        self._log_file = log_file
+
+    @property
+    def log(self) -> str:
+        """What it wrote so far, without the colours."""
+        return re.sub(r"\x1b\[[\d;]*m", "", self._log_file.read_text(errors="replace"))
+
+    def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
+        with contextlib.closing(connection):
+            connection.request(
+                method, path, body, {name.replace("_", "-"): headers[name] for name in headers}
+            )
+            response = connection.getresponse()
+            return Answer(response.status, response.getheader("Content-Type"), response.read())
+
+    def ping(self) -> Answer:
+        return self.request("GET", "/ping")
+
+    def post(self, body: Any, content_type: str = "application/json") -> Answer:
+        """Sends a body; bytes go as they are."""
+        encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.request("POST", "/invocations", encoded, Content_Type=content_type)
+
+    def post_together(self, *bodies: Any) -> list[Answer]:
+        """Sends requests at the same time, from a thread each."""
+        with ThreadPoolExecutor(len(bodies)) as pool:
+            return list(pool.map(self.post, bodies))
+
+    def generated_for(self) -> list[list[str]]:
+        """The prompts of each call of the stand-in engine, so far."""
+        lines = re.findall(r"stand-in: generates for (\[.*\])", self.log)
+        return [json.loads(line) for line in lines]
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._answers_ping():
+            assert self._process.poll() is None, f"the server ended:\n{self.log}"
+            assert time.monotonic() < deadline, f"the server is not ready:\n{self.log}"
+            time.sleep(0.1)
+
+    def wait_for_end(self) -> str:
+        """Waits until a server ends by itself; returns its log."""
+        deadline = time.monotonic() + _START_SECONDS
+        while self._process.poll() is None:
+            assert time.monotonic() < deadline, f"the server does not end:\n{self.log}"
+            time.sleep(0.1)
+        return self.log
+
+    def terminate(self) -> int:
+        """Sends SIGTERM to the started process alone; returns its status."""
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(_STOP_SECONDS)
+
+    def kill(self) -> None:
+        """As the embedded AWS's supervisor does at the end: the whole group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _answers_ping(self) -> bool:
+        try:
+            return self.ping().status == 200
+        except (OSError, HTTPException):
+            return False
+
+
+Start = Callable[..., DjlServing]
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.05)
+    return value
+
+
+def start(
+    home: Home,
+    directory: Path,
+    files: Mapping[str, bytes],
+    *,
+    aws_url: str | None = None,
+    **declared: str,
+) -> DjlServing:
+    """Starts a server on a package.
+
+    Args:
+        home: which.
+        directory: an empty one.
+        files: the package.
+        aws_url: where S3 is.
+        declared: the model's Environment.
+    """
+    model = directory / "model"
+    for name, content in files.items():
+        path = model / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    model.mkdir(exist_ok=True)
+    port = _PORTS.take()
+    environment = container_environment(
+        family=home.family,
+        declared=declared,
+        region="us-east-1",
+        port=port,
+        model_directory=model,
+        home=directory,
+        endpoint_url=aws_url,
+    )
+    log_file = directory / "log"
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            home.family.command,
+            env=environment,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return DjlServing(process, port, log_file)
+
+
+@contextlib.contextmanager
+def started(*arguments: Any, **keywords: Any) -> Iterator[DjlServing]:
+    """Starts a server, and ends it and its workers."""
+    server = start(*arguments, **keywords)
+    try:
+        yield server
+    finally:
+        server.kill()

@@ -1,0 +1,76 @@
+"""The server's own handler with the sample model: nothing is a stand-in but the accelerator.
+
+It needs PyTorch, transformers, peft and Pillow in the interpreter that SLIPWAY_DJL_PYTHON names.
+The handlers of 0.23 and 0.27 ask for older libraries than the project's, and that of 0.23, given
+them, for a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from slipway.planning.lmi import ordered
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.servers import DjlServing, Home
+
+pytestmark = pytest.mark.djl_serving
+
+SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
+DIGEST = "ef" * 32
+OLDEST = (0, 36)
+
+
+@pytest.fixture(scope="module")
+def own_handler(
+    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DjlServing]:
+    interpreter = os.environ.get("SLIPWAY_DJL_PYTHON")
+    if ordered(home.version) < OLDEST:
+        pytest.skip(f"the handler of {home.version} needs older libraries than the project's")
+    if interpreter is None:
+        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+    imports = [interpreter, "-c", "import torch, transformers, peft, PIL"]
+    missing = subprocess.run(imports, capture_output=True, text=True, check=False)
+    assert missing.returncode == 0, missing.stderr
+
+    clients = LoopbackClients(aws_url)
+    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
+    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
+    clients.close()
+    config = servers.config_without_code(
+        home, entry_point="djl_python.huggingface", rolling_batch="disable"
+    )
+    files = servers.package_for(config, DIGEST)
+    assert list(files) == ["serving.properties"]
+    with servers.started(home, tmp_path_factory.mktemp("djl"), files, aws_url=aws_url) as server:
+        server.wait_until_ready()
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("prompt", "completion"),
+    [
+        ("Amazon S3 bucket", " name for the Amazon S3 bucket."),
+        ("The maximum number of results to return in a single", " page."),
+    ],
+)
+def test_a_package_without_code_answers(
+    own_handler: DjlServing, prompt: str, completion: str
+) -> None:
+    """With the completions of samples/gpt2-autocomplete/README.md."""
+    parameters: dict[str, Any] = {"max_new_tokens": 16, "do_sample": False}
+    answer = own_handler.post({"inputs": prompt, "parameters": parameters})
+    assert (answer.status, answer.document) == (200, [{"generated_text": prompt + completion}])
+
+
+def test_a_body_that_is_no_json_is_answered_200(own_handler: DjlServing) -> None:
+    """Which is what our handler is for: it answers 400, as JSON."""
+    answer = own_handler.post(b"{")
+    assert answer.status == 200
+    assert answer.body.startswith(b"Input Parsing failed. Ensure that the request payload is valid")

@@ -1,0 +1,156 @@
+"""Our handler under the real DJL Serving, over HTTP; the engines and their libraries are stand-ins.
+
+Packages are those that `slipway publish` sends, weights are copied from an S3 as in the container.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from slipway.planning.lmi import ordered
+from slipway.publishing import java_properties
+from tests.containers.lmi.real.servers import DjlServing, Home, Start, eventually
+from tests.containers.lmi.test_requests import REFUSED_ALIKE
+
+pytestmark = pytest.mark.djl_serving
+
+# What the bad bodies of the other tests are beyond.
+LIMITS = {"max_new_tokens": 42}
+ABC = {"inputs": "abc", "parameters": {"max_new_tokens": 3}}
+WORKER_STARTED = "Python engine started."
+SLEEPER = b"""
+import time
+
+from djl_python import Output
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        return None
+    seconds = inputs.get_as_json()["seconds"]
+    time.sleep(seconds)
+    return Output(200, "OK").add_as_json({"slept": seconds})
+"""
+Serve = Callable[..., DjlServing]
+
+
+@pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
+def one_by_one(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
+    return serve_over_stand_ins(request.param, options=LIMITS)
+
+
+@pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
+def in_batches(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
+    return serve_over_stand_ins(
+        request.param, options=LIMITS, max_batch_size=4, max_batch_delay_milliseconds=1000
+    )
+
+
+def generated(*texts: str) -> list[dict[str, str]]:
+    return [{"generated_text": text} for text in texts]
+
+
+def test_a_request_is_answered_over_a_stand_in(one_by_one: DjlServing) -> None:
+    assert one_by_one.ping().status == 200
+    answer = one_by_one.post(
+        {"inputs": ["abc", "caf\u00e9 x"], "parameters": {"max_new_tokens": 2}}
+    )
+    assert (answer.status, answer.document) == (200, generated("de", "yz"))
+    assert answer.content_type == "application/json"
+
+
+def test_weights_are_copied_from_s3_over_a_stand_in(one_by_one: DjlServing) -> None:
+    (path,) = re.findall(r"stand-in: weights in (\S+)", one_by_one.log)
+    assert "/cache/" in path
+    assert "S3 url found, start downloading from s3://artifacts/artifacts/cdcd" in one_by_one.log
+
+
+def test_bad_bodies_are_refused_over_a_stand_in(one_by_one: DjlServing) -> None:
+    for body in REFUSED_ALIKE:
+        answer = one_by_one.post(body)
+        assert (answer.status, answer.content_type) == (400, "application/json"), body
+        assert answer.document["error"]["code"] == "invalid_request"
+    assert one_by_one.post(ABC).document == generated("def")
+    assert one_by_one.log.count(WORKER_STARTED) == 1
+
+
+def test_a_failing_engine_is_said_to_fail_over_a_stand_in(one_by_one: DjlServing) -> None:
+    answer = one_by_one.post({"inputs": "out of memory!"})
+    assert (answer.status, answer.document) == (
+        500,
+        {
+            "error": {
+                "code": "model_failure",
+                "message": "The model failed to compute an answer.",
+            }
+        },
+    )
+    assert one_by_one.post(ABC).document == generated("def")
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/octet-stream"])
+def test_the_content_type_is_not_needed_over_a_stand_in(
+    one_by_one: DjlServing, content_type: str
+) -> None:
+    answer = one_by_one.post(ABC, content_type)
+    assert (answer.status, answer.document) == (200, generated("def"))
+
+
+def test_requests_of_a_batch_get_their_own_answers_over_a_stand_in(in_batches: DjlServing) -> None:
+    prompts = ["abc", "x", "mnop", "yz"]
+    bodies = [{"inputs": prompt, "parameters": {"max_new_tokens": 2}} for prompt in prompts]
+    before = len(in_batches.generated_for())
+    answers = in_batches.post_together(*bodies)
+    assert [(answer.status, answer.document) for answer in answers] == [
+        (200, generated(text)) for text in ("de", "yz", "qr", "ab")
+    ]
+    calls = in_batches.generated_for()[before:]
+    assert [sorted(call) for call in calls] == [sorted(prompts)]
+
+
+def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches: DjlServing) -> None:
+    """The server has one status for a batch: the bad one is told by what it gets."""
+    for at in range(0, len(REFUSED_ALIKE), 3):
+        bad = REFUSED_ALIKE[at : at + 3]
+        first, *others = in_batches.post_together(ABC, *bad)
+        assert (first.status, first.document) == (200, generated("def"))
+        for body, answer in zip(bad, others, strict=True):
+            # In whichever batch it came: with requests that are answered, or with its like.
+            assert answer.status in (200, 400), body
+            assert answer.document["error"]["code"] == "invalid_request"
+    assert in_batches.log.count(WORKER_STARTED) == 1
+
+
+def test_a_batch_of_one_bad_request_gets_its_status_over_a_stand_in(
+    in_batches: DjlServing,
+) -> None:
+    answer = in_batches.post({"inputs": []})
+    assert (answer.status, answer.document["error"]["message"]) == (
+        400,
+        "inputs is an empty array: it must hold at least one string.",
+    )
+
+
+@pytest.mark.parametrize("retry_threshold", [None, 10])
+def test_a_call_that_takes_too_long_ends(
+    home: Home, start: Start, retry_threshold: int | None
+) -> None:
+    """From 0.30 on, and without `retry_threshold`, one such call is the end of the model."""
+    properties = {"engine": "Python", "option.predict_timeout": "2"}
+    if retry_threshold is not None:
+        properties["retry_threshold"] = str(retry_threshold)
+    files = {"model.py": SLEEPER, "serving.properties": java_properties.render(properties)}
+    server = start(files)
+    server.wait_until_ready()
+    assert server.post({"seconds": 0}).document == {"slept": 0}
+    late = server.post({"seconds": 60})
+    assert (late.status, late.document["type"]) == (503, "WlmException")
+    if ordered(home.version) >= (0, 30) and retry_threshold is None:
+        assert eventually(lambda: server.ping().status == 500)
+        assert server.post({"seconds": 0}).document["message"] == "Model is not ready: model"
+    else:
+        assert eventually(lambda: server.post({"seconds": 0}).status == 200)
+        assert server.ping().status == 200

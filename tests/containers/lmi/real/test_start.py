@@ -1,0 +1,128 @@
+"""What the real DJL Serving does with packages that our rules refuse, and beside another server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from slipway.publishing import java_properties
+from tests.containers.lmi.real.servers import Start, eventually
+from tests.embedded.processes import is_running
+
+pytestmark = pytest.mark.djl_serving
+
+ECHO = b"""
+import json
+import os
+
+from djl_python import Output
+
+_properties = {}
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        _properties.update(inputs.get_properties())
+        return None
+    output = Output(200, "OK")
+    output.add(json.dumps({**_properties, "pid": str(os.getpid())}).encode(), key="data")
+    output.add_property("Content-Type", "application/json")
+    return output
+"""
+WITHOUT_GUARD = b"""
+from djl_python import Output
+
+
+def handle(inputs):
+    output = Output(200, "OK")
+    output.add_as_json({"inputs": inputs.get_as_json()["inputs"]})
+    return output
+"""
+
+
+def echo(**properties: str) -> dict[str, bytes]:
+    """A package whose handler answers with the options that it was given."""
+    given = {
+        "engine": "Python",
+        **{name.replace("__", "."): properties[name] for name in properties},
+    }
+    return {"model.py": ECHO, "serving.properties": java_properties.render(given)}
+
+
+def seen(server: Any) -> dict[str, str]:
+    server.wait_until_ready()
+    answer = server.post({})
+    assert answer.status == 200, answer.body
+    document: dict[str, str] = answer.document
+    return document
+
+
+@pytest.mark.parametrize("engine", ["python", "vllm"])
+def test_an_engine_that_it_does_not_know_ends_it(start: Start, engine: str) -> None:
+    files = echo(engine=engine)
+    assert f"Deep learning engine not found: {engine}" in start(files).wait_for_end()
+
+
+@pytest.mark.parametrize("key", ["option.tensor_parallel_degree", "batch_size"])
+def test_a_number_that_is_none_ends_it(start: Start, key: str) -> None:
+    files = echo(**{key: "abc"})
+    log = start(files).wait_for_end()
+    assert 'NumberFormatException: For input string: "abc"' in log
+
+
+def test_an_engine_of_several_processes_needs_gpus(start: Start) -> None:
+    """Which a config for them names, and this machine need not have."""
+    log = start(echo(engine="MPI", option__tensor_parallel_degree="2")).wait_for_end()
+    assert "GPU devices are not enough to run 2 partitions." in log
+
+
+def test_an_empty_package_is_healthy_and_answers_nothing(start: Start) -> None:
+    server = start({})
+    server.wait_until_ready()
+    assert server.ping().document == {}
+    answer = server.post({"inputs": "a"})
+    assert answer.status == 400
+    assert answer.document["message"] == "Parameter model_name is required."
+
+
+def test_a_handler_without_a_guard_for_the_first_call_does_not_load(start: Start) -> None:
+    files = {**echo(), "model.py": WITHOUT_GUARD}
+    log = start(files).wait_for_end()
+    assert "Failed to initialize model" in log
+
+
+def test_a_misspelt_option_is_accepted_in_silence(start: Start) -> None:
+    server = start(echo(option__max_new_tokenz="7"))
+    assert seen(server)["max_new_tokenz"] == "7"
+    complaints = [line for line in server.log.splitlines() if line.startswith(("WARN", "ERROR"))]
+    assert complaints == []
+
+
+def test_what_java_unescapes_arrives_as_it_was_meant(start: Start) -> None:
+    meant = {"option.path": "C:\\new\\u0041", "option.text": "  caf\u00e9 \u4e2d\U0001f600 = #!"}
+    given = seen(start(echo(**meant)))
+    assert given["path"] == meant["option.path"]
+    assert given["text"] == meant["option.text"]
+
+
+def test_a_raw_backslash_is_lost(start: Start) -> None:
+    files = {**echo(), "serving.properties": b"engine=Python\noption.path=C:\\models\\gpt\n"}
+    assert seen(start(files))["path"] == "C:modelsgpt"
+
+
+def test_two_servers_leave_each_others_workers_alone(start: Start) -> None:
+    first = start(echo(option__mark="first"))
+    worker = seen(first)["pid"]
+    second = start(echo(option__mark="second"))
+    assert seen(second)["mark"] == "second"
+    assert seen(first) == {**seen(first), "mark": "first", "pid": worker}
+
+
+def test_sigterm_ends_the_server_and_its_worker(start: Start) -> None:
+    server = start(echo())
+    worker = int(seen(server)["pid"])
+    status = server.terminate()
+    assert status in (143, -15), json.dumps({"status": status, "log": server.log})
+    eventually(lambda: not is_running(worker))

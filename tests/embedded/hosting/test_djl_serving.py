@@ -1,0 +1,281 @@
+"""The family of AWS's LMI images: what it starts, how, and what it says where nothing is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws.hosting import djl_serving
+from embedded_aws.hosting.djl_serving import (
+    NotInstalledError,
+    find_java,
+    find_server,
+    image_environment,
+    server_environment,
+)
+from embedded_aws.hosting.families import FAMILIES, ContainerFamily, find_family
+from tests.embedded.processes import is_running
+
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.23.0-deepspeed0.9.5-cu118"
+GREETER = b"""
+import os
+
+from djl_python import Output
+
+_greeting = []
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        _greeting.append(inputs.get_properties()["greeting"])
+        return None
+    text = f"{_greeting[0]} {inputs.get_as_string()} from {os.getpid()}"
+    return Output(200, "OK").add(text)
+"""
+STAND_IN = Path(__file__).with_name("stand_in.py")
+
+
+def program(path: Path, script: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """Stand-ins for DJL Serving, which writes down its arguments and serves, and for Java."""
+    server = f'printf "%s\\n" "$@" > arguments; exec {shlex.quote(sys.executable)} {STAND_IN}'
+    program(tmp_path / "djl" / "bin" / "serving", server)
+    program(tmp_path / "java" / "bin" / "java", "")
+    return {
+        "DJL_SERVING_HOME": str(tmp_path / "djl"),
+        "JAVA_HOME": str(tmp_path / "java"),
+    }
+
+
+@pytest.fixture
+def endpoint(account: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Creates an endpoint of AWS's image on a machine with `environ`; returns what became of it."""
+    families = sys.modules["tests_hosting_composition"].FAMILIES
+
+    def create(environ: dict[str, str], source: Any = None, **declared: str) -> Any:
+        family = ContainerFamily(djl_serving.COMMAND, image_environment(environ))
+        monkeypatch.setitem(families, "djl-inference", family)
+        name = account.name()
+        account.sagemaker.create_model(
+            ModelName=name,
+            ExecutionRoleArn=account.role,
+            PrimaryContainer={
+                "Image": IMAGE,
+                "Environment": declared,
+                **(source or account.source()),
+            },
+        )
+        return account.settled(account.begin(account.config(account.variant(name))))
+
+    return create
+
+
+def test_the_images_of_lmi_have_a_program() -> None:
+    family = find_family(FAMILIES, IMAGE)
+    assert family.command == djl_serving.COMMAND
+    assert family.entrypoint == ()
+
+
+def test_the_server_is_started_as_in_the_image(
+    account: Any, endpoint: Callable[..., Any], installed: dict[str, str]
+) -> None:
+    described = endpoint(installed, OPTION_DTYPE="fp16", JAVA_OPTS="-Xmx2g")
+    assert described["EndpointStatus"] == "InService"
+    name = described["EndpointName"]
+    environment = json.loads(account.invoke(name, "environment"))
+    home, port = Path(environment["HOME"]), environment["SAGEMAKER_BIND_TO_PORT"]
+    own = home / "djl-serving"
+    assert (home / "arguments").read_text().splitlines() == [
+        "-f", str(own / "config.properties"), "-s", environment["SM_MODEL_DIR"],
+    ]  # fmt: skip
+    assert (own / "config.properties").read_text() == (
+        f"inference_address=http://127.0.0.1:{port}\n"
+        f"management_address=http://127.0.0.1:{port}\n"
+        "load_models=ALL\n"
+    )
+    assert environment["PYTHON_EXECUTABLE"] == sys.executable
+    assert environment["PREDICT_TIMEOUT"] == "240"
+    assert environment["MODEL_LOADING_TIMEOUT"] == "1200"
+    assert environment["OPT_OUT_TRACKING"] == "true"
+    assert environment["MODEL_SERVER_HOME"] == str(own)
+    assert environment["DJL_CACHE_DIR"] == str(own / "cache")
+    # What the model declares counts, and the directory for sockets does not depend on it.
+    assert (environment["OPTION_DTYPE"], environment["JAVA_OPTS"]) == ("fp16", "-Xmx2g")
+    assert environment["JDK_JAVA_OPTIONS"].startswith("'-Djava.io.tmpdir=/")
+    assert "PYTHONPATH" not in environment
+    pid = int(account.invoke(name, "pid"))
+    account.delete(name)
+    assert not is_running(pid)
+
+
+def test_an_interpreter_of_ones_own() -> None:
+    environ = {"SLIPWAY_DJL_PYTHON": "/opt/torch/bin/python", "OTHER": "x"}
+    assert image_environment(environ)["PYTHON_EXECUTABLE"] == "/opt/torch/bin/python"
+    assert "OTHER" not in image_environment(environ)
+    assert "JAVA_HOME" not in image_environment({"JAVA_HOME": ""})
+
+
+def test_a_machine_without_djl_serving_fails_the_endpoint_with_what_to_install(
+    endpoint: Callable[..., Any], installed: dict[str, str], tmp_path: Path
+) -> None:
+    del installed["DJL_SERVING_HOME"]
+    described = endpoint(installed, PATH=str(tmp_path))
+    assert described["EndpointStatus"] == "Failed"
+    assert described["FailureReason"].endswith(
+        "The container exited with status 1; its last lines: DJL Serving is not installed. Extract "
+        "https://publish.djl.ai/djl-serving/serving-0.36.0.tar and set DJL_SERVING_HOME to the "
+        "absolute path of its directory, or put `djl-serving` on the PATH (macOS: brew install "
+        "djl-serving). Then start the embedded AWS again."
+    )
+
+
+def test_a_machine_without_java_fails_the_endpoint_with_what_to_install(
+    endpoint: Callable[..., Any], installed: dict[str, str], tmp_path: Path
+) -> None:
+    del installed["JAVA_HOME"]
+    described = endpoint(installed, PATH=str(tmp_path))
+    assert described["EndpointStatus"] == "Failed"
+    assert described["FailureReason"].endswith(
+        "its last lines: DJL Serving needs Java 17, and there is no `java` on the PATH. Install it "
+        "(Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
+        "openjdk@17) or set JAVA_HOME. Then start the embedded AWS again."
+    )
+
+
+def test_a_server_that_cannot_be_run_is_said_to_be_so(
+    endpoint: Callable[..., Any], installed: dict[str, str]
+) -> None:
+    server = Path(installed["DJL_SERVING_HOME"], "bin", "serving")
+    server.write_text("#!/no/such/shell\n")
+    described = endpoint(installed)
+    assert described["FailureReason"].endswith(
+        f"its last lines: cannot run {server}: No such file or directory"
+    )
+
+
+def test_homes_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(NotInstalledError) as caught:
+        find_server({"DJL_SERVING_HOME": str(tmp_path)})
+    assert str(caught.value) == (
+        f"DJL_SERVING_HOME is {tmp_path}, which has no program bin/serving. Set it to the "
+        "absolute path of what https://publish.djl.ai/djl-serving/serving-0.36.0.tar is extracted "
+        "to. Then start the embedded AWS again."
+    )
+    with pytest.raises(NotInstalledError) as caught:
+        find_java({"JAVA_HOME": str(tmp_path)})
+    assert str(caught.value) == (
+        f"JAVA_HOME is {tmp_path}, which has no program bin/java. Set it to a Java 17, or unset it "
+        "to take the `java` on the PATH. Then start the embedded AWS again."
+    )
+
+
+def test_of_several_homes_the_first_serves(tmp_path: Path) -> None:
+    first = program(tmp_path / "one" / "bin" / "serving", "")
+    program(tmp_path / "two" / "bin" / "serving", "")
+    homes = os.pathsep.join([str(tmp_path / "one"), str(tmp_path / "two")])
+    assert find_server({"DJL_SERVING_HOME": homes}) == first
+
+
+def test_programs_on_the_path_are_found(tmp_path: Path) -> None:
+    server = program(tmp_path / "djl-serving", "")
+    java = program(tmp_path / "java", "")
+    environ = {"PATH": str(tmp_path)}
+    assert (find_server(environ), find_java(environ)) == (server, java)
+
+
+@pytest.mark.parametrize("name", ["d" * 80, "Ann's"])
+def test_a_directory_that_no_socket_or_option_can_name_is_not_taken(
+    tmp_path: Path, name: str
+) -> None:
+    directory = tmp_path / name
+    directory.mkdir()
+    options = server_environment({}, tmp_path / "serving", directory)["JDK_JAVA_OPTIONS"]
+    temporary = Path(options.removeprefix("'-Djava.io.tmpdir=").removesuffix("'"))
+    assert temporary.is_dir()
+    assert not temporary.is_relative_to(tmp_path)
+    assert len(os.fsencode(temporary)) <= 80
+    temporary.rmdir()
+
+
+def test_options_of_the_model_are_kept(tmp_path: Path) -> None:
+    own = {"JDK_JAVA_OPTIONS": "-Dai.djl.logging.level=debug"}
+    options = server_environment(own, tmp_path / "serving", tmp_path)["JDK_JAVA_OPTIONS"]
+    assert options.startswith("-Dai.djl.logging.level=debug '-Djava.io.tmpdir=/")
+
+
+def test_a_python_path_of_the_model_is_kept(tmp_path: Path) -> None:
+    own = str(Path(djl_serving.__file__).resolve().parents[2])
+    server = tmp_path / "serving"
+    assert "PYTHONPATH" not in server_environment({"PYTHONPATH": own}, server, tmp_path)
+    assert server_environment({"PYTHONPATH": "/x"}, server, tmp_path)["PYTHONPATH"] == "/x"
+
+
+def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:
+    server = program(tmp_path / "bin" / "serving", "")
+    assert "DEFAULT_JVM_OPTS" not in server_environment({}, server, tmp_path)
+    plain = tmp_path / "conf" / "log4j2-plain.xml"
+    plain.parent.mkdir()
+    plain.touch()
+    options = server_environment({}, server, tmp_path)["DEFAULT_JVM_OPTS"]
+    assert options == f"-Dlog4j.configurationFile={plain.resolve()}"
+
+
+def needs_djl_serving() -> list[str]:
+    homes = os.environ.get("DJL_SERVING_HOME")
+    if not homes:
+        pytest.skip("DJL_SERVING_HOME is not set; docs/embedded-aws/lmi.md says how to get it")
+    return homes.split(os.pathsep)
+
+
+@pytest.mark.djl_serving
+def test_endpoints_answer_with_the_real_server(account: Any, endpoint: Callable[..., Any]) -> None:
+    """The package has a handler of its own, which needs no library of the images."""
+    account.put("greeter/files/serving.properties", b"engine=Python\noption.greeting=hello\n")
+    account.put("greeter/files/model.py", GREETER)
+    source = account.source("s3://artifacts/greeter/files/")
+    for home in needs_djl_serving():
+        environ = {**os.environ, "DJL_SERVING_HOME": home}
+        first = endpoint(environ, source=source)
+        assert first["EndpointStatus"] == "InService", first
+        greeting, _, worker = account.invoke(first["EndpointName"], "world").partition(" from ")
+        assert greeting == "hello world"
+        # Servers that share a directory for their sockets kill each other's workers.
+        second = endpoint(environ, source=source)
+        assert account.invoke(second["EndpointName"], "you").startswith("hello you from ")
+        assert account.invoke(first["EndpointName"], "you") == f"hello you from {worker}"
+        for described in (first, second):
+            account.delete(described["EndpointName"])
+        assert not is_running(int(worker))
+
+
+@pytest.mark.djl_serving
+def test_what_the_real_server_dies_of_is_in_the_log(
+    account: Any, endpoint: Callable[..., Any], eventually: Callable[..., Any]
+) -> None:
+    account.put("broken/files/serving.properties", b"engine=python\n")
+    account.put("broken/files/model.py", GREETER)
+    environ = {**os.environ, "DJL_SERVING_HOME": needs_djl_serving()[0]}
+    described = endpoint(environ, source=account.source("s3://artifacts/broken/files/"))
+    assert described["EndpointStatus"] == "Failed"
+    assert "The container exited with status" in described["FailureReason"]
+
+    def said() -> bool:
+        group = f"/aws/sagemaker/Endpoints/{described['EndpointName']}"
+        events = account.logs.filter_log_events(logGroupName=group)["events"]
+        return any("Deep learning engine not found: python" in event["message"] for event in events)
+
+    assert eventually(said)
