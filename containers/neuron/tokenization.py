@@ -1,0 +1,160 @@
+"""Texts to tokens, and tokens to rows of the model, special tokens included.
+
+A text becomes tokens once, whole and without special tokens; windows are cut out of those. The
+special tokens are put around them by a template that is read off the tokenizer itself, so that
+BERT's `[CLS] A [SEP] B [SEP]` and RoBERTa's `<s> A </s></s> B </s>` need no case of their own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tokenizers import Tokenizer
+
+from containers.serving.predictor import ModelLoadError
+
+# Becomes a token in every vocabulary, the unknown one at worst.
+_PROBE: Final = "a"
+
+
+@dataclass(frozen=True)
+class TokenizedText:
+    """A text and its tokens.
+
+    Attributes:
+        text: as the client sent it.
+        token_ids: without special tokens.
+        spans: of each token, its first character in `text` and the one after its last.
+        words: of each token, the number of its word, as the tokenizer splits words; None where a
+            token is of none.
+    """
+
+    text: str = field(repr=False)
+    token_ids: tuple[int, ...] = field(repr=False)
+    spans: tuple[tuple[int, int], ...] = field(repr=False)
+    words: tuple[int | None, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the model computes in one row of its batch, before padding.
+
+    Attributes:
+        token_ids: special tokens included.
+        type_ids: of each token, 0 for the first text and 1 for the second.
+        first_column: of the tokens that are decoded: the context, or the only text.
+    """
+
+    token_ids: tuple[int, ...] = field(repr=False)
+    type_ids: tuple[int, ...] = field(repr=False)
+    first_column: int
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Special tokens that stand together, with their types."""
+
+    token_ids: tuple[int, ...] = ()
+    type_ids: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+
+@dataclass(frozen=True)
+class Template:
+    """The special tokens around one text, or around two.
+
+    Attributes:
+        pieces: before the first text, after each text.
+        text_types: the type of each text's own tokens.
+    """
+
+    pieces: tuple[_Piece, ...]
+    text_types: tuple[int, ...]
+
+    @property
+    def special_tokens(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.pieces))
+
+    def row(self, *texts: Sequence[int]) -> Row:
+        """Returns the row of as many texts as the template is for, the last of them decoded."""
+        token_ids, type_ids = list(self.pieces[0].token_ids), list(self.pieces[0].type_ids)
+        first_column = 0
+        for text, text_type, after in zip(texts, self.text_types, self.pieces[1:], strict=True):
+            first_column = len(token_ids)
+            token_ids += [*text, *after.token_ids]
+            type_ids += [*[text_type] * len(text), *after.type_ids]
+        return Row(tuple(token_ids), tuple(type_ids), first_column)
+
+
+class TextTokenizer:
+    """The model's tokenizer; may be used by several threads.
+
+    Args:
+        tokenizer: it neither truncates nor pads.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.vocabulary_size: int = tokenizer.get_vocab_size()
+        self.single = _template(tokenizer.encode(_PROBE), texts=1)
+        self.pair = _template(tokenizer.encode(_PROBE, _PROBE), texts=2)
+
+    @classmethod
+    def read(cls, path: Path) -> "TextTokenizer":
+        """Reads a tokenizer.json.
+
+        Raises:
+            ModelLoadError: it is not one, or not that of an encoder.
+        """
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        # The bindings raise Exception itself.
+        except Exception as error:
+            raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
+        # A file may carry both; windows are cut, and rows padded, by this program.
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return cls(tokenizer)
+
+    def tokenize(self, text: str) -> TokenizedText:
+        """Returns the tokens of a text; there may be none, as of spaces alone."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        return TokenizedText(
+            text=text,
+            token_ids=tuple(encoding.ids),
+            spans=tuple(encoding.offsets),
+            words=tuple(encoding.word_ids),
+        )
+
+
+# Any: the binding's Encoding.
+def _template(encoding: Any, *, texts: int) -> Template:
+    pieces: list[tuple[list[int], list[int]]] = [([], [])]
+    text_types: list[int] = []
+    for token_id, type_id, text in zip(
+        encoding.ids, encoding.type_ids, encoding.sequence_ids, strict=True
+    ):
+        if text is None:
+            pieces[-1][0].append(token_id)
+            pieces[-1][1].append(type_id)
+        elif text == len(text_types):
+            text_types.append(type_id)
+            pieces.append(([], []))
+    if len(text_types) != texts or not pieces[0][0]:
+        raise ModelLoadError(
+            "the tokenizer puts no special token before a text, as an encoder's does: take the "
+            "tokenizer.json that the checkpoint came with"
+        )
+    return Template(
+        tuple(_Piece(tuple(ids), tuple(types)) for ids, types in pieces), tuple(text_types)
+    )

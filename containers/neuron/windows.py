@@ -1,0 +1,168 @@
+"""Long texts in windows: overlapping parts that each fit the model's longest bucket.
+
+An answer that lies across the end of one window lies whole in the next, as long as it is no longer
+than the overlap.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from containers.neuron.tokenization import Row, Template, TokenizedText
+from containers.serving.errors import InvalidRequestError
+
+# Of `transformers`' pipelines: half a window, but no more than this.
+_LARGEST_DEFAULT_OVERLAP_TOKENS: Final = 128
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some tokens of a text, as a row of the model.
+
+    Attributes:
+        row: with the question and the special tokens.
+        tokens: the numbers of the text's tokens in it.
+    """
+
+    row: Row = field(repr=False)
+    tokens: range
+
+    def columns(self) -> slice:
+        """Returns where the text's tokens stand in the row."""
+        return slice(self.row.first_column, self.row.first_column + len(self.tokens))
+
+
+def token_windows(tokens: int, *, room: int, overlap: int) -> list[range]:
+    """Cuts a text's tokens into overlapping parts.
+
+    Args:
+        tokens: of the text; none gives one empty window.
+        room: most of them in a window.
+        overlap: tokens that two neighbours share, less than `room`.
+
+    Returns:
+        The numbers of the tokens in each window, the last of which may be shorter.
+    """
+    if not 0 <= overlap < room:
+        raise ValueError(f"an overlap of {overlap} in windows of {room}")
+    ends = [room]
+    while ends[-1] < tokens:
+        ends.append(ends[-1] + room - overlap)
+    return [range(end - room, min(end, tokens)) for end in ends]
+
+
+def default_overlap(room: int) -> int:
+    """Returns the overlap where the request does not say."""
+    return min(room // 2, _LARGEST_DEFAULT_OVERLAP_TOKENS)
+
+
+def context_windows(
+    template: Template,
+    question: Sequence[int],
+    context: TokenizedText,
+    *,
+    name: str,
+    max_tokens: int,
+    overlap: int | None,
+) -> list[Window]:
+    """Cuts a context into windows, each with the whole question before it.
+
+    Args:
+        template: for two texts.
+        question: its tokens.
+        context: at least one token.
+        name: of the input, for messages.
+        max_tokens: longest window, question and special tokens included.
+        overlap: tokens of the context in two windows; None takes `default_overlap`.
+
+    Raises:
+        InvalidRequestError: the question leaves no room, or the overlap takes all of it.
+    """
+    room = max_tokens - template.special_tokens - len(question)
+    if room < 1:
+        raise InvalidRequestError(
+            f"{name}.question has {len(question)} tokens, which leave no room for the context in a "
+            f"window of {max_tokens}: at most {max_tokens - template.special_tokens - 1} do; "
+            "shorten it, or set max_question_len."
+        )
+    return [
+        Window(template.row(question, context.token_ids[tokens.start : tokens.stop]), tokens)
+        for tokens in _cut(context, name, "doc_stride", room, overlap)
+    ]
+
+
+def text_windows(
+    template: Template,
+    text: TokenizedText,
+    *,
+    name: str,
+    max_tokens: int,
+    overlap: int | None,
+) -> list[Window]:
+    """Cuts a text into windows of its own; the arguments are those of `context_windows`.
+
+    Raises:
+        InvalidRequestError: the overlap takes all of a window.
+    """
+    room = max_tokens - template.special_tokens
+    return [
+        Window(template.row(text.token_ids[tokens.start : tokens.stop]), tokens)
+        for tokens in _cut(text, name, "stride", room, overlap)
+    ]
+
+
+def whole_text(
+    template: Template, text: TokenizedText, *, name: str, parameter: str, max_tokens: int,
+    truncate: bool,
+) -> Row:  # fmt: skip
+    """Returns a text as one row.
+
+    Args:
+        template: for one text.
+        text: may have no token.
+        name: of the input, for messages.
+        parameter: of the request, that cuts texts off.
+        max_tokens: longest row.
+        truncate: whether the text is cut off.
+
+    Raises:
+        InvalidRequestError: it is too long.
+    """
+    room = max_tokens - template.special_tokens
+    if len(text) > room and not truncate:
+        raise InvalidRequestError(
+            f"{name} has {len(text)} tokens; the limit is {room}. Shorten it, or set {parameter} "
+            "to true."
+        )
+    return template.row(text.token_ids[:room])
+
+
+def kept_tokens(windows: Sequence[range]) -> list[range]:
+    """Says which tokens of a text each window is asked about.
+
+    Args:
+        windows: from `token_windows`.
+
+    Returns:
+        Of each window, the tokens that lie farther from its edges than from those of its
+        neighbours. Together they are all tokens, each once.
+    """
+    firsts = [0]
+    for before, after in pairwise(windows):
+        # Where the distance to the end of one becomes less than that to the start of the other.
+        firsts.append((after.start + before.stop + 1) // 2)
+    return [range(*ends) for ends in pairwise([*firsts, windows[-1].stop])]
+
+
+def _cut(
+    text: TokenizedText, name: str, parameter: str, room: int, overlap: int | None
+) -> list[range]:
+    if overlap is None:
+        overlap = default_overlap(room)
+    elif overlap >= room and len(text) > room:
+        raise InvalidRequestError(
+            f"{parameter}={overlap} leaves nothing new in a window of {name}, which holds {room} "
+            f"tokens of the text: it must be below {room}."
+        )
+    return token_windows(len(text), room=room, overlap=min(overlap, room - 1))
