@@ -1,14 +1,17 @@
 """Dynamic batching: which inputs the model computes together, and when.
 
 Requests put their inputs in one bounded queue; one task takes them out in order of arrival, up to
-the maximum batch size, and computes them on the executor thread. While a batch computes the queue
-fills, and what is there when the thread is free is the next batch: under load batches grow by
+the maximum batch size, and computes them on an executor thread. While a batch computes the queue
+fills, and what is there when a thread is free is the next batch: under load batches grow by
 themselves, and an idle server computes a lone input at once.
 
 There is one wait. Straight after a batch its clients are about to send their next request;
 starting with the few inputs that are there would split the same clients into a small and a large
 batch for ever. So for at most the configured delay after a batch ended, the next one waits for as
-many inputs as were in flight at that moment.
+many inputs as there were in that batch and in the queue at that moment.
+
+A model with several devices computes several batches at a time, and may have a say in what goes
+together; everything else is the same.
 """
 
 import asyncio
@@ -16,7 +19,7 @@ import functools
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.logs import log_event
@@ -26,20 +29,26 @@ from containers.serving.tickets import BatchedOutputs, BoundedQueue, Entry, expi
 
 _logger = logging.getLogger(__name__)
 
+# How many batches' worth of the queue a choice is made from.
+_CHOICE_BATCHES: Final = 8
+
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
 
 
 class Batcher(Generic[InputT, OutputT]):
-    """Joins the inputs of concurrent requests into batches for one executor thread.
+    """Joins the inputs of concurrent requests into batches for executor threads.
 
     Args:
         predict: computes one output per input, in order; called on `executor`.
-        executor: a pool of one thread.
+        executor: a pool of as many threads as there are batches at a time.
         max_batch_size: most inputs per call of `predict`.
         max_batch_delay_seconds: longest wait for more inputs, straight after a batch.
         max_queue_length: most inputs waiting.
         record_rows: told how many rows each call of `predict` computes.
+        concurrent_batches: returns how many batches are computed at a time.
+        choose: returns which of the waiting inputs are computed together, see
+            `ConcurrentPredictor.choose`; None takes them in order.
     """
 
     def __init__(
@@ -51,17 +60,24 @@ class Batcher(Generic[InputT, OutputT]):
         max_batch_delay_seconds: float,
         max_queue_length: int,
         record_rows: Record = ignore,
+        concurrent_batches: Callable[[], int] = lambda: 1,
+        choose: Callable[[Sequence[InputT], int], Sequence[int]] | None = None,
     ) -> None:
         self._predict = predict
         self._executor = executor
         self._max_batch_size = max_batch_size
         self._max_batch_delay_seconds = max_batch_delay_seconds
         self._record_rows = record_rows
+        self._concurrent_batches = concurrent_batches
+        self._choose = choose
         self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
         self._last_batch_ended_at = float("-inf")
         self._expected_in_flight = 0
-        self._is_computing = False
-        self._computing: Sequence[Entry[InputT, OutputT]] = ()
+        # Calls of `predict` that have not returned, whether or not anybody waits for them.
+        self._calls = 0
+        self._computing: dict[asyncio.Task[None], Sequence[Entry[InputT, OutputT]]] = {}
+        self._busy_since = float("-inf")
+        self._lost: BaseException | None = None
 
     @property
     def queue_length(self) -> int:
@@ -70,13 +86,13 @@ class Batcher(Generic[InputT, OutputT]):
 
     @property
     def is_computing(self) -> bool:
-        """Whether the executor thread is inside `predict`."""
-        return self._is_computing
+        """Whether an executor thread is inside `predict`."""
+        return self._calls > 0
 
     @property
     def rows(self) -> int:
         """Inputs that are computed now."""
-        return len(self._computing)
+        return sum(map(len, self._computing.values()))
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
@@ -94,7 +110,7 @@ class Batcher(Generic[InputT, OutputT]):
             ModelFailureError: the predictor raised.
             NotReadyError: the batcher is stopping.
         """
-        ticket = self._queue.add(inputs, deadline=deadline, computing=len(self._computing))
+        ticket = self._queue.add(inputs, deadline=deadline, computing=self.rows)
         expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
         try:
             await ticket.future
@@ -112,46 +128,90 @@ class Batcher(Generic[InputT, OutputT]):
         """
         try:
             while True:
+                await self._wait_for_room()
                 await self._wait_for_batch()
-                await self._compute(self._take_batch())
+                self._start(self._take_batch())
         finally:
+            batches = list(self._computing)
+            for batch in batches:
+                batch.cancel()
+            await asyncio.gather(*batches, return_exceptions=True)
             self._queue.close(NotReadyError("The server is stopping."))
 
+    async def _wait_for_room(self) -> None:
+        """Returns when another batch may be computed.
+
+        Raises:
+            ModelLostError: a batch raised it.
+        """
+        self._raise_if_lost()
+        while len(self._computing) >= self._concurrent_batches():
+            await self._wait_for_change()
+
     async def _wait_for_batch(self) -> None:
-        """Returns when the next batch should start; at least one input may then be queued."""
+        """Returns when the next batch should start; at least one input may then be queued.
+
+        Raises:
+            ModelLostError: a batch raised it.
+        """
         loop = asyncio.get_running_loop()
         while not self._queue:
-            self._queue.arrived.clear()
-            await self._queue.arrived.wait()
+            await self._wait_for_change()
         give_up_at = self._last_batch_ended_at + self._max_batch_delay_seconds
         target = min(self._expected_in_flight, self._max_batch_size)
         while len(self._queue) < target and loop.time() < give_up_at:
-            self._queue.arrived.clear()
             try:
                 async with asyncio.timeout_at(give_up_at):
-                    await self._queue.arrived.wait()
+                    await self._wait_for_change()
             except TimeoutError:
                 return
 
+    async def _wait_for_change(self) -> None:
+        """Returns when something arrived or a batch ended."""
+        # Looked at first: what is cleared may have been the news of it.
+        self._raise_if_lost()
+        self._queue.arrived.clear()
+        await self._queue.arrived.wait()
+        self._raise_if_lost()
+
+    def _raise_if_lost(self) -> None:
+        if self._lost is not None:
+            raise self._lost
+
     def _take_batch(self) -> list[Entry[InputT, OutputT]]:
         size = min(len(self._queue), self._max_batch_size)
-        return [self._queue.take() for _ in range(size)]
+        if self._choose is None or not size:
+            return [self._queue.take() for _ in range(size)]
+        waiting = self._queue.waiting(_CHOICE_BATCHES * self._max_batch_size)
+        return self._queue.take_chosen(self._choose(waiting, self._max_batch_size))
 
-    async def _compute(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
+    def _start(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
         if not batch:  # every client went away while more were waited for
             return
+        if not self._computing:
+            self._busy_since = asyncio.get_running_loop().time()
+        task = asyncio.create_task(self._compute(batch))
+        self._computing[task] = batch
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._computing[task]
+        if not task.cancelled():
+            self._lost = self._lost or task.exception()
+        self._queue.arrived.set()
+
+    async def _compute(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
         loop = asyncio.get_running_loop()
         started_at = loop.time()
         for entry in batch:
             entry.ticket.start(at=started_at, batch_size=len(batch))
-        self._is_computing = True
-        self._computing = batch
+        self._calls += 1
         self._record_rows(len(batch))
         future = loop.run_in_executor(
             self._executor, functools.partial(self._checked_predict, [e.value for e in batch])
         )
-        # Stays true if this task is cancelled meanwhile: the thread goes on regardless.
-        future.add_done_callback(self._computed)
+        # Counted until then if this task is cancelled meanwhile: the thread goes on regardless.
+        future.add_done_callback(self._returned)
         try:
             outputs = await asyncio.shield(future)
         except Exception as error:
@@ -164,13 +224,14 @@ class Batcher(Generic[InputT, OutputT]):
             fail_all(batch, NotReadyError("The server is stopping."))
             raise
         finally:
-            self._computing = ()
-            self._last_batch_ended_at = loop.time()
+            busy_since, self._busy_since = self._busy_since, loop.time()
+            self._last_batch_ended_at = self._busy_since
             self._expected_in_flight = len(batch) + len(self._queue)
         for entry, output in zip(batch, outputs, strict=True):
             entry.ticket.deliver(entry.index, output, at=self._last_batch_ended_at)
+        # Of batches that overlap each counts from the end of the one before.
         self._queue.wait_estimate.record(
-            busy_seconds=self._last_batch_ended_at - started_at, completed=len(batch)
+            busy_seconds=self._last_batch_ended_at - busy_since, completed=len(batch)
         )
 
     def _checked_predict(self, values: Sequence[InputT]) -> Sequence[OutputT]:
@@ -181,7 +242,7 @@ class Batcher(Generic[InputT, OutputT]):
             )
         return outputs
 
-    def _computed(self, future: asyncio.Future[Sequence[OutputT]]) -> None:
-        self._is_computing = False
+    def _returned(self, future: asyncio.Future[Sequence[OutputT]]) -> None:
+        self._calls -= 1
         if not future.cancelled():
             future.exception()  # marks it as seen, where the task was cancelled before

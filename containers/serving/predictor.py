@@ -1,6 +1,7 @@
 """What a model family supplies to the serving core."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -64,6 +65,39 @@ class Predictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
 
         An exception fails every request that has an input in this batch.
         """
+
+
+@runtime_checkable
+class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT]):
+    """A model with several devices, which computes several batches at a time.
+
+    `predict` is called by several threads then, and `load` by another one.
+
+    Attributes:
+        lost: ends with a `ModelLostError` when nothing can be computed any more, also while nothing
+            is asked for.
+    """
+
+    lost: Future[None]
+
+    @property
+    def concurrent_batches(self) -> int:
+        """Most batches at a time; read anew for each, and of no account before `load`."""
+
+    def choose(self, waiting: Sequence[InputT], most: int) -> Sequence[int]:
+        """Chooses the inputs of the next batch.
+
+        Args:
+            waiting: in the order of arrival, at least one; of a long queue the first ones.
+            most: inputs of a batch.
+
+        Returns:
+            Their indices, ascending and at most `most`, the first input's among them: whoever has
+            waited the longest is never passed over.
+        """
+
+    def close(self) -> None:
+        """Ends what `load` started; called once, also where `load` failed."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,12 @@ from containers.serving.memory import (
     memory_limit_bytes,
 )
 from containers.serving.metrics import SIZE_BUCKETS, Metrics
-from containers.serving.predictor import ModelLostError, Predictor, StepwisePredictor
+from containers.serving.predictor import (
+    ConcurrentPredictor,
+    ModelLostError,
+    Predictor,
+    StepwisePredictor,
+)
 from containers.serving.settings import ServingSettings
 from containers.serving.tickets import BatchedOutputs
 
@@ -29,8 +34,13 @@ _logger = logging.getLogger(__name__)
 # would delay every other request.
 _PARSE_INLINE_MAX_BYTES: Final = 32 * 1024
 
+# Threads for the batches of a `ConcurrentPredictor`, started as they are needed.
+_MOST_CONCURRENT_BATCHES: Final = 1024
+
 # Any: the service moves a family's inputs and outputs about without looking at them.
-AnyPredictor: TypeAlias = Predictor[Any, Any] | StepwisePredictor[Any, Any]
+AnyPredictor: TypeAlias = (
+    Predictor[Any, Any] | ConcurrentPredictor[Any, Any] | StepwisePredictor[Any, Any]
+)
 
 
 class ServiceState(enum.Enum):
@@ -45,7 +55,8 @@ class InferenceService:
     """Loads a predictor and answers request bodies with it.
 
     Args:
-        predictor: the model; it is loaded and computes on one thread of this service.
+        predictor: the model; it is loaded and computes on one thread of this service, or on several
+            where it can.
         settings: limits of batching and memory, and the model directory.
         metrics: where the batch and the queue are measured.
     """
@@ -56,7 +67,10 @@ class InferenceService:
         self._predictor = predictor
         self.metrics = metrics or Metrics()
         self._model_dir = settings.model_dir
-        self._compute_executor = ThreadPoolExecutor(1, thread_name_prefix="compute")
+        self._compute_executor = ThreadPoolExecutor(
+            _MOST_CONCURRENT_BATCHES if isinstance(predictor, ConcurrentPredictor) else 1,
+            thread_name_prefix="compute",
+        )
         self._parse_executor = ThreadPoolExecutor(1, thread_name_prefix="parse")
         self._batcher = self._new_batcher(settings)
         self._batching: asyncio.Task[None] | None = None
@@ -112,12 +126,19 @@ class InferenceService:
         Raises:
             ModelLostError: it cannot compute any more, and no request is taken.
         """
-        if self._batching is not None:
-            try:
-                await asyncio.shield(self._batching)
-            except ModelLostError:
-                self.state = ServiceState.DRAINING
-                raise
+        if self._batching is None:
+            return
+        ends: set[asyncio.Future[None]] = {self._batching}
+        if isinstance(self._predictor, ConcurrentPredictor):
+            # It may be lost while nothing is asked for, too.
+            ends.add(asyncio.wrap_future(self._predictor.lost))
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            for end in done:
+                end.result()
+        except ModelLostError:
+            self.state = ServiceState.DRAINING
+            raise
 
     # Any: see AnyPredictor.
     async def parse(self, body: bytes) -> tuple[Any, ...]:
@@ -169,6 +190,8 @@ class InferenceService:
         if self._batching is not None:
             self._batching.cancel()
             await asyncio.wait([self._batching])
+        if isinstance(self._predictor, ConcurrentPredictor):
+            await asyncio.to_thread(self._predictor.close)
         self._compute_executor.shutdown(wait=False, cancel_futures=True)
         self._parse_executor.shutdown(wait=False, cancel_futures=True)
         self._process_memory.close()
@@ -207,11 +230,15 @@ class InferenceService:
                 max_queue_length=settings.max_queue_length,
                 record_rows=record_rows,
             )
+        predictor = self._predictor
+        several = predictor if isinstance(predictor, ConcurrentPredictor) else None
         return Batcher(
-            predict=self._predictor.predict,
+            predict=predictor.predict,
             executor=self._compute_executor,
             max_batch_size=settings.max_batch_size,
             max_batch_delay_seconds=max_batch_delay_seconds,
             max_queue_length=settings.max_queue_length,
             record_rows=record_rows,
+            concurrent_batches=lambda: several.concurrent_batches if several else 1,
+            choose=several.choose if several else None,
         )

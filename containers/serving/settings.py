@@ -56,6 +56,14 @@ class EnvironmentReader:
             return default
         return value.upper()
 
+    def optional_choice(self, name: str, *, allowed: Sequence[str]) -> str | None:
+        """Returns the variable, exactly one of `allowed`, or None where it is not set."""
+        value = self._value(name)
+        if value is not None and value not in allowed:
+            self.problem(f"{name}={value!r} is not one of {', '.join(allowed)}")
+            return None
+        return value
+
     def boolean(self, name: str, *, default: bool) -> bool:
         """Returns the variable, which is `true` or `false`."""
         value = self._value(name)

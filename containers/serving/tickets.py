@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
 from containers.serving.errors import InvalidRequestError, QueueFullError, RequestExpiredError
@@ -157,6 +158,19 @@ class BoundedQueue(Generic[InputT, OutputT]):
     def take(self) -> Entry[InputT, OutputT]:
         """Removes the entry that is next; there is one."""
         return self._entries.popleft()
+
+    def waiting(self, most: int) -> list[InputT]:
+        """Returns the inputs that are next, up to as many."""
+        return [entry.value for entry in islice(self._entries, most)]
+
+    def take_chosen(self, indices: Sequence[int]) -> list[Entry[InputT, OutputT]]:
+        """Removes the entries at these places of the queue; what is between them stays in order."""
+        chosen = frozenset(indices)
+        first = [self._entries.popleft() for _ in range(max(chosen) + 1)]
+        self._entries.extendleft(
+            first[index] for index in reversed(range(len(first))) if index not in chosen
+        )
+        return [first[index] for index in indices]
 
     def withdraw(self, ticket: Ticket[OutputT]) -> None:
         """Frees the queue of a request that ended early, so that it costs no compute."""

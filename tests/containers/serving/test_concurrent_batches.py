@@ -1,0 +1,245 @@
+"""Several batches at a time: what a model with several devices asks of the batcher."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from containers.serving.batching import Batcher
+from containers.serving.errors import ModelFailureError, NotReadyError
+from containers.serving.predictor import ConcurrentPredictor, ModelLostError
+from tests.containers.support import (
+    PATIENCE_SECONDS,
+    EchoPredictor,
+    captured_logs,
+    running_server,
+    until,
+)
+
+pytestmark = pytest.mark.anyio
+
+NEVER_SECONDS = 60.0
+
+
+class SeveralPredictor(EchoPredictor):
+    """Computes so many batches at a time; keeps how many there were at most.
+
+    Of inputs that are texts those of the first one's length are computed together.
+    """
+
+    def __init__(self, concurrent_batches: int, *, gated: bool = False) -> None:
+        super().__init__(gated=gated)
+        self.concurrent_batches = concurrent_batches
+        self.lost: Future[None] = Future()
+        self.is_closed = False
+        # An input called "held" waits for it.
+        self.held = threading.Event()
+        self.most_at_a_time = 0
+        self._at_a_time = 0
+        self._lock = threading.Lock()
+
+    def choose(self, waiting: Sequence[Any], most: int) -> Sequence[int]:
+        same = [i for i, value in enumerate(waiting) if len(str(value)) == len(str(waiting[0]))]
+        return same[:most]
+
+    def predict(self, batch: Sequence[Any]) -> list[Any]:
+        with self._lock:
+            self._at_a_time += 1
+            self.most_at_a_time = max(self.most_at_a_time, self._at_a_time)
+        try:
+            outputs = super().predict(batch)
+            if "held" in batch:
+                assert self.held.wait(PATIENCE_SECONDS)
+            return outputs
+        finally:
+            with self._lock:
+                self._at_a_time -= 1
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Harness:
+    def __init__(self, batcher: Batcher[Any, Any], running: asyncio.Task[None]) -> None:
+        self.batcher = batcher
+        self.running = running
+
+    def submit(self, *values: Any, seconds: float = NEVER_SECONDS) -> asyncio.Task[Any]:
+        deadline = asyncio.get_running_loop().time() + seconds
+        return asyncio.create_task(self.batcher.submit(values, deadline=deadline))
+
+
+@contextlib.asynccontextmanager
+async def batching(
+    predictor: SeveralPredictor, *, size: int = 8, delay_seconds: float = 0.0, queue: int = 64
+) -> AsyncIterator[Harness]:
+    with ThreadPoolExecutor(16) as executor:
+        batcher: Batcher[Any, Any] = Batcher(
+            predict=predictor.predict,
+            executor=executor,
+            max_batch_size=size,
+            max_batch_delay_seconds=delay_seconds,
+            max_queue_length=queue,
+            concurrent_batches=lambda: predictor.concurrent_batches,
+            choose=predictor.choose,
+        )
+        running = asyncio.create_task(batcher.run())
+        try:
+            yield Harness(batcher, running)
+        finally:
+            predictor.release(100)
+            running.cancel()
+            await asyncio.wait([running])
+
+
+def test_it_is_told_from_other_predictors() -> None:
+    assert isinstance(SeveralPredictor(2), ConcurrentPredictor)
+    assert not isinstance(EchoPredictor(), ConcurrentPredictor)
+
+
+async def test_as_many_batches_are_computed_as_the_model_can() -> None:
+    predictor = SeveralPredictor(3, gated=True)
+    async with batching(predictor, size=2) as harness:
+        tasks = []
+        for value in "abcdefg":
+            tasks.append(harness.submit(value))
+            count = min(3, len(tasks))
+            await until(lambda count=count: len(predictor.batches) == count)  # type: ignore[misc]
+        await until(lambda: harness.batcher.queue_length == 4)
+        assert sorted(predictor.batches) == [["a"], ["b"], ["c"]]
+        assert harness.batcher.rows == 3
+        assert harness.batcher.is_computing
+        predictor.release(5)
+        results = await asyncio.gather(*tasks)
+    assert sorted(predictor.batches[3:]) == [["d", "e"], ["f", "g"]]
+    assert [result.outputs for result in results] == [(value,) for value in "abcdefg"]
+    assert predictor.most_at_a_time == 3
+    assert not harness.batcher.is_computing
+
+
+async def test_a_slow_batch_holds_up_nobody_else() -> None:
+    predictor = SeveralPredictor(2)
+    async with batching(predictor, size=1) as harness:
+        slow = harness.submit("held")
+        await until(lambda: predictor.batches == [["held"]])
+        for value in "abc":
+            assert (await harness.submit(value)).outputs == (value,)
+        assert not slow.done()
+        predictor.held.set()
+        await slow
+
+
+async def test_the_model_chooses_what_goes_together_and_the_rest_keeps_its_order() -> None:
+    predictor = SeveralPredictor(1, gated=True)
+    async with batching(predictor, size=3) as harness:
+        tasks = [harness.submit("x")]
+        await until(lambda: predictor.batches == [["x"]])
+        waiting = ("aa", "b", "cc", "d", "ee", "ff")
+        for number, value in enumerate(waiting, start=1):
+            tasks.append(harness.submit(value))
+            await until(lambda n=number: harness.batcher.queue_length == n)  # type: ignore[misc]
+        predictor.release(10)
+        results = await asyncio.gather(*tasks)
+    assert predictor.batches == [["x"], ["aa", "cc", "ee"], ["b", "d"], ["ff"]]
+    assert [result.outputs[0] for result in results] == ["x", *waiting]
+
+
+async def test_a_request_over_several_batches_comes_back_in_order() -> None:
+    predictor = SeveralPredictor(4)
+    async with batching(predictor, size=2) as harness:
+        result = await harness.submit(*range(23))
+    assert result.outputs == tuple(range(23))
+
+
+async def test_a_batch_that_fails_fails_its_requests_alone() -> None:
+    predictor = SeveralPredictor(2, gated=True)
+    async with batching(predictor, size=1) as harness:
+        bad, good = harness.submit("fail"), harness.submit("good")
+        await until(lambda: len(predictor.batches) == 2)
+        predictor.release(3)
+        with captured_logs() as logs, pytest.raises(ModelFailureError):
+            await bad
+        assert (await good).outputs == ("good",)
+        assert (await harness.submit("next")).outputs == ("next",)
+    assert len(logs.events("batch_failed")) == 1
+
+
+async def test_a_lost_model_ends_it_while_others_compute_and_wait() -> None:
+    predictor = SeveralPredictor(2)
+    predictor.fatal_error = ModelLostError("gone")
+    async with batching(predictor, size=1) as harness:
+        computing = harness.submit("held")
+        await until(lambda: len(predictor.batches) == 1)
+        # Both are queued before the batcher has its turn; the second finds no room.
+        bad, waiting = harness.submit("fail"), harness.submit("waits")
+        with pytest.raises(ModelLostError, match="gone"):
+            await harness.running
+        with pytest.raises(ModelFailureError):
+            await bad
+        for task in (computing, waiting):
+            with pytest.raises(NotReadyError, match="The server is stopping"):
+                await task
+        assert predictor.batches == [["held"], ["fail"]]
+        predictor.held.set()
+
+
+async def test_cancelling_ends_all_requests_at_once() -> None:
+    predictor = SeveralPredictor(2, gated=True)
+    async with batching(predictor, size=1) as harness:
+        tasks = [harness.submit(value) for value in "abc"]
+        await until(lambda: len(predictor.batches) == 2)
+        harness.running.cancel()
+        for task in tasks:
+            with pytest.raises(NotReadyError):
+                await task
+        assert harness.batcher.is_computing  # the threads cannot be interrupted
+
+
+async def test_the_wait_after_a_batch_ends_with_the_delay_or_with_as_many_inputs() -> None:
+    predictor = SeveralPredictor(2, gated=True)
+    async with batching(predictor, size=4, delay_seconds=NEVER_SECONDS) as harness:
+        first = [harness.submit("a")]
+        await until(lambda: len(predictor.batches) == 1)
+        first.append(harness.submit("b"))
+        await until(lambda: len(predictor.batches) == 2)
+        waiting = harness.submit("c")
+        await until(lambda: harness.batcher.queue_length == 1)
+        predictor.release(1)
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        # One in the batch that ended and one in the queue: two are waited for.
+        assert len(predictor.batches) == 2
+        returning = harness.submit("d")
+        await until(lambda: len(predictor.batches) == 3)
+        assert predictor.batches[2] == ["c", "d"]
+        predictor.release(2)
+        await asyncio.gather(*first, waiting, returning)
+
+
+async def test_a_server_computes_several_batches_and_closes_the_model() -> None:
+    predictor = SeveralPredictor(2, gated=True)
+    async with running_server(predictor, max_batch_size=1) as running:
+        requests = [asyncio.create_task(running.post(value)) for value in "ab"]
+        await until(lambda: len(predictor.batches) == 2)
+        predictor.release(2)
+        responses = await asyncio.gather(*requests)
+        assert [response.json() for response in responses] == [["a"], ["b"]]
+        assert not predictor.is_closed
+    assert predictor.is_closed
+
+
+async def test_a_server_ends_when_its_model_is_lost_while_idle() -> None:
+    predictor = SeveralPredictor(2)
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            predictor.lost.set_exception(ModelLostError("6 workers died"))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while running.server.service.state.value != "draining":
+                    await asyncio.sleep(0.001)
+    [line] = logs.events("model_lost")
+    assert line["message"] == "6 workers died"
+    [stopped] = logs.events("stopped")
+    assert stopped["exit_code"] == 1
