@@ -1,0 +1,158 @@
+"""A worker's process as the program sees it: how it is started, and the lanes to it."""
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from containers.neuron import messages
+from containers.neuron.messages import ConnectionLostError, Message
+from containers.neuron.placement import Placement
+
+_STANDARD_ERROR = 2
+
+
+@dataclass(frozen=True)
+class WorkerCommand:
+    """How workers are started.
+
+    Attributes:
+        arguments: the program and its arguments, but for the sockets.
+        environment: to which the cores are added.
+        lanes: batches that one worker computes at a time.
+        start_timeout_seconds: for loading the model and the first batch.
+        batch_timeout_seconds: after which a worker that does not answer is taken for dead.
+    """
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    lanes: int
+    start_timeout_seconds: float
+    batch_timeout_seconds: float
+
+
+class WorkerRefusedError(Exception):
+    """A worker could not be started; the message says why."""
+
+
+class WorkerProcess:
+    """One process and its lanes.
+
+    Args:
+        placement: its cores.
+        command: how it is started.
+    """
+
+    def __init__(self, placement: Placement, command: WorkerCommand) -> None:
+        self._start_timeout_seconds = command.start_timeout_seconds
+        pairs = [socket.socketpair() for _ in range(command.lanes)]
+        theirs = [pair[1] for pair in pairs]
+        try:
+            self.process = subprocess.Popen(  # noqa: S603  (our own module)
+                [*command.arguments, *(str(end.fileno()) for end in theirs)],
+                env=placement.environment(command.environment),
+                # Its standard input is never written to: it ends with this process.
+                stdin=subprocess.PIPE,
+                # A runtime may write anything; the log on the standard output is JSON.
+                stdout=_STANDARD_ERROR,
+                pass_fds=[end.fileno() for end in theirs],
+            )
+        except OSError:
+            for pair in pairs:
+                pair[0].close()
+            raise
+        finally:
+            for end in theirs:
+                end.close()
+        self.lanes = [Lane(pair[0], self, command.batch_timeout_seconds) for pair in pairs]
+        # Set once it has ended: a lane that comes back after that is of no use.
+        self.is_retired = False
+
+    def until_ready(self) -> None:
+        """Waits until the model is loaded.
+
+        Raises:
+            WorkerRefusedError: it will not be.
+        """
+        connection = self.lanes[0].connection
+        connection.settimeout(self._start_timeout_seconds)
+        try:
+            message = messages.receive(connection)
+        except ConnectionLostError as error:
+            if self.is_alive and isinstance(error.__cause__, TimeoutError):
+                self.kill()
+                raise WorkerRefusedError(
+                    f"it did not load the model within {self._start_timeout_seconds:g} seconds"
+                ) from error
+            self.kill()
+            raise WorkerRefusedError(
+                f"it ended with {exit_reason(self.until_ended())} while it loaded the model; the "
+                "log before this line has what the runtime wrote"
+            ) from error
+        if message.kind != messages.READY:
+            raise WorkerRefusedError(message.text)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """Ends it at once; the system frees its cores with it."""
+        self.process.kill()
+
+    def until_ended(self) -> int:
+        """Waits for its end; returns its exit code."""
+        exit_code = self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        return exit_code
+
+
+class Lane:
+    """A connection to a worker, for one batch at a time.
+
+    Args:
+        connection: this end of it.
+        worker: the other end's process.
+        timeout_seconds: of a batch.
+    """
+
+    def __init__(
+        self, connection: socket.socket, worker: WorkerProcess, timeout_seconds: float
+    ) -> None:
+        self.connection = connection
+        self.worker = worker
+        self._timeout_seconds = timeout_seconds
+
+    # Any: int64.
+    def exchange(self, arrays: Mapping[str, NDArray[Any]]) -> Message:
+        """Sends a batch and waits for its outputs, or for why there are none.
+
+        Raises:
+            ConnectionLostError: the worker died, or does not answer; of a time-out the cause is a
+                `TimeoutError`.
+        """
+        self.connection.settimeout(self._timeout_seconds)
+        messages.send(self.connection, Message(messages.INPUTS, arrays=arrays))
+        return messages.receive(self.connection)
+
+
+def exit_reason(exit_code: int) -> str:
+    """Returns how a process ended, in words."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        return f"signal {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def processors() -> int:
+    """Returns how many CPUs this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

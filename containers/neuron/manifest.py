@@ -1,0 +1,329 @@
+"""neuron.json: what the compiled graphs beside it are, and what they were made with and for.
+
+`compile` writes it, the program checks it before it starts a worker, and workers read it. A graph
+for another batch, another length, another number of cores or another compiler fails minutes into a
+deploy, or worse, at the first request, with a message that names none of these.
+
+A worker imports this: it keeps to Python 3.10 and the standard library.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from containers.neuron.pooling import POOLINGS
+from containers.serving.predictor import ModelLoadError
+
+MANIFEST_FILE: Final = "neuron.json"
+FORMAT_VERSION: Final = 1
+
+QUESTION_ANSWERING: Final = "question-answering"
+SEQUENCE_CLASSIFICATION: Final = "sequence-classification"
+TOKEN_CLASSIFICATION: Final = "token-classification"  # noqa: S105  (a task's name)
+EMBEDDINGS: Final = "embeddings"
+# Task to the names of what its graph computes, in order.
+TASK_OUTPUTS: Final[Mapping[str, tuple[str, ...]]] = {
+    QUESTION_ANSWERING: ("start_logits", "end_logits"),
+    SEQUENCE_CLASSIFICATION: ("logits",),
+    TOKEN_CLASSIFICATION: ("logits",),
+    EMBEDDINGS: ("token_vectors",),
+}
+
+CPU: Final = "cpu"
+# Target to the runtimes that run a graph for it.
+TARGET_RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
+    CPU: ("onnxruntime", "torchscript"),
+    "inf1": ("torch_neuron",),
+    "inf2": ("torch_neuronx",),
+    "trn1": ("torch_neuronx",),
+}
+# NeuronCore Pipeline is a feature of inf1 alone.
+_PIPELINE_TARGET: Final = "inf1"
+# Runtime to the packages whose version its graphs depend on, in the worker's Python. Those in the
+# second place only compile, so that an image that serves may do without.
+RUNTIME_PACKAGES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    # An ONNX graph says itself which versions of the format it needs.
+    "onnxruntime": ((), ()),
+    "torchscript": (("torch",), ()),
+    "torch_neuron": (("torch", "torch-neuron"), ("neuron-cc",)),
+    "torch_neuronx": (("torch", "torch-neuronx"), ("neuronx-cc",)),
+}
+INPUT_NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
+DTYPES: Final = ("fp32", "fp16", "bf16")
+
+_REMEDY: Final = "publish the model again, which compiles it anew"
+_MOST_CORES: Final = 64
+_LARGEST_BATCH: Final = 1024
+_LONGEST_SEQUENCE_TOKENS: Final = 4096
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that has to be known of compiled graphs before one is loaded.
+
+    Attributes:
+        task: one of `TASK_OUTPUTS`.
+        target: what they run on: "cpu", "inf1", "inf2" or "trn1".
+        runtime: what runs them, one of the target's `TARGET_RUNTIMES`.
+        batch_size: rows of a batch. A graph for Neuron takes as many and no fewer; one of
+            ONNX Runtime takes fewer too.
+        pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
+        dtype: what matrix products are cast to.
+        graphs: file of each bucket's graph, by its sequence length in tokens.
+        inputs: of `INPUT_NAMES`, in the order in which the graph takes them.
+        outputs: what it computes, in order.
+        pooling: how the vector of a text is made of its tokens', for embeddings; else None.
+        normalize: whether embeddings have length 1 where a request does not say.
+        versions: of the packages that made the graphs.
+        compiler_arguments: what the compiler was told, for people.
+    """
+
+    task: str
+    target: str
+    runtime: str
+    batch_size: int
+    pipeline_cores: int
+    dtype: str
+    graphs: Mapping[int, str]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    pooling: str | None
+    normalize: bool
+    versions: Mapping[str, str]
+    compiler_arguments: tuple[str, ...] = ()
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """The sequence lengths in tokens, ascending."""
+        return tuple(sorted(self.graphs))
+
+    @property
+    def takes_partial_batches(self) -> bool:
+        """Whether a batch may have fewer rows than `batch_size`."""
+        return self.runtime == "onnxruntime"
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What the container is set to serve; None where its environment does not say.
+
+    Attributes:
+        task: SLIPWAY_TASK.
+        sequence_length: SLIPWAY_SEQUENCE_LENGTH, the longest bucket.
+        batch_size: SLIPWAY_MAX_BATCH_SIZE.
+        pipeline_cores: SLIPWAY_PIPELINE_CORES.
+        dtype: SLIPWAY_DTYPE.
+    """
+
+    task: str | None
+    sequence_length: int | None
+    batch_size: int
+    pipeline_cores: int | None
+    dtype: str | None
+
+
+def write_manifest(manifest: Manifest, model_dir: Path) -> None:
+    """Writes neuron.json into `model_dir`."""
+    document = {"format_version": FORMAT_VERSION} | dataclasses.asdict(manifest)
+    document["graphs"] = {str(length): manifest.graphs[length] for length in manifest.buckets}
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    (model_dir / MANIFEST_FILE).write_text(text, encoding="utf-8")
+
+
+def read_manifest(model_dir: Path) -> Manifest:
+    """Reads neuron.json.
+
+    Raises:
+        ModelLoadError: one line with everything that is wrong with it.
+    """
+    path = model_dir / MANIFEST_FILE
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise ModelLoadError(
+            f"{model_dir} lacks {MANIFEST_FILE}, which tells what the model was compiled for: "
+            f"{_REMEDY}"
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ModelLoadError(f"{path} must hold a JSON object")
+    version = document.pop("format_version", None)
+    if version != FORMAT_VERSION or isinstance(version, bool):
+        raise ModelLoadError(
+            f"{path} has format_version {json.dumps(version)}, and this container reads "
+            f"{FORMAT_VERSION}: {_REMEDY}"
+        )
+    problems = [f"{name} is missing" for name in _EXPECTED if name not in document]
+    problems += [f"{name} is not a field of it" for name in document if name not in _EXPECTED]
+    problems += [
+        f"{name} must be {expected}, not {json.dumps(document[name])}"
+        for name, (expected, is_right) in _EXPECTED.items()
+        if name in document and not is_right(document[name])
+    ]
+    problems = problems or _contradictions(document)
+    if problems:
+        raise ModelLoadError(f"{path}: {'; '.join(problems)}; {_REMEDY}")
+    document["graphs"] = {int(length): name for length, name in document["graphs"].items()}
+    for name in ("inputs", "outputs", "compiler_arguments"):
+        document[name] = tuple(document[name])
+    return Manifest(**document)
+
+
+def check_manifest(
+    manifest: Manifest, expectations: Expectations, installed_versions: Mapping[str, str]
+) -> None:
+    """Checks that the graphs are what the container is set to serve, and run in it.
+
+    On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled:
+    a sample serves in place of a model for any number of cores.
+
+    Args:
+        manifest: the graphs'.
+        expectations: the container's settings.
+        installed_versions: packages in the Python of the workers; those that are missing there are
+            missing here.
+
+    Raises:
+        ModelLoadError: one line with everything that does not fit.
+    """
+    is_cpu = manifest.target == CPU
+    problems = [
+        f"its {name} is {built}, and {variable} is {asked}"
+        for name, built, variable, asked, matters in (
+            ("task", manifest.task, "SLIPWAY_TASK", expectations.task, True),
+            (
+                "longest sequence",
+                manifest.buckets[-1],
+                "SLIPWAY_SEQUENCE_LENGTH",
+                expectations.sequence_length,
+                True,
+            ),
+            (
+                "batch_size",
+                manifest.batch_size,
+                "SLIPWAY_MAX_BATCH_SIZE",
+                expectations.batch_size,
+                not manifest.takes_partial_batches or expectations.batch_size > manifest.batch_size,
+            ),
+            (
+                "pipeline_cores",
+                manifest.pipeline_cores,
+                "SLIPWAY_PIPELINE_CORES",
+                expectations.pipeline_cores,
+                not is_cpu,
+            ),
+            ("dtype", manifest.dtype, "SLIPWAY_DTYPE", expectations.dtype, not is_cpu),
+        )
+        if matters and asked is not None and asked != built
+    ]
+    required, compilers = RUNTIME_PACKAGES[manifest.runtime]
+    for package in (*required, *compilers):
+        built_with, here = manifest.versions.get(package), installed_versions.get(package)
+        if here is None and package in required:
+            problems.append(f"it needs {package}, which is not installed here")
+        elif here is not None and here != built_with:
+            problems.append(
+                f"it was made with {package} {built_with or 'of an unknown version'}, and this "
+                f"container has {here}"
+            )
+    if problems:
+        raise ModelLoadError(
+            f"the model compiled for {manifest.target} cannot serve here: {'; '.join(problems)}; "
+            f"{_REMEDY}"
+        )
+
+
+# Any: JSON.
+def _contradictions(document: Mapping[str, Any]) -> list[str]:
+    """Returns what does not go together in a manifest whose fields are each right."""
+    problems = []
+    task, target, runtime = document["task"], document["target"], document["runtime"]
+    if runtime not in TARGET_RUNTIMES[target]:
+        problems.append(f"runtime {runtime} does not run on {target}")
+    if tuple(document["outputs"]) != TASK_OUTPUTS[task]:
+        problems.append(f"outputs must be {', '.join(TASK_OUTPUTS[task])} for {task}")
+    if (document["pooling"] is None) == (task == EMBEDDINGS):
+        problems.append(f"pooling does not go with {task}: it is for {EMBEDDINGS}")
+    if document["pipeline_cores"] > 1 and target != _PIPELINE_TARGET:
+        problems.append(
+            f"pipeline_cores is {document['pipeline_cores']}, and only {_PIPELINE_TARGET} has "
+            "NeuronCore Pipeline"
+        )
+    if "input_ids" not in document["inputs"]:
+        problems.append("inputs lacks input_ids")
+    return problems
+
+
+def _whole(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+
+
+def _file_name(value: object) -> bool:
+    return isinstance(value, str) and value not in ("", ".", "..") and Path(value).name == value
+
+
+def _graphs(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(
+            length.isascii()
+            and length.isdigit()
+            and len(length) < 6
+            and _whole(int(length), _LONGEST_SEQUENCE_TOKENS)
+            and str(int(length)) == length
+            and _file_name(name)
+            for length, name in value.items()
+        )
+    )
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _one_of(allowed: Any) -> tuple[str, Callable[[object], bool]]:
+    names = tuple(allowed)
+    return f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names
+
+
+# Field to what it must be, in words and as a check.
+_EXPECTED: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
+    "task": _one_of(TASK_OUTPUTS),
+    "target": _one_of(TARGET_RUNTIMES),
+    "runtime": _one_of(RUNTIME_PACKAGES),
+    "batch_size": (
+        f"a whole number from 1 to {_LARGEST_BATCH}",
+        lambda value: _whole(value, _LARGEST_BATCH),
+    ),
+    "pipeline_cores": (
+        f"a whole number from 1 to {_MOST_CORES}",
+        lambda value: _whole(value, _MOST_CORES),
+    ),
+    "dtype": _one_of(DTYPES),
+    "graphs": ("an object of file names by sequence length", _graphs),
+    "inputs": (
+        f"an array of different names out of {', '.join(INPUT_NAMES)}",
+        lambda value: (
+            _texts(value)
+            and isinstance(value, list)
+            and set(value) <= set(INPUT_NAMES)
+            and len(set(value)) == len(value)
+        ),
+    ),
+    "outputs": ("an array of texts", _texts),
+    "pooling": (
+        f"null or one of {', '.join(POOLINGS)}",
+        lambda value: value is None or (isinstance(value, str) and value in POOLINGS),
+    ),
+    "normalize": ("true or false", lambda value: isinstance(value, bool)),
+    "versions": (
+        "an object of texts",
+        lambda value: isinstance(value, dict) and _texts(list(value.values())),
+    ),
+    "compiler_arguments": ("an array of texts", _texts),
+}

@@ -1,0 +1,39 @@
+"""Opens the manifest's graphs with the manifest's runtime.
+
+Every import is inside its branch: an image has the packages of its own runtime alone.
+"""
+
+from pathlib import Path
+
+from containers.neuron.manifest import Manifest
+from containers.neuron.runtimes.session import Session
+from containers.serving.predictor import ModelLoadError
+
+
+def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> Session:
+    """Loads the graphs of all buckets.
+
+    Raises:
+        ModelLoadError: the runtime is not installed, or refuses a graph.
+    """
+    try:
+        if manifest.runtime == "onnxruntime":
+            from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
+
+            return OnnxRuntimeSession(model_dir, manifest, threads=threads)
+        if manifest.runtime == "torch_neuron":
+            from containers.neuron.runtimes import torch_neuron
+
+            return torch_neuron.open_session(model_dir, manifest, threads=threads)
+        if manifest.runtime == "torch_neuronx":
+            from containers.neuron.runtimes import torch_neuronx
+
+            return torch_neuronx.open_session(model_dir, manifest, threads=threads)
+        from containers.neuron.runtimes.torch_script import TorchScriptSession
+
+        return TorchScriptSession(model_dir, manifest, threads=threads)
+    except ImportError as error:
+        raise ModelLoadError(
+            f"a model for {manifest.target} needs {manifest.runtime}, which cannot be imported "
+            f"here ({error}): serve it in the image for {manifest.target}"
+        ) from error

@@ -1,0 +1,18 @@
+"""Runs graphs of torch-neuron, on inf1. Never run on the device; see the package."""
+
+from pathlib import Path
+
+# First of all: it adds the operator neuron::forward, without which torch.jit.load fails.
+import torch_neuron  # noqa: F401
+
+from containers.neuron.manifest import Manifest
+from containers.neuron.runtimes.torch_script import TorchScriptSession
+
+
+def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> TorchScriptSession:
+    """Loads graphs on the NeuronCores that NEURON_RT_VISIBLE_CORES names.
+
+    Raises:
+        ModelLoadError: a graph cannot be loaded.
+    """
+    return TorchScriptSession(model_dir, manifest, threads=threads)

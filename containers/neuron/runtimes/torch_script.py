@@ -1,0 +1,52 @@
+"""Runs TorchScript: traced for the CPU, or by torch-neuron or torch-neuronx for their devices.
+
+Which of them is a matter of what was imported before: see `torch_neuron` and `torch_neuronx`.
+"""
+
+from pathlib import Path
+
+import torch
+
+from containers.neuron.manifest import Manifest
+from containers.neuron.runtimes.session import Inputs, Outputs
+from containers.serving.predictor import ModelLoadError
+
+
+class TorchScriptSession:
+    """A `Session` of PyTorch.
+
+    Args:
+        model_dir: holds the manifest's graphs.
+        manifest: names the graphs, and their inputs and outputs in order.
+        threads: that share one operator on the CPU.
+
+    Raises:
+        ModelLoadError: a graph cannot be loaded.
+    """
+
+    def __init__(self, model_dir: Path, manifest: Manifest, *, threads: int) -> None:
+        torch.set_num_threads(threads)
+        self._manifest = manifest
+        self._graphs = {}
+        for length in manifest.buckets:
+            name = manifest.graphs[length]
+            try:
+                self._graphs[length] = torch.jit.load(str(model_dir / name))
+            # torch raises RuntimeError and ValueError, the Neuron runtime what it likes.
+            except Exception as error:
+                raise ModelLoadError(
+                    f"{manifest.runtime} cannot load {name}: {' '.join(str(error).split())}"
+                ) from error
+
+    def run(self, inputs: Inputs) -> Outputs:
+        """Computes one batch; see `Session.run`."""
+        names = self._manifest.inputs
+        graph = self._graphs[inputs[names[0]].shape[1]]
+        tensors = tuple(torch.from_numpy(inputs[name]) for name in names)
+        with torch.no_grad():
+            computed = graph(*tensors)
+        values = computed if isinstance(computed, (tuple, list)) else (computed,)
+        return {
+            name: value.float().numpy()
+            for name, value in zip(self._manifest.outputs, values, strict=True)
+        }

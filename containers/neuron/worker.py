@@ -1,0 +1,124 @@
+"""A worker: one model on NeuronCores of its own, which computes what the program sends.
+
+    python -m containers.neuron.worker MODEL_DIR THREADS SOCKET...
+
+The program starts it with NEURON_RT_VISIBLE_CORES in its environment, so that it is set before
+anything of Neuron is imported. Each socket is a lane: one batch at a time, computed on a thread of
+its own. In a pipeline as many lanes as keep all its cores busy are one model's.
+
+It ends when the program closes its standard input, as it does by dying too; it never outlives it.
+Signals that a terminal or a supervisor sends to every process are the program's to decide about.
+
+It keeps to Python 3.10, NumPy and the framework; see the package.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from containers.neuron import messages
+from containers.neuron.manifest import EMBEDDINGS, INPUT_NAMES, Manifest, read_manifest
+from containers.neuron.messages import ConnectionLostError, Message
+from containers.neuron.pooling import pooled
+from containers.neuron.runtimes.selection import open_session
+from containers.neuron.runtimes.session import Inputs, Outputs, Session
+from containers.serving.predictor import ModelLoadError
+
+EXIT_REFUSED: Final = 1
+EXIT_FAILED: Final = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serves until the program goes away; returns the exit code of the process."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_program, daemon=True).start()
+    model_dir, threads = Path(arguments[0]), int(arguments[1])
+    lanes = [socket.socket(fileno=int(number)) for number in arguments[2:]]
+    try:
+        manifest = read_manifest(model_dir)
+        session = open_session(model_dir, manifest, threads=threads)
+        _warm_up(session, manifest)
+    except ModelLoadError as error:
+        messages.send(lanes[0], Message(messages.REFUSED, text=str(error)))
+        return EXIT_REFUSED
+    except Exception as error:
+        traceback.print_exc()
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        messages.send(lanes[0], Message(messages.REFUSED, text=text))
+        return EXIT_REFUSED
+    messages.send(lanes[0], Message(messages.READY))
+    serving = [
+        threading.Thread(target=serve_lane, args=(lane, session, manifest)) for lane in lanes
+    ]
+    for thread in serving:
+        thread.start()
+    for thread in serving:
+        thread.join()
+    return 0
+
+
+def serve_lane(lane: socket.socket, session: Session, manifest: Manifest) -> None:
+    """Computes one batch after the other until the program closes the lane.
+
+    A batch that fails ends the process: nobody knows what state the device is left in, and a
+    process that went on might fail every batch after it.
+    """
+    while True:
+        try:
+            inputs = messages.receive(lane).arrays
+        except ConnectionLostError:
+            return
+        try:
+            outputs = _computed(session, manifest, inputs)
+        # Whatever a framework or a runtime raises.
+        except Exception as error:
+            traceback.print_exc()
+            text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            messages.send(lane, Message(messages.FAILED, text=text))
+            sys.stderr.flush()
+            os._exit(EXIT_FAILED)
+        try:
+            messages.send(lane, Message(messages.OUTPUTS, arrays=outputs))
+        except ConnectionLostError:
+            return
+
+
+def _computed(session: Session, manifest: Manifest, inputs: Inputs) -> Outputs:
+    outputs = session.run(inputs)
+    if manifest.task != EMBEDDINGS:
+        return outputs
+    [vectors] = outputs.values()
+    pooling = manifest.pooling or "mean"
+    return {"embedding": pooled(vectors, inputs["attention_mask"], pooling)}
+
+
+def _warm_up(session: Session, manifest: Manifest) -> None:
+    """Computes one batch of every bucket, so that the first request pays for no set-up."""
+    for length in manifest.buckets:
+        shape = (manifest.batch_size, length)
+        inputs = {name: np.zeros(shape, np.int64) for name in INPUT_NAMES}
+        inputs["attention_mask"][:] = 1
+        _computed(session, manifest, inputs)
+
+
+def _end_with_program() -> None:
+    """Ends this process when the other end of its standard input is closed."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    exit_code = main(sys.argv[1:])
+    sys.stderr.flush()
+    # What is left of a framework's threads and memory would take seconds to put away.
+    os._exit(exit_code)

@@ -1,0 +1,316 @@
+"""The workers: placed on their cores, fed from one queue, started again when they die.
+
+Whoever has a batch takes the lane that has been free the longest, so that batches go round all
+workers. A worker that dies loses no batch: its batches are computed once more by another one, or
+answered with an error where that dies too. One that dies is started again, after a pause that grows
+with the deaths of the last minutes, and on the same cores: the system has freed them by then, since
+only a process that has ended is waited for. Where too many die, nothing can be computed any more
+and the server ends.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from containers.neuron.lanes import (
+    Lane,
+    WorkerCommand,
+    WorkerProcess,
+    WorkerRefusedError,
+    exit_reason,
+)
+from containers.neuron.messages import FAILED, ConnectionLostError
+from containers.neuron.placement import Placement
+from containers.serving.logs import log_event
+from containers.serving.predictor import ModelLoadError, ModelLostError
+
+_logger = logging.getLogger(__name__)
+
+# A batch that two workers die of is not tried on a third.
+_ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class RestartPolicy:
+    """How often workers may die.
+
+    Attributes:
+        window_seconds: deaths that are longer ago do not count.
+        most_deaths: in that time, of all workers together; one more ends the server.
+        first_pause_seconds: before a worker is started again; it doubles with each of its deaths.
+        longest_pause_seconds: and ends here.
+    """
+
+    window_seconds: float = 300.0
+    most_deaths: int = 10
+    first_pause_seconds: float = 0.5
+    longest_pause_seconds: float = 30.0
+
+    def pause_seconds(self, deaths: int) -> float:
+        """Returns the pause after a worker's last death of that many."""
+        return min(self.first_pause_seconds * 2.0 ** (deaths - 1), self.longest_pause_seconds)
+
+
+class BatchFailedError(Exception):
+    """A batch could not be computed; the message says why, for the log."""
+
+
+class WorkerPool:
+    """Processes that compute batches; `compute` may be called by several threads at a time.
+
+    Args:
+        placements: a worker for each.
+        command: how they are started.
+        policy: how often they may die.
+
+    Attributes:
+        lost: ends with a `ModelLostError` when nothing can be computed any more.
+    """
+
+    def __init__(
+        self, placements: Sequence[Placement], command: WorkerCommand, policy: RestartPolicy
+    ) -> None:
+        self._placements = placements
+        self._command = command
+        self._policy = policy
+        # Over all that follows; told when a lane is free, and at the end.
+        self._changed = threading.Condition()
+        self._free: deque[Lane] = deque()
+        self._workers: dict[int, WorkerProcess] = {}
+        self._deaths: deque[tuple[float, int]] = deque()
+        self._closing = threading.Event()
+        self._supervisors: list[threading.Thread] = []
+        self.lost: Future[None] = Future()
+
+    @property
+    def lanes(self) -> int:
+        """Batches that are computed at a time when all workers are there."""
+        return len(self._placements) * self._command.lanes
+
+    def process_ids(self) -> list[int]:
+        """Returns the processes, by worker."""
+        with self._changed:
+            return [self._workers[number].process.pid for number in sorted(self._workers)]
+
+    def start(self) -> None:
+        """Starts all workers, at a time, and waits until each has its model.
+
+        Raises:
+            ModelLoadError: one has not; the message says which and why. None is left then.
+        """
+        try:
+            problems: dict[str, list[Placement]] = {}
+            started = [(place, self._launch(place)) for place in self._placements]
+            for place, worker in started:
+                try:
+                    worker.until_ready()
+                except WorkerRefusedError as error:
+                    problems.setdefault(str(error), []).append(place)
+            if problems:
+                raise ModelLoadError(
+                    "; ".join(f"{_named(places)}: {text}" for text, places in problems.items())
+                )
+        except WorkerRefusedError as error:
+            self.close()
+            raise ModelLoadError(str(error)) from error
+        except BaseException:
+            self.close()
+            raise
+        for place, worker in started:
+            self._offer(worker)
+            supervisor = threading.Thread(
+                target=self._supervise, args=(place, worker), name=f"worker-{place.number}"
+            )
+            self._supervisors.append(supervisor)
+            supervisor.start()
+
+    # Any: int64 in, float32 out.
+    def compute(self, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        """Computes a batch on the next free lane; waits for one.
+
+        Raises:
+            BatchFailedError: the runtime refused it, or the workers that had it died.
+            ModelLostError: no worker will ever be free.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            lane = self._take()
+            try:
+                reply = lane.exchange(arrays)
+            except ConnectionLostError as error:
+                # Where it is not dead it is stuck, and its cores with it.
+                lane.worker.kill()
+                self._settle(lane, is_usable=False)
+                log_event(
+                    _logger,
+                    logging.WARNING,
+                    "batch_lost",
+                    worker_process_id=lane.worker.process.pid,
+                    attempt=attempt,
+                    message=str(error),
+                )
+                if isinstance(error.__cause__, TimeoutError):
+                    raise BatchFailedError(
+                        f"no answer within {self._command.batch_timeout_seconds:g} seconds; the "
+                        "worker was killed"
+                    ) from error
+                continue
+            # One that failed ends by itself, and its supervisor starts another.
+            self._settle(lane, is_usable=reply.kind != FAILED)
+            if reply.kind == FAILED:
+                raise BatchFailedError(reply.text)
+            return reply.arrays
+        raise BatchFailedError(f"{_ATTEMPTS} workers died one after the other, each with the batch")
+
+    def close(self) -> None:
+        """Ends all workers; whoever waits for a lane gets an error."""
+        with self._changed:
+            self._closing.set()
+            self._changed.notify_all()
+            # With nothing left to answer there is nothing to put away in an orderly manner.
+            for worker in self._workers.values():
+                worker.kill()
+        for supervisor in self._supervisors:
+            supervisor.join()
+        for worker in self._workers.values():
+            worker.until_ended()
+            self._retire(worker, worker.lanes)
+
+    def _launch(self, placement: Placement) -> WorkerProcess:
+        """Starts a worker; it gets no batch yet.
+
+        Raises:
+            WorkerRefusedError: the system has no process for it.
+        """
+        try:
+            worker = WorkerProcess(placement, self._command)
+        except OSError as error:
+            raise WorkerRefusedError(
+                f"cannot start {self._command.arguments[0]}: {error.strerror}"
+            ) from error
+        with self._changed:
+            self._workers[placement.number] = worker
+            if self._closing.is_set():
+                worker.kill()
+        return worker
+
+    def _offer(self, worker: WorkerProcess) -> None:
+        with self._changed:
+            self._free.extend(worker.lanes)
+            self._changed.notify_all()
+
+    def _take(self) -> Lane:
+        with self._changed:
+            while not self._free:
+                if self.lost.done():
+                    self.lost.result()
+                if self._closing.is_set():
+                    raise BatchFailedError("the workers are being stopped")
+                self._changed.wait()
+            return self._free.popleft()
+
+    def _settle(self, lane: Lane, *, is_usable: bool) -> None:
+        """Puts a lane back, or away."""
+        with self._changed:
+            if is_usable and not lane.worker.is_retired:
+                self._free.append(lane)
+                self._changed.notify()
+                return
+        lane.connection.close()
+
+    def _retire(self, worker: WorkerProcess, lanes: Sequence[Lane] = ()) -> None:
+        """Puts away the lanes of a worker that has ended, but for those that are in use.
+
+        Args:
+            worker: has ended.
+            lanes: that are known to be in nobody's use, beside those that are free.
+        """
+        with self._changed:
+            worker.is_retired = True
+            idle = [lane for lane in self._free if lane.worker is worker]
+            self._free = deque(lane for lane in self._free if lane.worker is not worker)
+        for lane in (*idle, *lanes):
+            lane.connection.close()
+
+    def _supervise(self, placement: Placement, worker: WorkerProcess) -> None:
+        while True:
+            exit_code = worker.until_ended()
+            self._retire(worker)
+            if self._closing.is_set():
+                return
+            deaths = self._count_death(placement)
+            log_event(
+                _logger,
+                logging.ERROR,
+                "worker_died",
+                worker=placement.number,
+                cores=placement.visible_cores if placement.cores else None,
+                worker_process_id=worker.process.pid,
+                message=exit_reason(exit_code),
+                deaths=deaths,
+            )
+            restarted = self._restarted(placement, deaths)
+            if restarted is None:
+                return
+            worker = restarted
+            self._offer(worker)
+            log_event(
+                _logger,
+                logging.INFO,
+                "worker_restarted",
+                worker=placement.number,
+                worker_process_id=worker.process.pid,
+            )
+
+    def _restarted(self, placement: Placement, deaths: int) -> WorkerProcess | None:
+        """Starts a worker again and again until it is ready; None where the pool ends meanwhile."""
+        while True:
+            if self.lost.done() or self._closing.wait(self._policy.pause_seconds(deaths)):
+                return None
+            worker = None
+            try:
+                worker = self._launch(placement)
+                worker.until_ready()
+            except WorkerRefusedError as error:
+                if worker is not None:
+                    worker.kill()
+                    worker.until_ended()
+                    self._retire(worker, worker.lanes)
+                log_event(
+                    _logger,
+                    logging.ERROR,
+                    "worker_not_restarted",
+                    worker=placement.number,
+                    message=str(error),
+                )
+                deaths = self._count_death(placement)
+                continue
+            return worker
+
+    def _count_death(self, placement: Placement) -> int:
+        """Returns the worker's deaths of late; with too many of all, the model is lost."""
+        now = time.monotonic()
+        with self._changed:
+            self._deaths.append((now, placement.number))
+            while self._deaths[0][0] < now - self._policy.window_seconds:
+                self._deaths.popleft()
+            if len(self._deaths) > self._policy.most_deaths and not self.lost.done():
+                self.lost.set_exception(
+                    ModelLostError(
+                        f"{len(self._deaths)} workers died within "
+                        f"{self._policy.window_seconds:g} seconds; at most "
+                        f"{self._policy.most_deaths} may"
+                    )
+                )
+                self._changed.notify_all()
+            return sum(number == placement.number for _, number in self._deaths)
+
+
+def _named(places: Sequence[Placement]) -> str:
+    return str(places[0]) if len(places) == 1 else f"{len(places)} workers, first {places[0]}"

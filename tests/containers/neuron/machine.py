@@ -1,0 +1,174 @@
+"""An instance with Neuron devices, made of stand-ins, and models that were compiled for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from containers.neuron.manifest import TASK_OUTPUTS, Manifest, write_manifest
+from tests.containers.neuron.vocabularies import bert_tokenizer
+
+ROOT = Path(__file__).parents[3]
+STANDINS = Path(__file__).parent / "standins"
+
+VERSIONS = {
+    "inf1": {
+        "torch": "1.13.1",
+        "torch-neuron": "1.13.1.2.11.13.0",
+        "neuron-cc": "1.24.0.0+d58fa6134",
+    },
+    "inf2": {"torch": "2.9.0", "torch-neuronx": "2.9.0.2.13.1", "neuronx-cc": "2.24.5"},
+}
+_OPERATORS = {"inf1": "neuron::forward_1", "inf2": "neuron::forward_v2"}
+_RUNTIMES = {"inf1": "torch_neuron", "inf2": "torch_neuronx"}
+_WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
+
+
+def _module() -> ModuleType:
+    # By its path: its directory is on the path of the workers alone.
+    spec = importlib.util.spec_from_file_location("neuron_runtime", STANDINS / "neuron_runtime.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+runtime = _module()
+
+
+@dataclass(frozen=True)
+class NeuronMachine:
+    """An instance.
+
+    Attributes:
+        directory: where its cores are kept.
+        cores: how many it has.
+        site: where its packages say their versions.
+    """
+
+    directory: Path
+    cores: int
+    site: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of a process on it."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLIPWAY", "NEURON"))
+        }
+        path = os.pathsep.join(str(each) for each in (STANDINS, self.site, ROOT))
+        return inherited | {
+            "PYTHONPATH": path,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NEURON_STANDIN_DIRECTORY": str(self.directory),
+            "NEURON_STANDIN_CORES": str(self.cores),
+        }
+
+    def history(self, core: int) -> list[int]:
+        """Returns the processes that had a core, one after the other."""
+        return list(runtime.Machine(self.directory, self.cores).history(core))
+
+    def most_in_flight(self, process_id: int) -> int:
+        """Returns how many batches a process computed at a time, at most."""
+        return int(runtime.Machine(self.directory, self.cores).most_in_flight(process_id))
+
+    def arguments(self, model_dir: Path) -> tuple[str, ...]:
+        """Returns how a worker is started."""
+        return (sys.executable, "-m", "containers.neuron.worker", str(model_dir), "1")
+
+
+def make_machine(
+    directory: Path, *, cores: int, versions: Mapping[str, str] = VERSIONS["inf1"]
+) -> NeuronMachine:
+    """Makes an instance whose packages have these versions."""
+    machine = NeuronMachine(directory / "devices", cores, directory / "site")
+    machine.directory.mkdir()
+    for name, version in versions.items():
+        metadata = machine.site / f"{name.replace('-', '_')}-{version}.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+    return machine
+
+
+def compiled_model(
+    directory: Path,
+    *,
+    task: str = "question-answering",
+    target: str = "inf1",
+    batch_size: int = 2,
+    pipeline_cores: int = 1,
+    buckets: Sequence[int] = (16, 32),
+    stage_seconds: float = 0.0,
+    words: Sequence[str] = _WORDS,
+    labels: Sequence[str] = ("NO", "YES"),
+    **changes: Any,
+) -> Path:
+    """Writes a model directory as `compile` would for this machine; `changes` are the manifest's.
+
+    The words `crash`, `crashonce`, `fail` and `hang` make its graphs do so.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    inputs = ("input_ids", "attention_mask", "token_type_ids")
+    for length in buckets:
+        (directory / f"model-{length}.pt").write_text(
+            json.dumps(
+                {
+                    "operator": _OPERATORS[target],
+                    "task": task,
+                    "batch_size": batch_size,
+                    "sequence_length": length,
+                    "inputs": len(inputs),
+                    "pipeline_cores": pipeline_cores,
+                    "stage_seconds": stage_seconds,
+                }
+            )
+        )
+    fields: dict[str, Any] = {
+        "task": task,
+        "target": target,
+        "runtime": _RUNTIMES[target],
+        "batch_size": batch_size,
+        "pipeline_cores": pipeline_cores,
+        "dtype": "bf16",
+        "graphs": {length: f"model-{length}.pt" for length in buckets},
+        "inputs": inputs,
+        "outputs": TASK_OUTPUTS[task],
+        "pooling": "mean" if task == "embeddings" else None,
+        "normalize": False,
+        "versions": VERSIONS[target],
+        "compiler_arguments": (),
+    }
+    write_manifest(Manifest(**fields | changes), directory)
+    tokenizer = bert_tokenizer(words)
+    # Ids far from those of words.
+    document = json.loads(tokenizer.to_str())
+    for word, token_id in (
+        ("crash", runtime.CRASH_ID),
+        ("crashonce", runtime.CRASH_ONCE_ID),
+        ("fail", runtime.FAIL_ID),
+        ("hang", runtime.HANG_ID),
+    ):
+        document["model"]["vocab"][word] = token_id
+    (directory / "tokenizer.json").write_text(json.dumps(document))
+    (directory / "config.json").write_text(
+        json.dumps(
+            {
+                "vocab_size": 60_000,
+                "pad_token_id": 0,
+                "id2label": {str(number): label for number, label in enumerate(labels)},
+            }
+        )
+    )
+    return directory

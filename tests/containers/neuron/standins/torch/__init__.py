@@ -1,0 +1,45 @@
+"""As much of PyTorch as `containers.neuron.runtimes.torch_script` uses."""
+
+import contextlib
+
+import neuron_runtime
+import numpy as np
+
+__version__ = "1.13.1"
+
+
+class Tensor:
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def float(self) -> "Tensor":
+        return Tensor(self.array.astype(np.float32))
+
+    def numpy(self) -> np.ndarray:
+        return self.array
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    return Tensor(array)
+
+
+def no_grad() -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+def set_num_threads(count: int) -> None:
+    assert count > 0
+
+
+class _Module:
+    def __init__(self, graph: neuron_runtime.Graph) -> None:
+        self._graph = graph
+
+    def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(Tensor(each) for each in self._graph(*(each.array for each in tensors)))
+
+
+class jit:  # noqa: N801  (torch's name for it)
+    @staticmethod
+    def load(path: str) -> _Module:
+        return _Module(neuron_runtime.Graph(path))

@@ -1,0 +1,5 @@
+"""torch-neuronx: adds the operator of its graphs, and nothing else that serving uses."""
+
+import neuron_runtime
+
+neuron_runtime.RUNTIMES["neuron::forward_v2"] = neuron_runtime.Runtime()

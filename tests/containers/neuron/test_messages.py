@@ -1,0 +1,75 @@
+import socket
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from containers.neuron.messages import ConnectionLostError, Message, receive, send
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    here, there = socket.socketpair()
+    with here, there:
+        here.settimeout(5)
+        there.settimeout(5)
+        yield here, there
+
+
+def test_arrays_arrive_as_they_were(ends: tuple[socket.socket, socket.socket]) -> None:
+    arrays = {
+        "ids": np.arange(12, dtype=np.int64).reshape(3, 4)[:, ::2],
+        "logits": np.array([[0.5, -1e30]], np.float32),
+        "none": np.zeros((0, 7), np.float32),
+    }
+    send(ends[0], Message("outputs", "why", arrays))
+    received = receive(ends[1])
+    assert (received.kind, received.text) == ("outputs", "why")
+    assert list(received.arrays) == list(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(received.arrays[name], array)
+        assert received.arrays[name].dtype == array.dtype
+
+
+def test_other_floats_arrive_as_float32(ends: tuple[socket.socket, socket.socket]) -> None:
+    send(ends[0], Message("outputs", arrays={"half": np.array([0.5], np.float16)}))
+    assert receive(ends[1]).arrays["half"].dtype == np.float32
+
+
+def test_an_end_in_the_middle_is_a_lost_connection(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    ends[0].sendall(struct.pack("!Q", 10) + b"{")
+    ends[0].shutdown(socket.SHUT_WR)
+    with pytest.raises(ConnectionLostError, match="the connection was closed"):
+        receive(ends[1])
+
+
+def test_silence_is_a_lost_connection_whose_cause_tells(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    ends[1].settimeout(0.01)
+    with pytest.raises(ConnectionLostError) as caught:
+        receive(ends[1])
+    assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"{", b'{"kind": "outputs", "text": "", "arrays": [["x", "|O", [1]]]}'],
+)
+def test_what_is_no_message_is_a_lost_connection(
+    ends: tuple[socket.socket, socket.socket], header: bytes
+) -> None:
+    ends[0].sendall(struct.pack("!Q", len(header)) + header)
+    with pytest.raises(ConnectionLostError):
+        receive(ends[1])
+
+
+def test_a_length_beyond_reason_is_refused_before_memory_is_taken(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    ends[0].sendall(struct.pack("!Q", 2**50))
+    with pytest.raises(ConnectionLostError, match="a header of 1125899906842624 bytes"):
+        receive(ends[1])

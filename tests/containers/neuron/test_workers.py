@@ -1,0 +1,363 @@
+"""The workers' own processes on stand-ins of the device; see standins/README.md."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from containers.neuron.lanes import WorkerCommand
+from containers.neuron.placement import placements
+from containers.neuron.workers import BatchFailedError, RestartPolicy, WorkerPool
+from containers.serving.predictor import ModelLoadError, ModelLostError
+from tests.containers.neuron.machine import (
+    NeuronMachine,
+    compiled_model,
+    make_machine,
+    runtime,
+)
+from tests.containers.support import LogCapture, captured_logs
+
+pytestmark = pytest.mark.timeout(120)
+
+PATIENCE_SECONDS = 60.0
+QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
+BATCH, COLUMNS = 2, 16
+
+
+@pytest.fixture
+def log() -> Iterator[LogCapture]:
+    with captured_logs() as capture:
+        yield capture
+
+
+def until(condition: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.005)
+
+
+@contextmanager
+def workers(
+    machine: NeuronMachine,
+    model_dir: Path,
+    *,
+    count: int,
+    cores: int = 1,
+    lanes: int = 1,
+    policy: RestartPolicy = QUICK,
+    batch_timeout_seconds: float = PATIENCE_SECONDS,
+    **environment: str,
+) -> Iterator[WorkerPool]:
+    command = WorkerCommand(
+        arguments=machine.arguments(model_dir),
+        environment=machine.environment | environment,
+        lanes=lanes,
+        start_timeout_seconds=PATIENCE_SECONDS,
+        batch_timeout_seconds=batch_timeout_seconds,
+    )
+    pool = WorkerPool(placements(count, cores), command, policy)
+    try:
+        pool.start()
+        yield pool
+    finally:
+        pool.close()
+
+
+def batch(*token_ids: int) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+    input_ids = np.full((BATCH, COLUMNS), 7, np.int64)
+    input_ids[0, : len(token_ids)] = token_ids
+    ones = np.ones_like(input_ids)
+    return {"input_ids": input_ids, "attention_mask": ones, "token_type_ids": ones}
+
+
+def check(pool: WorkerPool, *token_ids: int) -> None:
+    """Computes a batch and compares it with what its graph computes."""
+    arrays = batch(*token_ids)
+    outputs = pool.compute(arrays)
+    expected = runtime.computed("question-answering", *arrays.values())
+    assert list(outputs) == ["start_logits", "end_logits"]
+    for found, wanted in zip(outputs.values(), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("cores", [4, 16, 64])
+def test_data_parallel_has_a_model_on_every_core(tmp_path: Path, cores: int) -> None:
+    machine = make_machine(tmp_path, cores=cores)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=cores, NEURON_RT_NUM_CORES="1") as pool:
+        assert pool.lanes == cores
+        process_ids = pool.process_ids()
+        assert len(set(process_ids)) == cores
+        assert [machine.history(core) for core in range(cores)] == [[each] for each in process_ids]
+        with ThreadPoolExecutor(cores) as threads:
+            for done in [threads.submit(check, pool, 100 + n) for n in range(3 * cores)]:
+                done.result()
+    assert not [each for each in process_ids if Path(f"/proc/{each}").exists()]
+
+
+@pytest.mark.parametrize(("cores", "depth"), [(4, 4), (16, 16), (64, 20)])
+def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path: Path, cores: int, depth: int) -> None:
+    machine = make_machine(tmp_path, cores=cores)
+    model = compiled_model(
+        tmp_path / "model", buckets=(COLUMNS,), pipeline_cores=depth, stage_seconds=0.002
+    )
+    count = cores // depth
+    with workers(machine, model, count=count, cores=depth, lanes=12) as pool:
+        assert pool.lanes == 12 * count
+        process_ids = pool.process_ids()
+        for number, process_id in enumerate(process_ids):
+            own = range(number * depth, (number + 1) * depth)
+            assert all(machine.history(core) == [process_id] for core in own)
+        assert not any(machine.history(core) for core in range(count * depth, cores))
+        with ThreadPoolExecutor(pool.lanes) as threads:
+            for done in [threads.submit(check, pool, n) for n in range(6 * pool.lanes)]:
+                done.result()
+        assert [machine.most_in_flight(each) for each in process_ids] == [12] * count
+
+
+def test_a_core_that_somebody_else_has_refuses_the_start_with_the_runtimes_reason(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine = make_machine(tmp_path, cores=4)
+    model = compiled_model(tmp_path / "model")
+    with workers(machine, model, count=2):
+        second = workers(machine, model, count=4)
+        with pytest.raises(ModelLoadError) as caught, second:
+            pass
+    assert str(caught.value) == (
+        "2 workers, first worker 0 (NeuronCore 0): torch_neuron cannot load model-16.pt: The "
+        "PyTorch Neuron Runtime could not be initialized. Neuron Driver issues are logged to your "
+        "system logs. See the Neuron Runtime's troubleshooting guide for help on this topic: "
+        "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/"
+    )
+    assert (
+        capfd.readouterr().err.count("NeuronCore(s) not available - Requested:1 Available:0") == 2
+    )
+
+
+def test_cores_that_are_not_there_refuse_the_start(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine = make_machine(tmp_path, cores=4)
+    model = compiled_model(tmp_path / "model", pipeline_cores=8)
+    with (
+        pytest.raises(ModelLoadError, match=r"^worker 0 \(NeuronCores 0-7\): torch_neuron cannot"),
+        workers(machine, model, count=1, cores=8),
+    ):
+        pass
+    assert "Requested:8 Available:4" in capfd.readouterr().err
+
+
+def test_a_pipeline_deeper_than_the_workers_cores_refuses_the_start(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=8)
+    model = compiled_model(tmp_path / "model", pipeline_cores=8)
+    with (
+        pytest.raises(ModelLoadError, match="needs 8 NeuronCores and the process has 4"),
+        workers(machine, model, count=1, cores=4),
+    ):
+        pass
+
+
+def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(
+    tmp_path: Path, log: LogCapture
+) -> None:
+    machine = make_machine(tmp_path, cores=4)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=4) as pool:
+        before = pool.process_ids()
+        check(pool, runtime.CRASH_ONCE_ID)
+        until(lambda: bool(log.events("worker_restarted")))
+        after = pool.process_ids()
+        [died] = log.events("worker_died")
+        number = died["worker"]
+        assert died["message"] == "signal SIGKILL"
+        assert died["cores"] == str(number)
+        assert before[number] != after[number]
+        assert machine.history(number) == [before[number], after[number]]
+        assert [m for m in range(4) if m != number] == [
+            m for m in range(4) if before[m] == after[m]
+        ]
+        # The new one takes its turn.
+        for n in range(8):
+            check(pool, n)
+        assert machine.most_in_flight(after[number]) == 1
+
+
+def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(
+    tmp_path: Path, log: LogCapture
+) -> None:
+    machine = make_machine(tmp_path, cores=4)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=4) as pool:
+        with pytest.raises(BatchFailedError) as caught:
+            pool.compute(batch(runtime.CRASH_ID))
+        assert str(caught.value) == "2 workers died one after the other, each with the batch"
+        until(lambda: len(log.events("worker_restarted")) == 2)
+        check(pool, 1)
+
+
+def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(
+    tmp_path: Path, log: LogCapture
+) -> None:
+    machine = make_machine(tmp_path, cores=2)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=2) as pool:
+        os.kill(pool.process_ids()[0], signal.SIGTERM)  # which is the program's to decide about
+        check(pool, 1)
+        os.kill(pool.process_ids()[0], signal.SIGKILL)
+        until(lambda: bool(log.events("worker_restarted")))
+        for n in range(4):
+            check(pool, n)
+        assert not log.events("batch_lost")
+        assert len(log.events("worker_died")) == 1
+
+
+def test_all_batches_of_a_pipeline_that_dies_are_computed_again(
+    tmp_path: Path, log: LogCapture
+) -> None:
+    machine = make_machine(tmp_path, cores=8)
+    model = compiled_model(
+        tmp_path / "model", buckets=(COLUMNS,), pipeline_cores=4, stage_seconds=0.05
+    )
+    with (
+        workers(machine, model, count=2, cores=4, lanes=12) as pool,
+        ThreadPoolExecutor(24) as threads,
+    ):
+        busy = [threads.submit(check, pool, n) for n in range(24)]
+        until(lambda: machine.most_in_flight(pool.process_ids()[0]) == 12)
+        victim = pool.process_ids()[0]
+        os.kill(victim, signal.SIGKILL)
+        for done in busy:
+            done.result()
+        until(lambda: bool(log.events("worker_restarted")))
+        assert len(log.events("batch_lost")) >= 1
+        assert {line["worker_process_id"] for line in log.events("batch_lost")} == {victim}
+        assert [machine.history(core)[0] for core in range(4)] == [victim] * 4
+        assert [len(machine.history(core)) for core in range(8)] == [2] * 4 + [1] * 4
+
+
+def test_what_the_runtime_refuses_is_an_error_and_the_worker_is_replaced(
+    tmp_path: Path, log: LogCapture
+) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=1) as pool:
+        with pytest.raises(BatchFailedError, match=r"^RuntimeError: nrt_execute status=1203$"):
+            pool.compute(batch(runtime.FAIL_ID))
+        check(pool, 1)  # waits for the new one
+        [died] = log.events("worker_died")
+        assert died["message"] == "exit code 3"
+
+
+def test_a_worker_that_hangs_is_killed(tmp_path: Path, log: LogCapture) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=1, batch_timeout_seconds=1.5) as pool:
+        with pytest.raises(BatchFailedError) as caught:
+            pool.compute(batch(runtime.HANG_ID))
+        assert str(caught.value) == "no answer within 1.5 seconds; the worker was killed"
+        check(pool, 1)
+        assert len(log.events("worker_died")) == 1
+
+
+def test_too_many_deaths_end_it(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=2)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    policy = RestartPolicy(most_deaths=2, window_seconds=PATIENCE_SECONDS, first_pause_seconds=0.0)
+    with workers(machine, model, count=2, policy=policy) as pool:
+        with pytest.raises(BatchFailedError):
+            pool.compute(batch(runtime.CRASH_ID))
+        assert not pool.lost.done()
+        with pytest.raises((BatchFailedError, ModelLostError)):
+            pool.compute(batch(runtime.CRASH_ID))
+        with pytest.raises(ModelLostError) as caught:
+            pool.lost.result(PATIENCE_SECONDS)
+        assert str(caught.value) == "3 workers died within 60 seconds; at most 2 may"
+
+
+def test_who_waits_for_a_worker_hears_that_there_will_be_none(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    policy = RestartPolicy(most_deaths=0)
+    with (
+        workers(machine, model, count=1, policy=policy) as pool,
+        pytest.raises(ModelLostError, match="1 workers died within 300 seconds; at most 0 may"),
+    ):
+        pool.compute(batch(runtime.CRASH_ID))
+
+
+def test_a_pause_grows_with_the_deaths() -> None:
+    policy = RestartPolicy(first_pause_seconds=0.5, longest_pause_seconds=5.0)
+    assert [policy.pause_seconds(deaths) for deaths in range(1, 7)] == [0.5, 1, 2, 4, 5, 5]
+
+
+def test_closing_answers_who_waits(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    errors: list[BaseException] = []
+
+    def compute() -> None:
+        try:
+            pool.compute(batch(runtime.HANG_ID))
+        except BatchFailedError as error:
+            errors.append(error)
+
+    with workers(machine, model, count=1) as pool:
+        threads = [threading.Thread(target=compute) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        [process_id] = pool.process_ids()
+        until(lambda: machine.most_in_flight(process_id) == 1)
+    for thread in threads:
+        thread.join(PATIENCE_SECONDS)
+    assert [str(error) for error in errors] == ["the workers are being stopped"] * 2
+
+
+def test_a_worker_does_not_outlive_the_program(tmp_path: Path) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
+    with workers(machine, model, count=1) as pool:
+        worker = pool._workers[0]
+        stdin = worker.process.stdin
+        assert stdin is not None
+        stdin.close()  # as the system does when the program is killed
+        assert worker.process.wait(PATIENCE_SECONDS) == 0
+
+
+def test_a_worker_imports_nothing_of_the_program(tmp_path: Path) -> None:
+    """It may run in an older Python: what it imports is a short list."""
+    import subprocess
+    import sys
+
+    program = "import sys, containers.neuron.worker; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True,
+        cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    ours = [name for name in done.stdout.split() if name.startswith("containers")]
+    assert ours == [
+        "containers",
+        "containers.neuron",
+        "containers.neuron.manifest",
+        "containers.neuron.messages",
+        "containers.neuron.pooling",
+        "containers.neuron.runtimes",
+        "containers.neuron.runtimes.selection",
+        "containers.neuron.runtimes.session",
+        "containers.neuron.worker",
+        "containers.serving",
+        "containers.serving.predictor",
+    ]
+    assert "onnxruntime" not in done.stdout.split()
+    assert "torch" not in done.stdout.split()
