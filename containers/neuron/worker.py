@@ -103,8 +103,9 @@ def _computed(session: Session, manifest: Manifest, inputs: Inputs) -> Outputs:
 
 def _warm_up(session: Session, manifest: Manifest) -> None:
     """Computes one batch of every bucket, so that the first request pays for no set-up."""
+    rows = 1 if manifest.takes_partial_batches else manifest.batch_size
     for length in manifest.buckets:
-        shape = (manifest.batch_size, length)
+        shape = (rows, length)
         inputs = {name: np.zeros(shape, np.int64) for name in INPUT_NAMES}
         inputs["attention_mask"][:] = 1
         _computed(session, manifest, inputs)

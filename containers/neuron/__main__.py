@@ -1,0 +1,50 @@
+"""The container's program: `python -m containers.neuron serve`, or `compile`."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from containers.neuron.predictor import EncoderPredictor
+from containers.neuron.settings import EncoderSettings
+from containers.serving.logs import configure_logging, log_event
+from containers.serving.server import EXIT_OPERATOR_PROBLEM, open_metrics, run_until_terminated
+from containers.serving.settings import EnvironmentReader, ServingSettings, SettingsError
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Runs the command in `arguments`; never returns."""
+    parser = argparse.ArgumentParser(prog="containers.neuron")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("serve", help="serve /opt/ml/model on port 8080, as SageMaker asks")
+    parser.parse_args(arguments)
+    configure_logging("INFO", sys.stdout)
+    reader = EnvironmentReader(environ)
+    serving = ServingSettings.read(reader)
+    encoder = EncoderSettings.read(reader)
+    try:
+        reader.finish()
+    except SettingsError as error:
+        log_event(
+            logging.getLogger(__name__),
+            logging.ERROR,
+            "settings_invalid",
+            problems=error.problems,
+        )
+        sys.exit(EXIT_OPERATOR_PROBLEM)
+    configure_logging(serving.log_level, sys.stdout)
+    metrics = open_metrics(serving)
+    predictor = EncoderPredictor(
+        encoder,
+        max_batch_size=serving.max_batch_size,
+        max_inputs=serving.max_queue_length,
+        batch_timeout_seconds=serving.request_timeout_seconds,
+        metrics=metrics,
+    )
+    run_until_terminated(predictor, serving, metrics=metrics)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], os.environ)

@@ -1,0 +1,326 @@
+"""The family's predictor: texts in, answers out, computed by workers on cores of their own."""
+
+import logging
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from containers.neuron.batches import batch_arrays, fitting
+from containers.neuron.lanes import WorkerCommand, exit_reason, processors
+from containers.neuron.manifest import (
+    CPU,
+    EMBEDDINGS,
+    QUESTION_ANSWERING,
+    RUNTIME_PACKAGES,
+    SEQUENCE_CLASSIFICATION,
+    TOKEN_CLASSIFICATION,
+    Expectations,
+    Manifest,
+    check_manifest,
+    read_manifest,
+)
+from containers.neuron.model_directory import (
+    TOKENIZER_FILE,
+    ModelConfig,
+    check_files,
+    check_graphs,
+    read_config,
+)
+from containers.neuron.placement import Placement, placements
+from containers.neuron.settings import PIPELINE_LANES, EncoderSettings
+from containers.neuron.tasks.embeddings import Embeddings
+from containers.neuron.tasks.question_answering import QuestionAnswering
+from containers.neuron.tasks.sequence_classification import SequenceClassification
+from containers.neuron.tasks.task import RowInput, Task, TaskSetting
+from containers.neuron.tasks.token_classification import TokenClassification
+from containers.neuron.tokenization import TextTokenizer
+from containers.neuron.workers import RestartPolicy, WorkerPool
+from containers.serving.logs import log_event
+from containers.serving.metrics import Metrics
+from containers.serving.predictor import ModelLoadError
+from containers.serving.settings import ServingSettings
+
+_logger = logging.getLogger(__name__)
+
+_TASKS: Final[Mapping[str, Callable[[TaskSetting], Task]]] = {
+    QUESTION_ANSWERING: QuestionAnswering,
+    SEQUENCE_CLASSIFICATION: SequenceClassification,
+    TOKEN_CLASSIFICATION: TokenClassification,
+    EMBEDDINGS: Embeddings,
+}
+_VERSIONS_TIMEOUT_SECONDS: Final = 60
+# Run by the workers' Python: prints a line for each package that it has.
+_VERSIONS_PROGRAM: Final = """
+import sys
+from importlib.metadata import PackageNotFoundError, version
+for name in sys.argv[1:]:
+    try:
+        print(name, version(name))
+    except PackageNotFoundError:
+        pass
+"""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the workers are placed.
+
+    Attributes:
+        placements: a worker for each.
+        lanes: batches that each computes at a time.
+        threads: that share an operator on the CPU.
+        reason: why, for the log.
+    """
+
+    placements: tuple[Placement, ...]
+    lanes: int
+    threads: int
+    reason: str
+
+
+class EncoderPredictor:
+    """Serves an encoder; a `containers.serving.predictor.ConcurrentPredictor`.
+
+    Args:
+        settings: where the model is placed.
+        max_batch_size: rows that the graphs were compiled for; the serving core's setting.
+        max_inputs: most rows of a request; what the serving core's queue holds.
+        batch_timeout_seconds: after which a worker is taken for dead: nobody waits any more.
+        metrics: where texts and padding are counted.
+    """
+
+    def __init__(
+        self,
+        settings: EncoderSettings,
+        *,
+        max_batch_size: int = ServingSettings.max_batch_size,
+        max_inputs: int = ServingSettings.max_queue_length,
+        batch_timeout_seconds: float = ServingSettings.request_timeout_seconds,
+        metrics: Metrics | None = None,
+        policy: RestartPolicy | None = None,
+    ) -> None:
+        self._settings = settings
+        self._max_batch_size = max_batch_size
+        self._max_inputs = max_inputs
+        self._batch_timeout_seconds = batch_timeout_seconds
+        self._policy = policy
+        metrics = metrics or Metrics()
+        self._count_tokens = metrics.counter(
+            "slipway_tokens", "Tokens of texts that were computed, special ones included."
+        )
+        self._count_padding = metrics.counter(
+            "slipway_padding_tokens", "Positions that were computed beside them, for nothing."
+        )
+        self.lost: Future[None] = Future()
+        self._manifest: Manifest
+        self._config: ModelConfig
+        self._task: Task
+        self._pool: WorkerPool | None = None
+
+    @property
+    def concurrent_batches(self) -> int:
+        """Batches that are computed at a time, all workers together; 1 before there are any."""
+        return self._pool.lanes if self._pool else 1
+
+    def worker_process_ids(self) -> list[int]:
+        """Returns the processes of the workers."""
+        return self._loaded_pool().process_ids()
+
+    def load(self, model_dir: Path) -> None:
+        """Checks the directory, and starts the workers, each of which computes a batch.
+
+        Raises:
+            ModelLoadError: the message holds every problem that was found.
+        """
+        check_files(model_dir)
+        manifest = read_manifest(model_dir)
+        settings = self._settings
+        expectations = Expectations(
+            task=settings.task,
+            sequence_length=settings.sequence_length,
+            batch_size=self._max_batch_size,
+            pipeline_cores=settings.pipeline_cores,
+            dtype=settings.dtype,
+        )
+        packages = [name for names in RUNTIME_PACKAGES[manifest.runtime] for name in names]
+        check_manifest(manifest, expectations, installed_versions(settings.worker_python, packages))
+        check_graphs(model_dir, manifest)
+        config = read_config(model_dir, manifest.task)
+        tokenizer = TextTokenizer.read(model_dir / TOKENIZER_FILE)
+        _check_tokenizer(tokenizer, config, manifest)
+        self._manifest, self._config = manifest, config
+        self._task = _TASKS[manifest.task](
+            TaskSetting(
+                tokenizer=tokenizer,
+                buckets=manifest.buckets,
+                max_inputs=self._max_inputs,
+                max_characters=settings.max_text_characters,
+                label_names=config.label_names,
+                score_function=config.score_function,
+                normalize=manifest.normalize,
+            )
+        )
+        layout = _layout(manifest, settings.workers)
+        log_event(
+            _logger,
+            logging.INFO,
+            "workers_placed",
+            task=manifest.task,
+            target=manifest.target,
+            runtime=manifest.runtime,
+            workers=len(layout.placements),
+            cores_per_worker=len(layout.placements[0].cores),
+            lanes_per_worker=layout.lanes,
+            threads_per_worker=layout.threads,
+            batch_size=manifest.batch_size,
+            sequence_lengths=manifest.buckets,
+            reason=layout.reason,
+        )
+        policy = self._policy or RestartPolicy(most_deaths=3 + len(layout.placements))
+        pool = WorkerPool(layout.placements, self._command(model_dir, layout), policy)
+        self._pool = pool
+        pool.lost.add_done_callback(self._pool_lost)
+        pool.start()
+
+    def parse(self, body: bytes) -> tuple[RowInput, ...]:
+        """Reads a body and makes rows of it.
+
+        Raises:
+            InvalidRequestError: the body is not a valid request.
+        """
+        return self._task.parse(body)
+
+    def choose(self, waiting: Sequence[RowInput], most: int) -> Sequence[int]:
+        """Returns the inputs that are computed together; see `fitting`."""
+        return fitting([value.bucket for value in waiting], most)
+
+    def predict(self, batch: Sequence[RowInput]) -> list[Any]:
+        """Computes a batch on some worker."""
+        manifest = self._manifest
+        bucket = max(value.bucket for value in batch)
+        arrays = batch_arrays(
+            [value.row for value in batch],
+            bucket=bucket,
+            batch_size=None if manifest.takes_partial_batches else manifest.batch_size,
+            pad_token_id=self._config.pad_token_id,
+        )
+        tokens = sum(len(value.row) for value in batch)
+        self._count_tokens(tokens)
+        self._count_padding(arrays["input_ids"].size - tokens)
+        outputs = self._loaded_pool().compute(arrays)
+        return [
+            self._task.decode(value, {name: array[number] for name, array in outputs.items()})
+            for number, value in enumerate(batch)
+        ]
+
+    def render(self, outputs: Sequence[Any]) -> bytes:
+        """Returns the JSON answer of a request."""
+        return self._task.render(outputs)
+
+    def close(self) -> None:
+        """Ends the workers."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _command(self, model_dir: Path, layout: _Layout) -> WorkerCommand:
+        settings = self._settings
+        return WorkerCommand(
+            arguments=(
+                settings.worker_python,
+                "-m",
+                "containers.neuron.worker",
+                str(model_dir),
+                str(layout.threads),
+            ),
+            environment=os.environ,
+            lanes=layout.lanes,
+            start_timeout_seconds=settings.worker_start_timeout_seconds,
+            batch_timeout_seconds=self._batch_timeout_seconds,
+        )
+
+    def _pool_lost(self, lost: Future[None]) -> None:
+        error = lost.exception()
+        if error is not None:
+            self.lost.set_exception(error)
+
+    def _loaded_pool(self) -> WorkerPool:
+        if self._pool is None:
+            raise RuntimeError("the model is not loaded")
+        return self._pool
+
+
+def installed_versions(python: str, packages: Sequence[str]) -> dict[str, str]:
+    """Returns the versions of those packages that an interpreter has, without importing them.
+
+    Raises:
+        ModelLoadError: there is no such interpreter.
+    """
+    if not packages:
+        return {}
+    try:
+        done = subprocess.run(  # noqa: S603  (a fixed program, and names of packages)
+            [python, "-c", _VERSIONS_PROGRAM, *packages],
+            capture_output=True,
+            text=True,
+            timeout=_VERSIONS_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except OSError as error:
+        raise ModelLoadError(
+            f"cannot start SLIPWAY_WORKER_PYTHON={python}: {error.strerror}"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise ModelLoadError(
+            f"SLIPWAY_WORKER_PYTHON={python} did not answer within {_VERSIONS_TIMEOUT_SECONDS} "
+            "seconds"
+        ) from error
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise ModelLoadError(
+            f"SLIPWAY_WORKER_PYTHON={python} does not work: "
+            f"{said[-1] if said else exit_reason(done.returncode)}"
+        )
+    pairs = (line.partition(" ") for line in done.stdout.splitlines())
+    return {name: version for name, _, version in pairs}
+
+
+def _layout(manifest: Manifest, workers: int) -> _Layout:
+    if manifest.target == CPU:
+        # A sample stands for a model on any number of cores; here they are processors.
+        there = processors()
+        started = min(workers, there)
+        return _Layout(
+            placements(started, 0),
+            lanes=1,
+            threads=max(1, there // started),
+            reason=f"{workers} workers wanted, and the CPU has {there} processors",
+        )
+    cores = manifest.pipeline_cores
+    is_pipeline = cores > 1
+    return _Layout(
+        placements(workers, cores),
+        lanes=PIPELINE_LANES if is_pipeline else 1,
+        # The devices compute; what is left to the host is small.
+        threads=1,
+        reason=f"a pipeline of {cores} NeuronCores in each worker"
+        if is_pipeline
+        else "data parallel, a NeuronCore for each worker",
+    )
+
+
+def _check_tokenizer(tokenizer: TextTokenizer, config: ModelConfig, manifest: Manifest) -> None:
+    if tokenizer.vocabulary_size > config.vocabulary_size:
+        raise ModelLoadError(
+            f"{TOKENIZER_FILE} has {tokenizer.vocabulary_size} tokens and the model only "
+            f"{config.vocabulary_size}: they do not belong together"
+        )
+    special_tokens = tokenizer.pair.special_tokens
+    if manifest.buckets[-1] < special_tokens + 2:
+        raise ModelLoadError(
+            f"a sequence of {manifest.buckets[-1]} tokens leaves no room for texts beside "
+            f"{special_tokens} special tokens"
+        )

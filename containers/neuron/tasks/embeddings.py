@@ -1,0 +1,54 @@
+"""Embeddings: a text in, a vector out."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from containers.neuron.pooling import normalized
+from containers.neuron.requests import EmbeddingRequest, RequestLimits, parse_embedding_request
+from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.neuron.windows import whole_text
+
+
+class Embeddings:
+    """A `Task`; workers make `embedding`, [width] for each row, of the model's token vectors."""
+
+    def __init__(self, setting: TaskSetting) -> None:
+        self._setting = setting
+        self._limits = RequestLimits(
+            setting.buckets[-1], setting.max_inputs, setting.max_characters
+        )
+
+    def parse(self, body: bytes) -> tuple[RowInput, ...]:
+        """Returns a row for each text."""
+        request = parse_embedding_request(body, self._limits)
+        tokenizer = self._setting.tokenizer
+        return tuple(
+            self._setting.bucketed(
+                whole_text(
+                    tokenizer.single,
+                    tokenizer.tokenize(text),
+                    name=f"inputs[{number}]" if request.is_list else "inputs",
+                    parameter="truncate",
+                    max_tokens=self._limits.sequence_length,
+                    truncate=request.truncate,
+                ),
+                request,
+            )
+            for number, text in enumerate(request.texts)
+        )
+
+    def decode(self, value: RowInput, outputs: RowOutputs) -> list[float]:
+        """Returns the text's vector."""
+        request: EmbeddingRequest = value.context
+        vector = outputs["embedding"]
+        if not np.isfinite(vector).all():
+            raise FloatingPointError("the model computed a vector that holds no finite numbers")
+        normalize = self._setting.normalize if request.normalize is None else request.normalize
+        values: list[float] = (normalized(vector) if normalize else vector).tolist()
+        return values
+
+    def render(self, outputs: Sequence[list[float]]) -> bytes:
+        """Returns an array of vectors, also where one text came by itself."""
+        return json.dumps(list(outputs)).encode()

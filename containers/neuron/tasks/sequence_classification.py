@@ -1,0 +1,62 @@
+"""Sequence classification: a text in, its labels out."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from containers.neuron.labels import best_labels, scores
+from containers.neuron.requests import RequestLimits, SequenceRequest, parse_sequence_request
+from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.neuron.windows import whole_text
+
+
+@dataclass(frozen=True)
+class _TextOutput:
+    request: SequenceRequest
+    # Any: JSON.
+    labels: list[dict[str, Any]]
+
+
+class SequenceClassification:
+    """A `Task`; the model's output is `logits`, [labels] for each row."""
+
+    def __init__(self, setting: TaskSetting) -> None:
+        self._setting = setting
+        self._limits = RequestLimits(
+            setting.buckets[-1], setting.max_inputs, setting.max_characters
+        )
+
+    def parse(self, body: bytes) -> tuple[RowInput, ...]:
+        """Returns a row for each text."""
+        request = parse_sequence_request(body, self._limits)
+        tokenizer = self._setting.tokenizer
+        return tuple(
+            self._setting.bucketed(
+                whole_text(
+                    tokenizer.single,
+                    tokenizer.tokenize(text),
+                    name=f"inputs[{number}]" if request.is_list else "inputs",
+                    parameter="truncation",
+                    max_tokens=self._limits.sequence_length,
+                    truncate=request.truncate,
+                ),
+                request,
+            )
+            for number, text in enumerate(request.texts)
+        )
+
+    def decode(self, value: RowInput, outputs: RowOutputs) -> _TextOutput:
+        """Finds the best labels of a text."""
+        request: SequenceRequest = value.context
+        function = request.score_function or self._setting.score_function
+        labels = best_labels(
+            scores(outputs["logits"], function), self._setting.label_names, top_k=request.top_k
+        )
+        return _TextOutput(request, labels)
+
+    def render(self, outputs: Sequence[_TextOutput]) -> bytes:
+        """Returns an array of labels, or an array of such arrays where texts came in one."""
+        answers = [output.labels for output in outputs]
+        is_list = outputs[0].request.is_list
+        return json.dumps(answers if is_list else answers[0], ensure_ascii=False).encode()

@@ -1,0 +1,73 @@
+"""What every task does: bodies to rows of the model, and what the model computed to answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from containers.neuron.tokenization import Row, TextTokenizer
+
+# Of one row, by the output's name, padding included.
+RowOutputs = Mapping[str, NDArray[np.floating[Any]]]
+
+
+@dataclass(frozen=True)
+class RowInput:
+    """One row, and what its task has to know to decode it.
+
+    Attributes:
+        row: what the model computes.
+        bucket: the shortest sequence length that it fits, in tokens.
+        context: the task's own.
+    """
+
+    row: Row
+    bucket: int
+    context: Any
+
+
+@dataclass(frozen=True)
+class TaskSetting:
+    """What a task is made from, once the model directory was read.
+
+    Attributes:
+        tokenizer: the model's.
+        buckets: sequence lengths that the model was compiled for, ascending.
+        max_inputs: most rows of a request; what the queue holds.
+        max_characters: most characters of a text.
+        label_names: of the classifications; empty for other tasks.
+        score_function: of sequence classification, where the request does not say.
+        normalize: of embeddings, where the request does not say.
+    """
+
+    tokenizer: TextTokenizer
+    buckets: tuple[int, ...]
+    max_inputs: int
+    max_characters: int
+    label_names: tuple[str, ...] = ()
+    score_function: str = "softmax"
+    normalize: bool = False
+
+    def bucketed(self, row: Row, context: Any) -> RowInput:
+        """Returns the input of a row, which fits the longest bucket."""
+        bucket = next(length for length in self.buckets if len(row) <= length)
+        return RowInput(row, bucket, context)
+
+
+class Task(Protocol):
+    """One task; its methods may be called by several threads at a time."""
+
+    def parse(self, body: bytes) -> tuple[RowInput, ...]:
+        """Returns the rows of a request.
+
+        Raises:
+            InvalidRequestError: the body is not a valid request.
+        """
+
+    def decode(self, value: RowInput, outputs: RowOutputs) -> Any:
+        """Returns what became of one row; small, and with all that `render` needs."""
+
+    def render(self, outputs: Sequence[Any]) -> bytes:
+        """Returns the JSON answer of a request."""

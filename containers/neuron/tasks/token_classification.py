@@ -1,0 +1,101 @@
+"""Token classification: a text in, the entities in it out."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from containers.neuron.entities import entities
+from containers.neuron.labels import Scores, scores
+from containers.neuron.requests import RequestLimits, TokenRequest, parse_token_request
+from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.neuron.tokenization import TokenizedText
+from containers.neuron.windows import Window, kept_tokens, text_windows
+from containers.serving.errors import InvalidRequestError
+
+
+@dataclass(frozen=True)
+class _WindowContext:
+    request: TokenRequest
+    text_number: int
+    text: TokenizedText
+    window: Window
+
+
+@dataclass(frozen=True)
+class _WindowOutput:
+    context: _WindowContext
+    token_scores: Scores
+
+
+class TokenClassification:
+    """A `Task`; the model's output is `logits`, [columns, labels] for each row."""
+
+    def __init__(self, setting: TaskSetting) -> None:
+        self._setting = setting
+        self._limits = RequestLimits(
+            setting.buckets[-1], setting.max_inputs, setting.max_characters
+        )
+
+    def parse(self, body: bytes) -> tuple[RowInput, ...]:
+        """Returns the windows of every text, one text's after the other's."""
+        request = parse_token_request(body, self._limits)
+        tokenizer = self._setting.tokenizer
+        inputs: list[RowInput] = []
+        for number, content in enumerate(request.texts):
+            name = f"inputs[{number}]" if request.is_list else "inputs"
+            text = tokenizer.tokenize(content)
+            windows = text_windows(
+                tokenizer.single,
+                text,
+                name=name,
+                max_tokens=self._limits.sequence_length,
+                overlap=request.overlap_tokens,
+            )
+            inputs += [
+                self._setting.bucketed(window.row, _WindowContext(request, number, text, window))
+                for window in windows
+            ]
+            if len(inputs) > self._limits.max_inputs:
+                raise InvalidRequestError(
+                    f"The texts up to {name} make {len(inputs)} windows of "
+                    f"{self._limits.sequence_length} tokens; the endpoint's max_queue_length "
+                    f"allows {self._limits.max_inputs} in a request. Send shorter texts, or fewer."
+                )
+        return tuple(inputs)
+
+    def decode(self, value: RowInput, outputs: RowOutputs) -> _WindowOutput:
+        """Returns the scores of a window's tokens."""
+        context: _WindowContext = value.context
+        logits = outputs["logits"][context.window.columns()]
+        return _WindowOutput(context, scores(logits, "softmax"))
+
+    def render(self, outputs: Sequence[_WindowOutput]) -> bytes:
+        """Returns an array of entities, or an array of such arrays where texts came in one."""
+        request = outputs[0].context.request
+        answers = []
+        for _, group in groupby(outputs, key=lambda output: output.context.text_number):
+            windows = list(group)
+            text = windows[0].context.text
+            answers.append(
+                entities(
+                    text,
+                    _token_scores(windows),
+                    self._setting.label_names,
+                    strategy=request.aggregation_strategy,
+                    ignore_labels=request.ignore_labels,
+                )
+            )
+        return json.dumps(answers if request.is_list else answers[0], ensure_ascii=False).encode()
+
+
+def _token_scores(windows: Sequence[_WindowOutput]) -> Scores:
+    """Returns the scores of all tokens, each from the window that knows most about it."""
+    ranges = [output.context.window.tokens for output in windows]
+    parts = [
+        output.token_scores[kept.start - tokens.start : kept.stop - tokens.start]
+        for output, tokens, kept in zip(windows, ranges, kept_tokens(ranges), strict=True)
+    ]
+    return np.concatenate(parts)

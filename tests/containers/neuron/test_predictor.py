@@ -1,0 +1,281 @@
+"""The whole way from a body to its answer, with workers on stand-ins of the device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.neuron.predictor import EncoderPredictor, installed_versions
+from containers.neuron.settings import EncoderSettings
+from containers.neuron.workers import RestartPolicy
+from containers.serving.errors import InvalidRequestError
+from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
+from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine, runtime
+from tests.containers.neuron.vocabularies import bert_tokenizer
+from tests.containers.support import captured_logs, running_server, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+
+CONTEXT = "Ada Lovelace wrote the first program."
+WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
+
+
+@contextmanager
+def loaded(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    workers: int = 1,
+    cores: int = 4,
+    max_batch_size: int = 2,
+    max_inputs: int = 256,
+    target: str = "inf1",
+    **model: Any,
+) -> Iterator[EncoderPredictor]:
+    machine = make_machine(tmp_path, cores=cores, versions=VERSIONS[target])
+    for name, value in machine.environment.items():
+        monkeypatch.setenv(name, value)
+    directory = compiled_model(
+        tmp_path / "model", batch_size=max_batch_size, target=target, **model
+    )
+    predictor = EncoderPredictor(
+        EncoderSettings(workers=workers),
+        max_batch_size=max_batch_size,
+        max_inputs=max_inputs,
+        policy=RestartPolicy(first_pause_seconds=0.01),
+    )
+    try:
+        predictor.load(directory)
+        yield predictor
+    finally:
+        predictor.close()
+
+
+def answer(predictor: EncoderPredictor, **body: Any) -> Any:
+    """Asks as the serving core does."""
+    waiting = list(predictor.parse(json.dumps(body).encode()))
+    outputs: list[Any] = [None] * len(waiting)
+    places = list(range(len(waiting)))
+    while places:
+        chosen = [places[i] for i in predictor.choose([waiting[place] for place in places], 2)]
+        for place, output in zip(
+            chosen, predictor.predict([waiting[place] for place in chosen]), strict=True
+        ):
+            outputs[place] = output
+        places = [place for place in places if place not in chosen]
+    return json.loads(predictor.render(outputs))
+
+
+def expected_span(question: str, context: str) -> tuple[int, int]:
+    """The best span by what the stand-in computes, found by trying all of them."""
+    tokenizer = bert_tokenizer(WORDS)
+    import numpy as np
+
+    encoding = tokenizer.encode(question, context)
+    ids = np.array([encoding.ids])
+    starts, ends = runtime.computed("question-answering", ids, np.ones_like(ids))
+    columns = [column for column, text in enumerate(encoding.sequence_ids) if text == 1]
+    _, first, last = max(
+        (float(starts[0, i]) + float(ends[0, j]), -i, -j)
+        for i in columns
+        for j in columns
+        if i <= j < i + 15
+    )
+    return encoding.offsets[-first][0], encoding.offsets[-last][1]
+
+
+def test_a_question_is_answered_with_the_models_best_span(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loaded(tmp_path, monkeypatch) as predictor:
+        assert isinstance(predictor, ConcurrentPredictor)
+        inputs = {"question": "Who wrote it?", "context": CONTEXT}
+        parameters = {"align_to_words": False}
+        found = answer(predictor, inputs=inputs, parameters=parameters)
+        start, end = expected_span("Who wrote it?", CONTEXT)
+        assert (found["start"], found["end"], found["answer"]) == (start, end, CONTEXT[start:end])
+        assert 0 < found["score"] <= 1
+        several = answer(predictor, inputs=[inputs] * 5, parameters=parameters)
+        assert several == [found] * 5
+        best = answer(predictor, inputs=inputs, parameters=parameters | {"top_k": 3})
+        assert len(best) == 3
+        assert best[0] == found
+
+
+def test_a_long_context_is_answered_out_of_all_its_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The last program is the first with a full stop, which the stand-in likes best.
+    context = "the first program " * 20 + "Ada wrote it ."
+    with loaded(tmp_path, monkeypatch) as predictor:
+        rows = predictor.parse(
+            json.dumps({"inputs": {"question": "who", "context": context}}).encode()
+        )
+        assert len(rows) > 3
+        assert {row.bucket for row in rows} == {32}
+        found = answer(predictor, inputs={"question": "who", "context": context})
+        assert context[found["start"] : found["end"]] == found["answer"] != ""
+
+
+def test_texts_are_classified_and_their_lists_stay_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loaded(tmp_path, monkeypatch, task="sequence-classification") as predictor:
+        one = answer(predictor, inputs="ada wrote it")
+        assert list(one[0]) == ["label", "score"]
+        assert one[0]["label"] in ("NO", "YES")
+        both = answer(predictor, inputs=["ada wrote it"] * 3, parameters={"top_k": 2})
+        assert [len(labels) for labels in both] == [2, 2, 2]
+        assert both[0][0] == one[0]
+        assert sum(label["score"] for label in both[0]) == pytest.approx(1)
+        with pytest.raises(InvalidRequestError, match="inputs has 40 tokens; the limit is 30"):
+            answer(predictor, inputs="ada " * 40)
+        cut = answer(predictor, inputs="ada " * 40, parameters={"truncation": True})
+        assert cut == answer(predictor, inputs="ada " * 30)
+
+
+def test_entities_of_a_long_text_do_not_depend_on_its_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = ("B-A", "B-B")
+    with loaded(tmp_path, monkeypatch, task="token-classification", labels=labels) as predictor:
+        sentence = "Ada Lovelace wrote the first program. "
+        [short] = [answer(predictor, inputs=sentence.strip())]
+        long = answer(predictor, inputs=sentence * 12)
+        # The stand-in looks at each token by itself.
+        assert [entity["word"] for entity in long] == [entity["word"] for entity in short] * 12
+        assert [entity["entity_group"] for entity in long[-8:]] == [
+            entity["entity_group"] for entity in short
+        ]
+        text = sentence * 12
+        assert all(text[entity["start"] : entity["end"]] == entity["word"] for entity in long)
+        assert answer(predictor, inputs=[" ", "ada"])[0] == []
+
+
+def test_embeddings_are_pooled_without_padding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+
+    with loaded(tmp_path, monkeypatch, task="embeddings") as predictor:
+        [vector] = answer(predictor, inputs="ada wrote it")
+        ids = np.array([bert_tokenizer(WORDS).encode("ada wrote it").ids])
+        [tokens] = runtime.computed("embeddings", ids, np.ones_like(ids))
+        assert vector == pytest.approx(tokens[0].mean(axis=0).tolist(), rel=1e-6)
+        normalized = answer(predictor, inputs=["ada wrote it"], normalize=True)[0]
+        assert sum(value**2 for value in normalized) == pytest.approx(1)
+
+
+def test_a_request_with_more_windows_than_the_queue_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        loaded(tmp_path, monkeypatch, max_inputs=4) as predictor,
+        pytest.raises(InvalidRequestError) as caught,
+    ):
+        answer(predictor, inputs={"question": "who", "context": "ada " * 100})
+    assert str(caught.value) == (
+        "The contexts up to inputs make 7 windows of 32 tokens; the endpoint's max_queue_length "
+        "allows 4 in a request. Send shorter contexts, or fewer."
+    )
+
+
+def test_inf2_has_a_runtime_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with loaded(tmp_path, monkeypatch, target="inf2", workers=2, cores=2) as predictor:
+        assert predictor.concurrent_batches == 2
+        found = answer(predictor, inputs={"question": "who", "context": CONTEXT})
+        assert found["answer"] in CONTEXT
+
+
+@pytest.mark.parametrize(
+    ("installed", "message"),
+    [
+        (
+            VERSIONS["inf1"] | {"torch-neuron": "1.12.1.2.10.0.0"},
+            "it was made with torch-neuron 1.13.1.2.11.13.0, and this container has "
+            "1.12.1.2.10.0.0",
+        ),
+        (VERSIONS["inf2"], "it needs torch-neuron, which is not installed here"),
+    ],
+)
+def test_graphs_of_another_release_refuse_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], message: str
+) -> None:
+    machine = make_machine(tmp_path, cores=1, versions=installed)
+    for name, value in machine.environment.items():
+        monkeypatch.setenv(name, value)
+    predictor = EncoderPredictor(EncoderSettings(), max_batch_size=2)
+    with pytest.raises(ModelLoadError) as caught:
+        predictor.load(compiled_model(tmp_path / "model"))
+    assert message in str(caught.value)
+    assert not machine.history(0)
+
+
+def test_a_python_that_is_not_there_is_named() -> None:
+    with pytest.raises(ModelLoadError) as caught:
+        installed_versions("/nowhere/python", ["torch"])
+    assert str(caught.value) == (
+        "cannot start SLIPWAY_WORKER_PYTHON=/nowhere/python: No such file or directory"
+    )
+    with pytest.raises(
+        ModelLoadError, match="SLIPWAY_WORKER_PYTHON=/bin/false does not work: exit code 1"
+    ):
+        installed_versions("/bin/false", ["torch"])
+
+
+async def test_a_server_answers_through_the_death_of_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make_machine(tmp_path, cores=2)
+    for name, value in machine.environment.items():
+        monkeypatch.setenv(name, value)
+    model = compiled_model(tmp_path / "model")
+    policy = RestartPolicy(first_pause_seconds=0.01)
+    predictor = EncoderPredictor(EncoderSettings(workers=2), max_batch_size=2, policy=policy)
+
+    def body(word: str) -> dict[str, Any]:
+        return {"inputs": {"question": "who", "context": f"ada {word}"}}
+
+    with captured_logs() as logs:
+        async with running_server(predictor, model_dir=model, max_batch_size=2) as running:
+
+            async def ask(word: str) -> tuple[int, Any]:
+                response = await running.client.post("/invocations", json=body(word))
+                return response.status_code, response.json()
+
+            assert (await ask("wrote"))[0] == 200
+            # The other worker computes it again.
+            assert (await ask("crashonce"))[0] == 200
+            status, error = await ask("fail")
+            assert (status, error["error"]["code"]) == (500, "model_failure")
+            assert (await ask("wrote"))[0] == 200
+            await until(lambda: len(logs.events("worker_restarted")) == 2)
+            process_ids = predictor.worker_process_ids()
+    assert len(logs.events("batch_lost")) == 1
+    assert len(logs.events("worker_died")) == 2
+    assert not [each for each in process_ids if Path(f"/proc/{each}").exists()]
+
+
+async def test_a_server_whose_workers_keep_dying_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make_machine(tmp_path, cores=1)
+    for name, value in machine.environment.items():
+        monkeypatch.setenv(name, value)
+    model = compiled_model(tmp_path / "model")
+    policy = RestartPolicy(most_deaths=1, first_pause_seconds=0.0)
+    predictor = EncoderPredictor(EncoderSettings(), max_batch_size=2, policy=policy)
+    with captured_logs() as logs:
+        async with running_server(predictor, model_dir=model, max_batch_size=2) as running:
+            response = await running.client.post(
+                "/invocations", json={"inputs": {"question": "who", "context": "crash"}}
+            )
+            assert response.status_code == 500
+            await until(lambda: bool(logs.events("model_lost")))
+    [stopped] = logs.events("stopped")
+    assert stopped["exit_code"] == 1
