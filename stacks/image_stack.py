@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -13,8 +13,9 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.config.environments import Environment
+from slipway.facts.images import image, versions
 from slipway.facts.tensorrt import tensorrt_releases
-from slipway.planning.images import compiler_image
+from slipway.planning.images import NEURON_BASES, compiler_image, neuron_base_tag
 from slipway.planning.plan import ImagePlan
 from slipway.publishing.image_sources import copy_image_files
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
@@ -40,17 +41,19 @@ def repository_name(family: str) -> str:
 
 
 def images_to_build(environment: Environment, family: str, digest: str) -> list[ImageToBuild]:
-    """Lists every image of a container: two for each base that a plan can choose.
+    """Lists every image of a container: those for each base that a plan can choose.
 
-    One serves, the other compiles. All of them, whatever models there are: what the stack holds
-    does not depend on what was selected, and no model waits for a build when it is the first on
-    its GPU.
+    Of TensorRT one serves and the other compiles. All of them, whatever models there are: what the
+    stack holds does not depend on what was selected, and no model waits for a build when it is the
+    first on its accelerator.
 
     Args:
         environment: whose registry they go to.
-        family: the container; `tensorrt` is the one that we build.
+        family: the container, `tensorrt` or `neuron`.
         digest: fingerprint of its sources.
     """
+    if family == "neuron":
+        return list(_neuron_images(environment, digest))
     if family != "tensorrt":
         raise ValueError(f"nothing is known of what {family} is built on")
     images: list[ImageToBuild] = []
@@ -65,6 +68,21 @@ def images_to_build(environment: Environment, family: str, digest: str) -> list[
         images.append(ImageToBuild(serving, base, SERVING_TARGET))
         images.append(ImageToBuild(compiler_image(serving), base, COMPILER_TARGET))
     return images
+
+
+def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBuild]:
+    """Yields an image for each of AWS's bases that is published in the environment's region."""
+    for framework in NEURON_BASES.values():
+        base = image(framework, versions(framework)[-1], environment.region)
+        if base.uri is None:
+            continue  # a rule refuses every config that would need it
+        serving = ImagePlan(
+            environment.account,
+            environment.region,
+            repository_name("neuron"),
+            f"{neuron_base_tag(framework, base.version)}-{digest}",
+        )
+        yield ImageToBuild(serving, base.uri, SERVING_TARGET)
 
 
 class ImageStack(cdk.Stack):

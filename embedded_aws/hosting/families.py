@@ -53,6 +53,7 @@ class ContainerFamily:
 
 
 _TENSORRT = (sys.executable, "-m", "containers.tensorrt")
+_NEURON = (sys.executable, "-m", "containers.neuron")
 # Repository name to program.
 FAMILIES: Mapping[str, ContainerFamily] = {
     "slipway/tensorrt": ContainerFamily(
@@ -65,6 +66,8 @@ FAMILIES: Mapping[str, ContainerFamily] = {
     "djl-inference": ContainerFamily(
         djl_serving.COMMAND, environment=djl_serving.image_environment(os.environ)
     ),
+    # On the CPU: a model directory says itself what runs it.
+    "slipway/neuron": ContainerFamily((*_NEURON, "serve")),
 }
 
 

@@ -226,7 +226,7 @@ def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
     is_ours = config.serving.container in IMAGE_SOURCES
     reasons: list[str] = []
     for environment in sourced:
-        unready = [f"{what} is not supported yet" for _, what in unpublishable(config)]
+        unready = [f"{what} is not supported yet" for _, what in unpublishable(config, environment)]
         if not unready and environment.is_local and not is_ours:
             unready.append("the embedded AWS does not run this image")
         if not unready:

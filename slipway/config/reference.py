@@ -29,8 +29,8 @@ the modes `async` and `scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volu
 `schedules` and `steps` of autoscaling; every rollout but `all_at_once`; the alarm
 `at_max_capacity`.
 
-What can be planned, synthesised and reviewed, and not published yet: the containers `triton` and
-`neuron`; of `lmi`, `release` and `compile` under `artifacts`. `slipway plan NAME
+What can be planned, synthesised and reviewed, and not published yet: the container `triton`; of
+`neuron`, `compile` under `artifacts`; of `lmi`, `release` and `compile`. `slipway plan NAME
 --allow-unpublished` and `cdk synth NAME -c allow-unpublished=true` show such a deployment;
 deploying one says what is missing.
 

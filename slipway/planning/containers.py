@@ -19,7 +19,7 @@ from slipway.facts.instances import InstanceFacts
 from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning import lmi, neuron
 from slipway.planning.artifacts import UNPUBLISHED, Parts
-from slipway.planning.images import aws_image, image_name
+from slipway.planning.images import aws_image, image_name, neuron_base_tag
 from slipway.planning.plan import ImagePlan
 
 
@@ -78,8 +78,7 @@ def _base(config: ModelConfig, instances: tuple[InstanceFacts, ...]) -> str:
     name = image_name(config)
     if name is None:
         raise ValueError(f"{config.serving.container} is built on no image that is known")
-    framework, version = name
-    return f"{framework.removeprefix('pytorch-inference-')}{version}"
+    return neuron_base_tag(*name)
 
 
 def tensorrt_release(

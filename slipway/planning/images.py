@@ -50,6 +50,11 @@ def aws_image(config: ModelConfig, region: str) -> ImageFacts | None:
         return None
 
 
+def neuron_base_tag(framework: str, version: str) -> str:
+    """Returns what the tag of our Neuron container begins with: the base that it is built on."""
+    return f"{framework.removeprefix('pytorch-inference-')}{version}"
+
+
 def compiler_image(serving: ImagePlan) -> ImagePlan:
     """Returns the image that compiles for one of ours: built from the same sources, beside it."""
     return replace(serving, tag=f"{serving.tag}-compiler")

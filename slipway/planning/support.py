@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import FieldPath, Kind, Problem
 
-_PUBLISHED_CONTAINERS = ("tensorrt", "lmi", "custom")
+_PUBLISHED_CONTAINERS = ("tensorrt", "lmi", "neuron", "custom")
 
 
 def unsupported(config: ModelConfig) -> Iterator[Problem]:
@@ -22,7 +23,7 @@ def unsupported(config: ModelConfig) -> Iterator[Problem]:
         )
 
 
-def unpublishable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
+def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tuple[FieldPath, str]]:
     """Yields every part of a config whose files cannot be published yet: field and what it is.
 
     Such a config can be planned, synthesised and reviewed, and not deployed.
@@ -33,6 +34,12 @@ def unpublishable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
         for name in ("release", "compile"):
             if getattr(config.artifacts, name) is not None:
                 yield ("artifacts", name), f"`{name}` for the container `lmi`"
+    if config.serving.container == "neuron" and environment.artifacts == "release":
+        # What is compiled already, and the sample, are files like any other.
+        if config.artifacts.compile is not None:
+            yield ("artifacts", "compile"), "`compile` for the container `neuron`"
+        elif config.artifacts.release is None:
+            yield ("artifacts", "weights"), "a checkpoint that nobody compiles for Neuron"
 
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:

@@ -15,6 +15,7 @@ from slipway.errors import UserError
 # Container family -> the folders and files under the project that its image takes.
 IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
     "tensorrt": ("containers/__init__.py", "containers/serving", "containers/tensorrt"),
+    "neuron": ("containers/__init__.py", "containers/serving", "containers/neuron"),
 }
 
 # Files in those folders that are in no image. What compiles is in one, the compiler's: it is built
@@ -26,6 +27,7 @@ _NOT_IN_IMAGE: Mapping[str, frozenset[str]] = {
             "containers/tensorrt/requirements-compile.in",
         }
     ),
+    "neuron": frozenset({"containers/neuron/requirements.in"}),
 }
 _CACHES = frozenset({"__pycache__"})
 # ECR tags have 128 characters at most; 16 hexadecimal digits tell any two builds apart.

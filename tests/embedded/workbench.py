@@ -99,7 +99,10 @@ class Workbench:
         return next((stack["StackStatus"] for stack in stacks if stack["StackName"] == name), None)
 
     def serving_processes(self) -> list[int]:
-        """Finds this account's containers: programs whose model directory is in the project."""
+        """Finds this account's containers: programs whose model directory is in the project.
+
+        The processes that a program starts are among them.
+        """
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -109,7 +112,7 @@ class Workbench:
                 continue  # it ended, or it is somebody else's
             mark = f"SM_MODEL_DIR={self.project}".encode()
             # Not its supervisor, which has the program's command line behind its own.
-            program = command[1:3] == [b"-m", b"containers.tensorrt"]
+            program = command[1:2] == [b"-m"] and command[2].startswith(b"containers.")
             if program and any(item.startswith(mark) for item in environ):
                 found.append(int(folder.name))
         return found

@@ -21,6 +21,7 @@ from botocore.validate import ParamValidator
 from cfnlint.api import lint_file
 from moto.server import ThreadedMotoServer
 
+from slipway.facts.images import ImageFacts, image, versions
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImagePlan
@@ -383,9 +384,31 @@ def test_a_base_image_in_ecr_may_be_pulled(tmp_path: Path):
     )  # fmt: skip
 
 
+def test_neuron_has_an_image_on_each_of_awss_bases():
+    registry = "763104351884.dkr.ecr.eu-west-1.amazonaws.com"
+    assert [
+        (built.image.uri, built.base_image, built.target)
+        for built in images_to_build(PRODUCTION, "neuron", "0123")
+    ] == [
+        (
+            f"{REGISTRY}/slipway/neuron:{tag}-0123",
+            f"{registry}/{facts.repository}:{facts.tag}",
+            "serving",
+        )
+        for tag, facts in (
+            ("neuron1.13.1-sdk2.20.2", newest("pytorch-inference-neuron")),
+            ("neuronx2.9.0-sdk2.31.1", newest("pytorch-inference-neuronx")),
+        )
+    ]
+
+
+def newest(framework: str) -> ImageFacts:
+    return image(framework, versions(framework)[-1], "eu-west-1")
+
+
 def test_an_unknown_container_has_no_images():
-    with pytest.raises(ValueError, match="nothing is known of what neuron is built on"):
-        images_to_build(PRODUCTION, "neuron", "0")
+    with pytest.raises(ValueError, match="nothing is known of what triton is built on"):
+        images_to_build(PRODUCTION, "triton", "0")
 
 
 # What the services and the scanners say of it

@@ -135,7 +135,8 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
         )
         assert "Run `slipway publish search --env ci`" in errors
         return
-    reason = f"publishing for the container `{starter[0]}` is not supported yet"
+    what = "`compile` for" if starter[0] == "neuron" else "publishing for"
+    reason = f"{what} the container `{starter[0]}` is not supported yet"
     assert reason in errors
     assert output == (
         f"model_configs/search.yaml written. Next: `{next_step}` shows it; {reason}.\n"
