@@ -131,5 +131,5 @@ def slipway_stack(
         clients = LoopbackClients(server.url)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)
         # moto's back ends belong to the process, not to the server.
-        httpx.post(f"{server.url}/moto-api/reset").raise_for_status()
+        httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
         clients.close()

@@ -26,7 +26,7 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
     with EmbeddedAws(port=0, directory=directory, families=FAMILIES) as server:
         yield server
         # moto's back ends belong to the process, not to the server.
-        httpx.post(f"{server.url}/moto-api/reset").raise_for_status()
+        httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
 
 
 @pytest.fixture(scope="module")

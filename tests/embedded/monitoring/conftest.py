@@ -224,4 +224,4 @@ def _account(directory: Path, **options: Any) -> Iterator[Account]:
         finally:
             clients.close()
             # moto's back ends belong to the process, not to the server.
-            httpx.post(f"{server.url}/moto-api/reset").raise_for_status()
+            httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()

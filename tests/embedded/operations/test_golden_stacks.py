@@ -49,7 +49,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
             Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/files/mode", Body=b"ok"
         )
         yield stacks
-        httpx.post(f"{server.url}/moto-api/reset").raise_for_status()
+        httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
         clients.close()
 
 

@@ -24,7 +24,7 @@ def access() -> Iterator[Access]:
     server.start()
     host, port = server.get_host_and_port()
     # What moto knows is the process's: other tests' stacks too.
-    httpx.post(f"http://{host}:{port}/moto-api/reset").raise_for_status()
+    httpx.post(f"http://{host}:{port}/moto-api/reset", timeout=60).raise_for_status()
     yield Access(
         LOCAL.region,
         {
