@@ -41,6 +41,9 @@ _DEEPSPEED_IMAGE_ENGINES: Mapping[str, str] = {
 }
 # From here on the server turns a rolling batch on by itself, which a model.py does not serve.
 _ROLLS_UNLESS_TOLD = (0, 27, 0)
+# Calls past `predict_timeout` that a server survives. From 0.30 on its own default is none: after
+# one slow request /ping is 500 for good. Before, it was this.
+_RETRIES = 10
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
 # The image keeps both in the home directory, which cannot be written to.
@@ -209,6 +212,9 @@ def lmi_properties(config: ModelConfig, weights_uri: str) -> dict[str, str]:
     properties |= _batch_properties(setup)
     if "job_queue_size" in version.server_keys:
         properties["job_queue_size"] = str(serving.max_queue_length)
+    retries = version.server_keys.get("retry_threshold")
+    if retries is not None and retries.default == 0 and setup.handler is not None:
+        properties["retry_threshold"] = str(_RETRIES)
     if setup.handler is not None:
         properties["option.predict_timeout"] = str(serving.predict_timeout_seconds)
         properties["option.model_loading_timeout"] = str(loading_timeout_seconds(config))

@@ -103,12 +103,19 @@ class Handler:
         self._predictor: Predictor[Any] | None = None
 
     def handle(self, inputs: Input) -> Output | None:
-        """Answers a call; None is the answer to the empty one that warms the model up."""
+        """Answers a call; None is the answer to the empty one that warms the model up.
+
+        The first call is that. A later one that is empty has a body that the server did not hand
+        over, a form's for example.
+        """
         if self._predictor is None:
             self._predictor = self._load(inputs.get_properties())
-        if inputs.is_empty():
-            return None
+            if inputs.is_empty():
+                return None
         try:
+            if inputs.is_empty():
+                failure = _error(400, "invalid_request", "Send a body of application/json.")
+                return self._output([failure], is_batch=False)
             bodies = [bytes(item.get_as_bytes() or b"") for item in inputs.get_batches()]
             return self._output(_answers(self._predictor, bodies), is_batch=inputs.is_batch())
         # Whatever leaves here reaches the client as it is.

@@ -5,6 +5,7 @@ What is shared by the handlers is tried with one of them; `version` is whose bat
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -33,9 +34,21 @@ def test_the_empty_stand_in_call_loads_the_model_and_is_answered_with_none(
     assert server.start(model_id="s3-copy") is None
     loaded = list(journal.loaded)
     assert loaded
-    assert server.start(model_id="s3-copy") is None
     assert server.post(request("abc")) == (200, texts("defghijklmnopqrstuvw"))
     assert journal.loaded == loaded
+
+
+def test_a_later_empty_stand_in_call_is_a_body_that_was_not_handed_over(
+    deepspeed_server: Any,
+) -> None:
+    server = deepspeed_server()
+    server.start()
+    output = server.start()
+    assert output.code == 400
+    assert json.loads(bytes(output.content.value_at(0))) == {
+        "error": {"code": "invalid_request", "message": "Send a body of application/json."}
+    }
+    assert server.post(request("abc", max_new_tokens=1)) == (200, texts("d"))
 
 
 def test_a_stand_in_server_posts_one_request_with_several_prompts(deepspeed_server: Any) -> None:

@@ -99,6 +99,14 @@ def test_the_content_type_is_not_needed_over_a_stand_in(
     assert (answer.status, answer.document) == (200, generated("def"))
 
 
+def test_a_form_is_refused_over_a_stand_in(one_by_one: DjlServing) -> None:
+    """The server hands no body of one over."""
+    form = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n'
+    answer = one_by_one.post(form, "multipart/form-data; boundary=x")
+    assert answer.status == 400, answer.body
+    assert one_by_one.post(ABC).document == generated("def")
+
+
 def test_requests_of_a_batch_get_their_own_answers_over_a_stand_in(in_batches: DjlServing) -> None:
     prompts = ["abc", "x", "mnop", "yz"]
     bodies = [{"inputs": prompt, "parameters": {"max_new_tokens": 2}} for prompt in prompts]
