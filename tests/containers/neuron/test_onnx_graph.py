@@ -1,0 +1,177 @@
+"""Exported graphs compute what their models do, whatever is padded."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from containers.neuron.batches import batch_arrays
+from containers.neuron.manifest import TASK_OUTPUTS, Manifest
+from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
+from containers.neuron.tokenization import Row
+from containers.serving.predictor import ModelLoadError
+
+INSTALL = "pip install -r requirements-export.txt"
+torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
+transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
+for name in ("onnx", "onnxscript"):
+    pytest.importorskip(name, reason=f"exporting needs it: {INSTALL}")
+
+from containers.neuron.compile.modules import EncoderModule, example_inputs, input_names  # noqa: E402
+from containers.neuron.compile.onnx_graph import export_onnx  # noqa: E402
+from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    # transformers and torch deprecate each other's and their own names in every release.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 40,
+}
+CASES = [
+    ("Bert", "QuestionAnswering", "question-answering"),
+    ("Bert", "SequenceClassification", "sequence-classification"),
+    ("Bert", "TokenClassification", "token-classification"),
+    ("Bert", "", "embeddings"),
+    ("Roberta", "SequenceClassification", "sequence-classification"),
+]
+ROWS = [
+    Row((2, 7, 9, 3), (0, 0, 0, 0), 1),
+    Row((2, 7, 3, 8, 11, 12, 3), (0, 0, 0, 1, 1, 1, 1), 3),
+]
+
+
+def make_model(family: str, head: str) -> Any:
+    torch.manual_seed(3)
+    config = getattr(transformers, f"{family}Config")(
+        **SIZES, pad_token_id=0, num_labels=2 if head == "QuestionAnswering" else 3
+    )
+    kind = f"{family}For{head}" if head else f"{family}Model"
+    return getattr(transformers, kind)(config).eval()
+
+
+def manifest(task: str, inputs: tuple[str, ...], runtime: str, graphs: dict[int, str]) -> Manifest:
+    return Manifest(
+        task=task,
+        target="cpu",
+        runtime=runtime,
+        batch_size=2,
+        pipeline_cores=1,
+        dtype="fp32",
+        graphs=graphs,
+        inputs=inputs,
+        outputs=TASK_OUTPUTS[task],
+        pooling="mean" if task == "embeddings" else None,
+        normalize=False,
+        versions={},
+    )
+
+
+def computed_alone(model: Any, task: str, inputs: tuple[str, ...], row: Row) -> list[Any]:
+    """What the model makes of one row, without any padding."""
+    arrays = batch_arrays([row], bucket=len(row), batch_size=None, pad_token_id=0)
+    tensors = [torch.from_numpy(arrays[name]) for name in inputs]
+    with torch.no_grad():
+        return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
+
+
+@pytest.mark.parametrize(("family", "head", "task"), CASES)
+def test_a_graph_computes_what_its_model_does(
+    tmp_path: Path, family: str, head: str, task: str
+) -> None:
+    model = make_model(family, head)
+    inputs = export_onnx(model, task, tmp_path / "model.onnx")
+    assert (
+        inputs
+        == (("input_ids", "attention_mask", "token_type_ids")[: 2 if family == "Roberta" else 3])
+    )
+    # Not the length or the number of rows that it was traced with; a bucket for each.
+    graphs = {8: "model.onnx", 16: "model.onnx"}
+    session = OnnxRuntimeSession(tmp_path, manifest(task, inputs, "onnxruntime", graphs), threads=1)
+    for bucket, rows in ((8, ROWS), (16, ROWS[::-1]), (16, ROWS[:1]), (8, ROWS * 2)):
+        arrays = batch_arrays(rows, bucket=bucket, batch_size=None, pad_token_id=0)
+        outputs = session.run(arrays)
+        assert tuple(outputs) == TASK_OUTPUTS[task]
+        for number, row in enumerate(rows):
+            expected = computed_alone(model, task, inputs, row)
+            for found, wanted in zip(outputs.values(), expected, strict=True):
+                ours = (
+                    found[number]
+                    if task == "sequence-classification"
+                    else found[number, : len(row)]
+                )
+                np.testing.assert_allclose(ours, wanted, atol=1e-5)
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("first.onnx", "second.onnx"):
+        export_onnx(make_model("Bert", "QuestionAnswering"), "question-answering", tmp_path / name)
+    first, second = (tmp_path / name for name in ("first.onnx", "second.onnx"))
+    assert first.read_bytes() == second.read_bytes()
+    assert str(Path.cwd()).encode() not in first.read_bytes()
+
+
+def test_a_graph_of_another_task_is_refused(tmp_path: Path) -> None:
+    model = make_model("Bert", "SequenceClassification")
+    inputs = export_onnx(model, "sequence-classification", tmp_path / "model.onnx")
+    with pytest.raises(ModelLoadError) as caught:
+        OnnxRuntimeSession(
+            tmp_path,
+            manifest("question-answering", inputs[:2], "onnxruntime", {8: "model.onnx"}),
+            threads=1,
+        )
+    assert str(caught.value) == (
+        "model.onnx is not the manifest's graph: input token_type_ids is not in the manifest; "
+        "output start_logits is missing; output end_logits is missing"
+    )
+
+
+def test_torchscript_on_the_cpu_computes_the_same_in_fixed_shapes(tmp_path: Path) -> None:
+    task = "question-answering"
+    model = make_model("Bert", "QuestionAnswering")
+    inputs = input_names(model)
+    for bucket in (8, 16):
+        with warnings.catch_warnings():
+            # Of branches that the trace takes once for all; what follows shows which matter.
+            warnings.simplefilter("ignore", torch.jit.TracerWarning)
+            traced = torch.jit.trace(
+                EncoderModule(model, task, inputs),
+                example_inputs(inputs, rows=2, columns=bucket),
+                check_trace=False,
+            )
+        traced.save(str(tmp_path / f"model-{bucket}.pt"))
+    graphs = {8: "model-8.pt", 16: "model-16.pt"}
+    session = TorchScriptSession(tmp_path, manifest(task, inputs, "torchscript", graphs), threads=1)
+    for bucket in (8, 16):
+        arrays = batch_arrays(ROWS, bucket=bucket, batch_size=2, pad_token_id=0)
+        outputs = session.run(arrays)
+        for number, row in enumerate(ROWS):
+            expected = computed_alone(model, task, inputs, row)
+            for found, wanted in zip(outputs.values(), expected, strict=True):
+                np.testing.assert_allclose(found[number, : len(row)], wanted, atol=1e-5)
+
+
+def test_what_is_no_graph_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"no graph")
+    (tmp_path / "model.onnx").write_bytes(b"no graph")
+    inputs = ("input_ids", "attention_mask")
+    with pytest.raises(ModelLoadError, match=r"^torchscript cannot load model\.pt: "):
+        TorchScriptSession(
+            tmp_path, manifest("embeddings", inputs, "torchscript", {8: "model.pt"}), threads=1
+        )
+    with pytest.raises(ModelLoadError, match=r"^ONNX Runtime cannot load model\.onnx: "):
+        OnnxRuntimeSession(
+            tmp_path, manifest("embeddings", inputs, "onnxruntime", {8: "model.onnx"}), threads=1
+        )
