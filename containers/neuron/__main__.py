@@ -1,4 +1,4 @@
-"""The container's program: `python -m containers.neuron serve`, or `compile`."""
+"""The container's program: `python -m containers.neuron serve`."""
 
 import argparse
 import logging

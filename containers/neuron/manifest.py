@@ -1,8 +1,8 @@
 """neuron.json: what the compiled graphs beside it are, and what they were made with and for.
 
-`compile` writes it, the program checks it before it starts a worker, and workers read it. A graph
-for another batch, another length, another number of cores or another compiler fails minutes into a
-deploy, or worse, at the first request, with a message that names none of these.
+Whoever compiles writes it, the program checks it before it starts a worker, and workers read it.
+A graph for another batch, another length, another number of cores or another compiler fails minutes
+into a deploy, or worse, at the first request, with a message that names none of these.
 
 A worker imports this: it keeps to Python 3.10 and the standard library.
 """

@@ -1,4 +1,4 @@
-"""Checkpoints to graphs: ONNX for the CPU, and traces for torch-neuron and torch-neuronx.
+"""Checkpoints to graphs: ONNX for the CPU. Nothing traces for torch-neuron or torch-neuronx yet.
 
-Nothing that serves imports this. `modules` is what all of them compile, `onnx_graph` the CPU's.
+Nothing that serves imports this. `modules` is what every target compiles, `onnx_graph` the CPU's.
 """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,10 @@ def test_every_bad_field_of_the_config_is_named(tmp_path: Path) -> None:
 
 def test_labels_are_asked_for_only_where_there_are_any(tmp_path: Path) -> None:
     assert config(tmp_path, "question-answering", vocab_size=9).label_names == ()
+
+
+def test_the_guides_example_is_one(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "neuron.md"
+    [example] = re.findall(r"```json\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "neuron.json").write_text(example)
+    check_manifest(read_manifest(tmp_path), EXPECTED, VERSIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import threading
@@ -20,6 +21,7 @@ from containers.neuron.placement import placements
 from containers.neuron.workers import BatchFailedError, RestartPolicy, WorkerPool
 from containers.serving.predictor import ModelLoadError, ModelLostError
 from tests.containers.neuron.machine import (
+    ROOT,
     NeuronMachine,
     compiled_model,
     make_machine,
@@ -343,7 +345,7 @@ def test_a_worker_imports_nothing_of_the_program(tmp_path: Path) -> None:
     program = "import sys, containers.neuron.worker; print(*sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True,
-        cwd=Path(__file__).parents[3],
+        cwd=ROOT,
     )  # fmt: skip
     ours = [name for name in done.stdout.split() if name.startswith("containers")]
     assert ours == [
@@ -359,5 +361,9 @@ def test_a_worker_imports_nothing_of_the_program(tmp_path: Path) -> None:
         "containers.serving",
         "containers.serving.predictor",
     ]
+    for name in (*ours, "containers.neuron.runtimes.torch_script"):
+        source = ROOT.joinpath(*name.split("."))
+        path = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
+        ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
     assert "onnxruntime" not in done.stdout.split()
     assert "torch" not in done.stdout.split()
