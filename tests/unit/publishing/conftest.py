@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
@@ -20,10 +21,10 @@ def s3_url() -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture
-def access(s3_url: str) -> Iterator[Access]:
-    """Access to the account; its bucket is there, empty, and goes afterwards."""
-    access = Access(
+@pytest.fixture(scope="session")
+def shared_access(s3_url: str) -> Access:
+    """Reads botocore's models once for all tests."""
+    return Access(
         LOCAL.region,
         {
             "AWS_ENDPOINT_URL": s3_url,
@@ -33,13 +34,14 @@ def access(s3_url: str) -> Iterator[Access]:
             "AWS_SECRET_ACCESS_KEY": "test",
         },
     )
-    client = access.client("s3")
-    client.create_bucket(Bucket=LOCAL.artifact_bucket)
-    yield access
-    for bucket in client.list_buckets()["Buckets"]:
-        for item in client.list_objects_v2(Bucket=bucket["Name"]).get("Contents", ()):
-            client.delete_object(Bucket=bucket["Name"], Key=item["Key"])
-        client.delete_bucket(Bucket=bucket["Name"])
+
+
+@pytest.fixture
+def access(s3_url: str, shared_access: Access) -> Access:
+    """Access to an account that has its bucket and nothing else."""
+    httpx.post(f"{s3_url}/moto-api/reset", timeout=60).raise_for_status()
+    shared_access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    return shared_access
 
 
 @pytest.fixture
