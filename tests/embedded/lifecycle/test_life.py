@@ -215,7 +215,10 @@ class TestManyStacks:
                 config.write_text(
                     text.replace("alarms:\n", f"alarms:\n  evaluation_periods_minutes: {minutes}\n")
                 )
-                account.must("cdk", "deploy", "--all", "--require-approval", "never")
+                account.must(
+                    "cdk", "deploy", "--all", "-c", f"models={MODEL},second",
+                    "--require-approval", "never",
+                )  # fmt: skip
             for name in (MODEL, "second"):
                 assert account.stack_status(f"{name}-local") in (
                     "CREATE_COMPLETE",
