@@ -150,7 +150,17 @@ class Project:
     @cached_property
     def image_digests(self) -> Mapping[str, str]:
         """Fingerprint of the sources of each image, by container family."""
-        return {family: image_digest(self.root, family) for family in IMAGE_SOURCES}
+        return {family: self.image_digest(family) for family in IMAGE_SOURCES}
+
+    def image_digest(self, family: str) -> str:
+        """Fingerprints the sources of one image, once."""
+        if family not in self._image_digests:
+            self._image_digests[family] = image_digest(self.root, family)
+        return self._image_digests[family]
+
+    @cached_property
+    def _image_digests(self) -> dict[str, str]:
+        return {}
 
     def plan(
         self, name: str, environment: Environment, *, allow_unpublished: bool = False
@@ -163,7 +173,8 @@ class Project:
         loaded = self.config(name, environment.name)
         lock = self.lock(name)
         # Outside the `try`: what is wrong there has no place in this config.
-        image_digests = self.image_digests
+        family: str = loaded.config.serving.container
+        image_digests = {family: self.image_digest(family)} if family in IMAGE_SOURCES else {}
         try:
             return resolve(
                 loaded.config,

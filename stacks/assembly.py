@@ -142,7 +142,7 @@ class _Images:
             return None
         if family not in self._stacks:
             try:
-                digest = self._project.image_digests[family]
+                digest = self._project.image_digest(family)
             except UserError:
                 # A source is missing: every model that needs the image carries the report.
                 return None

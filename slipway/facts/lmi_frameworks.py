@@ -143,19 +143,30 @@ def framework_images(name: str) -> Mapping[str, tuple[str, ...]]:
     Raises:
         UnknownFrameworkError: there is no such framework.
     """
+    known = {version for image in images.frameworks() for version in images.versions(image)}
+    ordered = sorted(known & set(_positions()), key=lambda version: _positions()[version])
+    found = {version: images_with(name, version) for version in ordered}
+    return MappingProxyType({version: named for version, named in found.items() if named})
+
+
+@functools.cache
+def images_with(name: str, version: str) -> tuple[str, ...]:
+    """Returns the images of one version of DJL Serving that have a framework; none for no version.
+
+    Raises:
+        UnknownFrameworkError: there is no such framework.
+    """
     row = _of(name)
-    found: dict[str, list[str]] = {}
-    for image in images.frameworks():
-        # The module of a GPU's handler lies in the Neuron image too.
-        if not image.startswith("djl-") or (
-            image == _NEURON_IMAGE and row.get("neuron", [{}])[0].get("value") != "yes"
-        ):
-            continue
-        for version in images.versions(image):
-            if _handlers(row, lmi_version(image, version)):
-                found.setdefault(version, []).append(image)
-    ordered = sorted(found, key=lambda version: _positions()[version])
-    return MappingProxyType({version: tuple(found[version]) for version in ordered})
+    # The module of a GPU's handler lies in the Neuron image too.
+    runs_on_neuron = row.get("neuron", [{}])[0].get("value") == "yes"
+    return tuple(
+        image
+        for image in images.frameworks()
+        if image.startswith("djl-")
+        and (image != _NEURON_IMAGE or runs_on_neuron)
+        and version in images.versions(image)
+        and _handlers(row, lmi_version(image, version))
+    )
 
 
 def framework_versions(name: str) -> tuple[str, ...]:
@@ -176,9 +187,9 @@ def partition_framework(name: str, version: str) -> PartitionFramework:
         UnknownVersionError: no image of that version has it.
     """
     row = _of(name)
-    if version not in framework_images(name):
+    named = images_with(name, version)
+    if not named:
         raise UnknownVersionError(name, version, framework_versions(name))
-    named = framework_images(name)[version]
     servers = [lmi_version(image, version) for image in named]
     rolling = {batch for server in servers for batch in _rolling_batches(row, server)}
     told = rolling - {_ANY_ROLLING_BATCH}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from slipway.facts.lmi_frameworks import (
     PartitionFramework,
-    framework_versions,
+    images_with,
     partition_framework,
     possible_frameworks,
     rolling_batches_of,
@@ -31,9 +31,7 @@ def frameworks_of(
         return ()
     version, batch = setup.version.version, rolling_batch or setup.rolling_batch or OFF
     names = possible_frameworks(setup.version, setup.handler, setup.engine, batch)
-    return tuple(
-        partition_framework(name, version) for name in names if version in framework_versions(name)
-    )
+    return tuple(partition_framework(name, version) for name in names if images_with(name, version))
 
 
 def splits_layers(setup: LmiSetup) -> bool:

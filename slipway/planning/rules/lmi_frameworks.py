@@ -14,7 +14,7 @@ from slipway.errors import Problem
 from slipway.facts.images import versions
 from slipway.facts.lmi_frameworks import (
     PartitionFramework,
-    framework_versions,
+    images_with,
     partition_framework,
 )
 from slipway.planning.lmi import OFF, LmiSetup, rendered
@@ -251,14 +251,14 @@ def _is_on(value: OptionValue) -> bool:
 
 def _answers_batches(name: str, version: str) -> bool:
     return (
-        version in framework_versions(name)
+        bool(images_with(name, version))
         and partition_framework(name, version).server_batches.value == "yes"
     )
 
 
 def _partitions(name: str, version: str) -> bool:
     return (
-        version in framework_versions(name)
+        bool(images_with(name, version))
         and partition_framework(name, version).ahead_of_time is not None
     )
 
