@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from containers.neuron.pooling import normalized
-from containers.neuron.requests import EmbeddingRequest, RequestLimits, parse_embedding_request
+from containers.neuron.requests import EmbeddingRequest, parse_embedding_request
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
-from containers.neuron.windows import whole_text
 
 
 class Embeddings:
@@ -16,28 +15,11 @@ class Embeddings:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
-        self._limits = RequestLimits(
-            setting.buckets[-1], setting.max_inputs, setting.max_characters
-        )
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns a row for each text."""
-        request = parse_embedding_request(body, self._limits)
-        tokenizer = self._setting.tokenizer
-        return tuple(
-            self._setting.bucketed(
-                whole_text(
-                    tokenizer.single,
-                    tokenizer.tokenize(text),
-                    name=f"inputs[{number}]" if request.is_list else "inputs",
-                    parameter="truncate",
-                    max_tokens=self._limits.sequence_length,
-                    truncate=request.truncate,
-                ),
-                request,
-            )
-            for number, text in enumerate(request.texts)
-        )
+        request = parse_embedding_request(body, self._setting.limits)
+        return self._setting.whole_texts(request, parameter="truncate")
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> list[float]:
         """Returns the text's vector."""

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from containers.neuron.answers import WindowAnswers, question_answers, window_answers
-from containers.neuron.requests import Question, QuestionRequest, RequestLimits
+from containers.neuron.requests import Question, QuestionRequest
 from containers.neuron.requests import parse_question_request as parse_request
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
 from containers.neuron.tokenization import TokenizedText
@@ -34,22 +34,19 @@ class QuestionAnswering:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
-        self._limits = RequestLimits(
-            setting.buckets[-1], setting.max_inputs, setting.max_characters
-        )
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the windows of every question, one question's after the other's."""
-        request = parse_request(body, self._limits)
+        request = parse_request(body, self._setting.limits)
         inputs: list[RowInput] = []
         for number, question in enumerate(request.questions):
             name = f"inputs[{number}]" if request.is_list else "inputs"
             inputs += self._windows(request, number, name, question)
-            if len(inputs) > self._limits.max_inputs:
+            if len(inputs) > self._setting.max_inputs:
                 raise InvalidRequestError(
                     f"The contexts up to {name} make {len(inputs)} windows of "
                     f"{request.max_window_tokens} tokens; the endpoint's max_queue_length allows "
-                    f"{self._limits.max_inputs} in a request. Send shorter contexts, or fewer."
+                    f"{self._setting.max_inputs} in a request. Send shorter contexts, or fewer."
                 )
         return tuple(inputs)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from containers.neuron.labels import best_labels, scores
-from containers.neuron.requests import RequestLimits, SequenceRequest, parse_sequence_request
+from containers.neuron.requests import SequenceRequest, parse_sequence_request
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
-from containers.neuron.windows import whole_text
 
 
 @dataclass(frozen=True)
@@ -23,28 +22,11 @@ class SequenceClassification:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
-        self._limits = RequestLimits(
-            setting.buckets[-1], setting.max_inputs, setting.max_characters
-        )
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns a row for each text."""
-        request = parse_sequence_request(body, self._limits)
-        tokenizer = self._setting.tokenizer
-        return tuple(
-            self._setting.bucketed(
-                whole_text(
-                    tokenizer.single,
-                    tokenizer.tokenize(text),
-                    name=f"inputs[{number}]" if request.is_list else "inputs",
-                    parameter="truncation",
-                    max_tokens=self._limits.sequence_length,
-                    truncate=request.truncate,
-                ),
-                request,
-            )
-            for number, text in enumerate(request.texts)
-        )
+        request = parse_sequence_request(body, self._setting.limits)
+        return self._setting.whole_texts(request, parameter="truncation")
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _TextOutput:
         """Finds the best labels of a text."""

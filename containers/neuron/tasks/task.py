@@ -7,7 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from containers.neuron.requests import EmbeddingRequest, RequestLimits, SequenceRequest
 from containers.neuron.tokenization import Row, TextTokenizer
+from containers.neuron.windows import whole_text
 
 # Of one row, by the output's name, padding included.
 RowOutputs = Mapping[str, NDArray[np.floating[Any]]]
@@ -50,10 +52,42 @@ class TaskSetting:
     score_function: str = "softmax"
     normalize: bool = False
 
+    @property
+    def limits(self) -> RequestLimits:
+        """What a request may hold."""
+        return RequestLimits(self.buckets[-1], self.max_inputs, self.max_characters)
+
     def bucketed(self, row: Row, context: Any) -> RowInput:
         """Returns the input of a row, which fits the longest bucket."""
         bucket = next(length for length in self.buckets if len(row) <= length)
         return RowInput(row, bucket, context)
+
+    def whole_texts(
+        self, request: EmbeddingRequest | SequenceRequest, *, parameter: str
+    ) -> tuple[RowInput, ...]:
+        """Returns a row for each text of a request, which is not cut into windows.
+
+        Args:
+            request: is the context of each.
+            parameter: what asks to cut off what is too long, for messages.
+
+        Raises:
+            InvalidRequestError: a text is too long, and nothing asks to cut it off.
+        """
+        return tuple(
+            self.bucketed(
+                whole_text(
+                    self.tokenizer.single,
+                    self.tokenizer.tokenize(text),
+                    name=f"inputs[{number}]" if request.is_list else "inputs",
+                    parameter=parameter,
+                    max_tokens=self.buckets[-1],
+                    truncate=request.truncate,
+                ),
+                request,
+            )
+            for number, text in enumerate(request.texts)
+        )
 
 
 class Task(Protocol):

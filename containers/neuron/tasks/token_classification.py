@@ -9,7 +9,7 @@ import numpy as np
 
 from containers.neuron.entities import entities
 from containers.neuron.labels import Scores, scores
-from containers.neuron.requests import RequestLimits, TokenRequest, parse_token_request
+from containers.neuron.requests import TokenRequest, parse_token_request
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window, kept_tokens, text_windows
@@ -35,13 +35,10 @@ class TokenClassification:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
-        self._limits = RequestLimits(
-            setting.buckets[-1], setting.max_inputs, setting.max_characters
-        )
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the windows of every text, one text's after the other's."""
-        request = parse_token_request(body, self._limits)
+        request = parse_token_request(body, self._setting.limits)
         tokenizer = self._setting.tokenizer
         inputs: list[RowInput] = []
         for number, content in enumerate(request.texts):
@@ -51,18 +48,18 @@ class TokenClassification:
                 tokenizer.single,
                 text,
                 name=name,
-                max_tokens=self._limits.sequence_length,
+                max_tokens=self._setting.buckets[-1],
                 overlap=request.overlap_tokens,
             )
             inputs += [
                 self._setting.bucketed(window.row, _WindowContext(request, number, text, window))
                 for window in windows
             ]
-            if len(inputs) > self._limits.max_inputs:
+            if len(inputs) > self._setting.max_inputs:
                 raise InvalidRequestError(
                     f"The texts up to {name} make {len(inputs)} windows of "
-                    f"{self._limits.sequence_length} tokens; the endpoint's max_queue_length "
-                    f"allows {self._limits.max_inputs} in a request. Send shorter texts, or fewer."
+                    f"{self._setting.buckets[-1]} tokens; the endpoint's max_queue_length "
+                    f"allows {self._setting.max_inputs} in a request. Send shorter texts, or fewer."
                 )
         return tuple(inputs)
 
