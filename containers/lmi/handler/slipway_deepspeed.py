@@ -1,7 +1,8 @@
 """DeepSpeed's kernels behind DJL Serving: text generation, and BERT's tasks on single texts.
 
-For djl-deepspeed 0.21 to 0.27. The last of them turns a rolling batch on by itself, which only
-AWS's own handlers serve: for a script, Slipway writes `option.rolling_batch=disable`.
+For djl-deepspeed 0.21 to 0.27, and without the kernels on a CPU. 0.27 turns a rolling batch on by
+itself, which only AWS's own handlers serve: for a script, Slipway writes
+`option.rolling_batch=disable`.
 
 Read from serving.properties (`option.`): model_id, tensor_parallel_degree 1, dtype fp16, task (by
 the checkpoint's architecture), max_tokens 1024, checkpoint, enable_cuda_graph false,
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import deepspeed  # type: ignore[import-not-found]
+import deepspeed
 import torch
 import transformers
 from djl_python import Output  # type: ignore[import-not-found]
@@ -74,7 +75,7 @@ class _Loaded:
 
     engine: Any
     tokenizer: Any
-    device: int
+    device: str
     max_positions: int | None
 
 
@@ -204,8 +205,10 @@ def load(properties: Mapping[str, Any]) -> Predictor[Any]:
     task = options.choice("task", _task_of(config), tuple(_TASKS))
     dtype = options.choice("dtype", "fp16", tuple(_DTYPES))
     max_tokens = options.whole_number("max_tokens", 1024)
+    accelerator = deepspeed.accelerator.get_accelerator()
     settings: dict[str, Any] = {
-        "replace_with_kernel_inject": True,
+        # DeepSpeed has them for CUDA alone; on a CPU the layers stay transformers' own.
+        "replace_with_kernel_inject": accelerator.device_name() == "cuda",
         "tensor_parallel": {"tp_size": options.whole_number("tensor_parallel_degree", 1)},
         "max_tokens": max_tokens,
         "enable_cuda_graph": options.flag("enable_cuda_graph"),
@@ -235,7 +238,7 @@ def load(properties: Mapping[str, Any]) -> Predictor[Any]:
     loaded = _Loaded(
         engine=deepspeed.init_inference(network, config=settings),
         tokenizer=tokenizer,
-        device=int(os.environ.get("LOCAL_RANK", "0")),
+        device=accelerator.device_name(int(os.environ.get("LOCAL_RANK", "0"))),
         max_positions=getattr(config, "max_position_embeddings", None),
     )
     if task == TEXT_GENERATION:

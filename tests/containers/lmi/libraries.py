@@ -55,8 +55,8 @@ def drawn(prompt: str, count: int, seed: int) -> str:
 
 
 class Encoding(dict[str, Any]):
-    def to(self, device: int) -> Encoding:
-        assert device == 0
+    def to(self, device: str) -> Encoding:
+        assert device == "cuda:0"
         return self
 
 
@@ -206,7 +206,7 @@ def torch(journal: Journal) -> ModuleType:
 
 
 def deepspeed(journal: Journal, torch: ModuleType) -> ModuleType:
-    """Stands in for DeepSpeed 0.8.3 to 0.12.6."""
+    """Stands in for DeepSpeed 0.8.3 to 0.12.6, on a GPU."""
 
     @contextlib.contextmanager
     def on_device(dtype: str, device: str) -> Iterator[None]:
@@ -217,7 +217,16 @@ def deepspeed(journal: Journal, torch: ModuleType) -> ModuleType:
         journal.loaded.append(config)
         return Engine(journal, torch, network)
 
-    return module("deepspeed", init_inference=init_inference, OnDevice=on_device)
+    def device_name(index: int | None = None) -> str:
+        return "cuda" if index is None else f"cuda:{index}"
+
+    accelerator = SimpleNamespace(device_name=device_name)
+    return module(
+        "deepspeed",
+        init_inference=init_inference,
+        OnDevice=on_device,
+        accelerator=SimpleNamespace(get_accelerator=lambda: accelerator),
+    )
 
 
 class T5OfFasterTransformer:

@@ -1,0 +1,70 @@
+"""Our handler with the sample model on DeepSpeed itself: only the GPU and its kernels are missing.
+
+It needs PyTorch, transformers and DeepSpeed in the interpreter that SLIPWAY_DJL_PYTHON names.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.servers import DjlServing, Home
+
+pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(180)]
+
+SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
+DIGEST = "ab" * 32
+COMPLETIONS = {
+    "Amazon S3 bucket": " name for the Amazon S3 bucket.",
+    "The maximum number of results to return in a single": " page.",
+}
+
+
+@pytest.fixture(scope="module")
+def deepspeed_itself(
+    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DjlServing]:
+    interpreter = os.environ.get("SLIPWAY_DJL_PYTHON")
+    if interpreter is None:
+        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch and DeepSpeed")
+    imports = [interpreter, "-c", "import torch, transformers, deepspeed"]
+    missing = subprocess.run(imports, capture_output=True, text=True, check=False)
+    if "No module named 'deepspeed'" in missing.stderr:
+        pytest.skip(f"{interpreter} has no DeepSpeed")
+    assert missing.returncode == 0, missing.stderr
+
+    clients = LoopbackClients(aws_url)
+    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
+    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
+    clients.close()
+    config = servers.config_for(
+        home, "deepspeed", max_batch_size=4, max_batch_delay_milliseconds=1000
+    )
+    files = servers.package_for(config, DIGEST)
+    assert "model.py" in files
+    with servers.started(home, tmp_path_factory.mktemp("djl"), files, aws_url=aws_url) as server:
+        server.wait_until_ready()
+        yield server
+
+
+def test_a_request_alone(deepspeed_itself: DjlServing) -> None:
+    for prompt, completion in COMPLETIONS.items():
+        answer = deepspeed_itself.post({"inputs": prompt, "parameters": {"max_new_tokens": 12}})
+        assert (answer.status, answer.document) == (200, [{"generated_text": completion}])
+
+
+def test_requests_together(deepspeed_itself: DjlServing) -> None:
+    answers = deepspeed_itself.post_together(
+        *({"inputs": prompt, "parameters": {"max_new_tokens": 12}} for prompt in COMPLETIONS),
+        {"inputs": 3},
+    )
+    assert [answer.document for answer in answers[:-1]] == [
+        [{"generated_text": completion}] for completion in COMPLETIONS.values()
+    ]
+    assert answers[-1].document["error"]["code"] == "invalid_request"
+    assert "cpu" in deepspeed_itself.log
