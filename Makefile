@@ -65,6 +65,10 @@ bench-tensorrt: export ## Time the TensorRT container on the CPU against the pub
 	@$(INSTALL) requirements-bench.txt
 	@$(BIN)/python -m benchmarks.tensorrt $(BENCH_TENSORRT_ARGS)
 
+.PHONY: bench-lmi
+bench-lmi: $(VENV)/.ready ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (8 minutes; DJL_SERVING_HOME)
+	@$(BIN)/python -m benchmarks.lmi $(BENCH_LMI_ARGS)
+
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff format --check .

@@ -55,8 +55,19 @@ class BackgroundProcess:
         """Returns what it has printed so far."""
         return self._log.read_text("utf-8", errors="replace")
 
-    def wait_until(self, is_ready: Callable[[], bool], limit_seconds: float) -> None:
+    def wait_until(
+        self,
+        is_ready: Callable[[], bool],
+        limit_seconds: float,
+        *,
+        poll_seconds: float = _POLL_SECONDS,
+    ) -> None:
         """Polls a condition until it holds.
+
+        Args:
+            is_ready: the condition.
+            limit_seconds: after which it has failed.
+            poll_seconds: between two looks; for what is timed, far below the time.
 
         Raises:
             BenchmarkError: the process ended, or it took too long; with its last output.
@@ -73,7 +84,7 @@ class BackgroundProcess:
                     f"`{self._shown}` was not ready within {limit_seconds:g} seconds\n"
                     f"{self.recent_output()}"
                 )
-            time.sleep(_POLL_SECONDS)
+            time.sleep(poll_seconds)
 
     def stop(self) -> None:
         """Ends it with SIGTERM, and after some time all of its group with SIGKILL."""

@@ -1,0 +1,116 @@
+"""`make bench-lmi`: DJL Serving beside Slipway's serving core, and an S3 prefix beside a tar.gz."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.lmi.design import Design, Part, full_design, quick_design
+from benchmarks.lmi.djl import DjlServing, find_djl_serving
+from benchmarks.lmi.report import Setting, as_json, as_markdown
+from benchmarks.lmi.serving import measure_serving
+from benchmarks.lmi.summary import summarize
+from benchmarks.lmi.transfers import check_programs, program_versions
+from benchmarks.lmi.weights import check_disk, measure_weights
+from benchmarks.machine import describe_machine
+from benchmarks.program import ROOT, Parser, Run, positive, run, stop_on_signals
+
+_RESULT = "lmi"
+_RESULTS = ROOT / "benchmarks" / "results"
+_BUILD = ROOT / "build" / "benchmarks"
+_PACKAGES = ("numpy", "onnxruntime", "starlette", "tokenizers", "uvicorn")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line; what is wrong with it ends the process with 1."""
+    parser = Parser("benchmarks.lmi", __doc__, _RESULT)
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="everything once with little, to see that it works; the result goes to "
+        f"{(_BUILD / 'quick').relative_to(ROOT)}, never to benchmarks/results",
+    )
+    parser.add_argument(
+        "--part", type=Part, choices=tuple(Part), default=None,
+        help="one of the two alone; the result then goes where that of --quick goes",
+    )  # fmt: skip
+    parser.add_argument("--trials", type=positive, default=3, help="starts of each server")
+    parser.add_argument(
+        "--transfer-trials", type=positive, default=3, help="of each way to fetch the weights"
+    )
+    parser.add_argument(
+        "--cores", type=positive, default=None,
+        help="threads that every server computes with; by default all cores, and one if quick",
+    )  # fmt: skip
+    parser.add_argument(
+        "--folder", type=Path, default=_BUILD, metavar="DIR",
+        help="where the weights are fetched to, on the disk that is to be measured",
+    )  # fmt: skip
+    options = parser.parse_args(arguments)
+    if (options.quick or options.part) and options.output.resolve() == _RESULTS:
+        options.output = _BUILD / "quick"
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures, writes the results and prints them; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = parse(given)
+    command = shlex.join(["python", "-m", "benchmarks.lmi", *given])
+    return run(options, _RESULT, lambda: _measure(_design(options), options.folder, command))
+
+
+def _design(options: argparse.Namespace) -> Design:
+    parts = (options.part,) if options.part else tuple(Part)
+    if options.quick:
+        # PyTorch's threads wait for each other in a loop: with others at work, for ever so long.
+        return quick_design(parts=parts, cores=options.cores or 1, seed=options.seed)
+    return full_design(
+        parts=parts, trials=options.trials, transfer_trials=options.transfer_trials,
+        cores=options.cores or describe_machine((), ()).core_count, seed=options.seed,
+    )  # fmt: skip
+
+
+def _measure(design: Design, folder: Path, command: str) -> tuple[dict[str, Any], str]:
+    """Measures; returns the JSON document and the page."""
+    # Everything that may be missing is looked for before anything is timed.
+    djl_serving = find_djl_serving(os.environ) if Part.SERVING in design.parts else None
+    if Part.WEIGHTS in design.parts:
+        check_programs()
+        check_disk(design, folder)
+    session = Run((), _PACKAGES)
+    serving = weights = None
+    if djl_serving:
+        # Not in `folder`: a socket's path may not be long.
+        with tempfile.TemporaryDirectory(prefix="slipway-lmi-") as temporary:
+            serving = measure_serving(design, djl_serving, Path(temporary), session.say)
+    if Part.WEIGHTS in design.parts:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="lmi-", dir=folder) as temporary:
+            weights = measure_weights(design, Path(temporary), session.say)
+    context = session.end()
+    context.machine.versions.update(_versions(djl_serving))
+    summary, setting = summarize(design, serving, weights), Setting(command)
+    return (
+        as_json(design, summary, setting, context),
+        as_markdown(design, summary, setting, context),
+    )
+
+
+def _versions(djl_serving: DjlServing | None) -> Mapping[str, str]:
+    found = dict(program_versions())
+    if djl_serving:
+        found |= {"DJL Serving": djl_serving.version, "Java": djl_serving.java}
+        found |= djl_serving.packages
+    return found
+
+
+if __name__ == "__main__":
+    stop_on_signals()
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""What is measured, and in which order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Part(StrEnum):
+    """What a run can be limited to."""
+
+    SERVING = "serving"
+    WEIGHTS = "weights"
+
+
+class System(StrEnum):
+    """What serves the sample model."""
+
+    SLIPWAY = "slipway"
+    SLIPWAY_SINGLE = "slipway-single"
+    DJL_GRAPH = "djl-graph"
+    DJL_GRAPH_SINGLE = "djl-graph-single"
+    DJL_TRANSFORMERS = "djl-transformers"
+
+    @property
+    def label(self) -> str:
+        """For readers."""
+        return {
+            System.SLIPWAY: "Slipway's core, shared batches",
+            System.SLIPWAY_SINGLE: "Slipway's core, one at a time",
+            System.DJL_GRAPH: "DJL Serving, same graph, its batches",
+            System.DJL_GRAPH_SINGLE: "DJL Serving, same graph, one at a time",
+            System.DJL_TRANSFORMERS: "DJL Serving, its own handler, PyTorch",
+        }[self]
+
+    @property
+    def is_djl(self) -> bool:
+        """Whether DJL Serving is the server."""
+        return self not in (System.SLIPWAY, System.SLIPWAY_SINGLE)
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether requests that are there together are computed together."""
+        return self in (System.SLIPWAY, System.DJL_GRAPH)
+
+
+class Way(StrEnum):
+    """How weights come from S3 to the disk."""
+
+    SYNC = "s5cmd-sync"
+    COPY = "s5cmd-copy"
+    STREAMED = "tar-streamed"
+    STORED = "tar-stored"
+
+    @property
+    def label(self) -> str:
+        """For readers."""
+        return {
+            Way.SYNC: "the prefix, `s5cmd sync` as the LMI images call it",
+            Way.COPY: "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it",
+            Way.STREAMED: "model.tar.gz, one GET, extracted while it arrives",
+            Way.STORED: "model.tar.gz, one GET to a file, then extracted",
+        }[self]
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether a tar.gz is fetched, not a prefix."""
+        return self in (Way.STREAMED, Way.STORED)
+
+
+class Content(StrEnum):
+    """What the synthetic weights are."""
+
+    RANDOM = "random"
+    FLOAT32 = "float32"
+
+    @property
+    def label(self) -> str:
+        """For readers."""
+        return {
+            Content.RANDOM: "random bytes",
+            Content.FLOAT32: "normal float32 values",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One way to fetch one content.
+
+    A prefix is copied as it is, whatever it holds, and so measured with one content alone.
+    """
+
+    way: Way
+    content: Content
+
+    @property
+    def key(self) -> str:
+        """Its name in the results and in the progress."""
+        return f"{self.way} {self.content}"
+
+
+BASELINE = Transfer(Way.SYNC, Content.RANDOM)
+"""What the other ways are compared with: what the container does."""
+TRANSFERS = (
+    BASELINE,
+    Transfer(Way.COPY, Content.RANDOM),
+    *(Transfer(way, content) for way in (Way.STREAMED, Way.STORED) for content in Content),
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The whole plan of a run; the same values give the same order and the same weights.
+
+    Args:
+        parts: that are measured.
+        trials: starts of each server; with each start every concurrency is measured once.
+        concurrencies: clients.
+        seconds: that the clients of a measurement are measured for, at least.
+        warm_up_seconds: that a server answers requests for before it is measured.
+        cores: threads that each server computes with.
+        max_batch_size: of the servers that take batches.
+        transfer_trials: of each way to fetch weights.
+        block_bytes: the weights are equal blocks of so many bytes; a multiple of 4, a float's.
+        blocks_per_shard: in each file of weights.
+        shards: files of weights.
+        seed: of the order and the weights.
+        is_quick: that the figures are not meant to be read.
+    """
+
+    parts: tuple[Part, ...]
+    trials: int
+    concurrencies: tuple[int, ...]
+    seconds: float
+    warm_up_seconds: float
+    cores: int
+    max_batch_size: int
+    transfer_trials: int
+    block_bytes: int
+    blocks_per_shard: int
+    shards: int
+    seed: int
+    is_quick: bool = False
+
+    @property
+    def weights_bytes(self) -> int:
+        """Of all shards together."""
+        return self.block_bytes * self.blocks_per_shard * self.shards
+
+    @property
+    def disk_bytes(self) -> int:
+        """That the weights part needs on the disk at a time.
+
+        An archive with what was extracted of it, the blocks with their compressed forms, and a
+        tenth to spare.
+        """
+        return round(1.1 * (2 * self.weights_bytes + 4 * self.block_bytes))
+
+    def serving_rounds(self) -> list[list[System]]:
+        """Returns the servers in the order in which they are started."""
+        return self._rounds(Part.SERVING, tuple(System), self.trials)
+
+    def transfer_rounds(self) -> list[list[Transfer]]:
+        """Returns the transfers in the order in which they are made."""
+        return self._rounds(Part.WEIGHTS, TRANSFERS, self.transfer_trials)
+
+    def _rounds(self, part: Part, things: tuple[T, ...], trials: int) -> list[list[T]]:
+        """A machine that gets slower or faster does so for all of them alike."""
+        if part not in self.parts:
+            return []
+        # Of an experiment, not of a secret.
+        generator = random.Random(f"{self.seed} {part}")  # noqa: S311
+        rounds = []
+        for _ in range(trials):
+            order = list(things)
+            generator.shuffle(order)
+            rounds.append(order)
+        return rounds
+
+
+def full_design(
+    *, parts: tuple[Part, ...], trials: int, transfer_trials: int, cores: int, seed: int
+) -> Design:
+    """Returns the design of `make bench-lmi`: 2 GB in five files, as flan-t5-xxl has five."""
+    return Design(
+        parts=parts, trials=trials, concurrencies=(1, 8), seconds=3.0, warm_up_seconds=1.5,
+        cores=cores, max_batch_size=8, transfer_trials=transfer_trials, block_bytes=100_000_000,
+        blocks_per_shard=4, shards=5, seed=seed,
+    )  # fmt: skip
+
+
+def quick_design(*, parts: tuple[Part, ...], cores: int, seed: int) -> Design:
+    """Returns a design that goes through everything, and proves nothing."""
+    return Design(
+        parts=parts, trials=1, concurrencies=(1, 8), seconds=0.3, warm_up_seconds=0.1,
+        cores=cores, max_batch_size=8, transfer_trials=2, block_bytes=1_024_000,
+        blocks_per_shard=4, shards=5, seed=seed, is_quick=True,
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""Finds the DJL Serving that is measured, and writes the packages that it serves.
+
+It is started as the embedded AWS starts it, which is how AWS's images start theirs
+(docs/embedded-aws/lmi.md).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.lmi.design import System
+from embedded_aws.hosting.djl_serving import NotInstalledError, find_java
+from slipway.publishing import java_properties
+
+OLDEST = (0, 36)
+"""Version whose own handler runs with the transformers of today, on a CPU."""
+_DOWNLOAD = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
+_OTHER_PART = "`--part weights` measures the other part without it."
+_INSTALL = (
+    f"Extract {_DOWNLOAD} and set DJL_SERVING_HOME to the absolute path of its directory "
+    f"(docs/embedded-aws/lmi.md). {_OTHER_PART}"
+)
+# What both sides compute with: another version would be another comparison.
+_SHARED_PACKAGES = ("numpy", "onnxruntime", "tokenizers")
+# What DJL Serving's own handler imports.
+_HANDLER_PACKAGES = ("torch", "transformers", "peft", "pillow")
+_VERSION_SECONDS = 60
+_HANDLER = Path(__file__).parent / "onnx_handler" / "model.py"
+_MAX_BATCH_DELAY_MILLISECONDS = 10
+
+
+@dataclass(frozen=True)
+class DjlServing:
+    """What is on this machine.
+
+    Args:
+        home: directory with `bin/serving`.
+        version: by the name of its jar.
+        python: interpreter of the handlers.
+        packages: versions of what the handlers import, by distribution.
+        java: what it runs on, as it names itself.
+    """
+
+    home: Path
+    version: str
+    python: str
+    packages: Mapping[str, str]
+    java: str
+
+
+def find_djl_serving(environ: Mapping[str, str]) -> DjlServing:
+    """Finds the first DJL Serving of DJL_SERVING_HOME that is new enough, and its interpreter.
+
+    Args:
+        environ: the user's variables: DJL_SERVING_HOME, SLIPWAY_DJL_PYTHON, JAVA_HOME, PATH.
+
+    Raises:
+        BenchmarkError: something is missing; with what to install.
+    """
+    home, version = _find_home(environ.get("DJL_SERVING_HOME", ""))
+    try:
+        java = find_java(environ)
+    except NotInstalledError as error:
+        raise BenchmarkError(str(error)) from None
+    python = environ.get("SLIPWAY_DJL_PYTHON") or sys.executable
+    return DjlServing(home, version, python, _packages(python), _java_version(java))
+
+
+def _find_home(homes: str) -> tuple[Path, str]:
+    if not homes:
+        raise BenchmarkError(
+            f"DJL_SERVING_HOME is not set, and the serving part needs a DJL Serving. {_INSTALL}"
+        )
+    found = []
+    for home in map(Path, homes.split(os.pathsep)):
+        jars = list((home / "lib").glob("serving-*.jar"))
+        if len(jars) != 1 or shutil.which(home / "bin" / "serving") is None:
+            raise BenchmarkError(
+                f"DJL_SERVING_HOME names {home}, which has no program bin/serving with one "
+                f"lib/serving-VERSION.jar. {_INSTALL}"
+            )
+        version = jars[0].stem.removeprefix("serving-")
+        if tuple(map(int, version.split(".")[:2])) >= OLDEST:
+            return home, version
+        found.append(version)
+    raise BenchmarkError(
+        f"DJL_SERVING_HOME names DJL Serving {', '.join(found)}; the handler that is measured "
+        f"needs {'.'.join(map(str, OLDEST))} or later. {_INSTALL}"
+    )
+
+
+def _packages(python: str) -> dict[str, str]:
+    """Returns the versions that an interpreter has."""
+    names = (*_SHARED_PACKAGES, *_HANDLER_PACKAGES)
+    script = (
+        "from importlib import metadata\nimport sys\nfor name in sys.argv[1:]:\n"
+        "    try:\n        print(name, metadata.version(name))\n"
+        "    except metadata.PackageNotFoundError:\n        pass\n"
+    )
+    try:
+        printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
+            [python, "-I", "-c", script, *names],
+            capture_output=True, text=True, check=True, timeout=_VERSION_SECONDS,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BenchmarkError(
+            f"SLIPWAY_DJL_PYTHON is {python}, which does not run: {error}. Set it to a Python "
+            f"with {', '.join(names)}. {_OTHER_PART}"
+        ) from None
+    found = dict(line.split() for line in printed.splitlines())
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise BenchmarkError(
+            f"{python} has no {', '.join(missing)}, which DJL Serving's handlers import. Set "
+            f"SLIPWAY_DJL_PYTHON to a Python that has {', '.join(names)}: requirements-export.txt "
+            f"has all but peft and pillow. {_OTHER_PART}"
+        )
+    own = {name: metadata.version(name) for name in _SHARED_PACKAGES}
+    for name, version in own.items():
+        if found[name] != version:
+            raise BenchmarkError(
+                f"{python} has {name} {found[name]} and {sys.executable} has {version}, so that "
+                f"the servers would not compute the same. Install {name}=={version} there. "
+                f"{_OTHER_PART}"
+            )
+    return found
+
+
+def _java_version(java: Path) -> str:
+    # On standard error: openjdk version "17.0.17" 2025-10-21
+    printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
+        [java, "-version"], capture_output=True, text=True, check=True, timeout=_VERSION_SECONDS
+    ).stderr
+    return printed.splitlines()[0].partition('"')[2].partition('"')[0] or printed.splitlines()[0]
+
+
+def package(system: System, model: Path, *, threads: int, max_batch_size: int) -> dict[str, bytes]:
+    """Returns the files of a model package: one worker, which the weights lie ready for.
+
+    Args:
+        system: which.
+        model: directory of the sample model.
+        threads: that our script computes with.
+        max_batch_size: where it takes batches.
+    """
+    properties = {
+        "engine": "Python",
+        "minWorkers": "1",
+        "maxWorkers": "1",
+        "option.model_id": str(model),
+    }
+    if system is System.DJL_TRANSFORMERS:
+        properties |= {
+            "option.entryPoint": "djl_python.huggingface",
+            "option.rolling_batch": "disable",
+            "option.dtype": "fp32",
+        }
+        return {"serving.properties": java_properties.render(properties)}
+    properties["option.intra_op_threads"] = str(threads)
+    if system.takes_batches:
+        properties |= {
+            "batch_size": str(max_batch_size),
+            "max_batch_delay": str(_MAX_BATCH_DELAY_MILLISECONDS),
+        }
+    return {
+        "model.py": _HANDLER.read_bytes(),
+        "serving.properties": java_properties.render(properties),
+    }

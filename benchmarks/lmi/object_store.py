@@ -1,0 +1,296 @@
+"""An S3 for reading that is not the bottleneck: ListObjectsV2, HEAD and ranged GET, from files.
+
+    python -m benchmarks.lmi.object_store catalogue.json
+
+The kernel copies from the page cache to the socket (sendfile): this process does next to nothing
+for a byte. It knows one bucket, checks no signature and keeps no connection waiting. Not a server
+for anything but a benchmark: it trusts whoever can reach its port on the loopback interface.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from email.utils import formatdate
+from http import HTTPStatus
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.lmi.checkpoint import Piece, StoredObject
+from benchmarks.processes import BackgroundProcess
+from benchmarks.program import ROOT
+
+BUCKET = "weights"
+_REGION = "us-east-1"
+_START_SECONDS = 30.0
+_READ_BYTES = 1024 * 1024
+_NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
+_MODIFIED = "2026-01-01T00:00:00.000Z"
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+
+
+class _Store(ThreadingHTTPServer):
+    """The listening socket, with what there is to read."""
+
+    # A client opens as many connections at once as it has parts.
+    request_queue_size = 512
+    daemon_threads = True
+
+    def __init__(self, objects: Sequence[StoredObject]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.objects = {each.key: each for each in objects}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    # With a buffer, a header waits for the body that sendfile then overtakes.
+    wbufsize = 0
+    disable_nagle_algorithm = True
+    server: _Store
+
+    def do_HEAD(self) -> None:
+        """Answers for the bucket, or for an object."""
+        if self._key is None:
+            self._begin(HTTPStatus.OK, 0)
+        else:
+            self._object(with_body=False)
+
+    def do_GET(self) -> None:
+        """Answers with a list, or with an object or a part of it."""
+        if self._key is None:
+            self._list()
+        else:
+            self._object(with_body=True)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Logs nothing: it would be in the times."""
+
+    @property
+    def _key(self) -> str | None:
+        """The object's key; None where the bucket is asked for."""
+        bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
+        return key if bucket == BUCKET and key else None
+
+    def _list(self) -> None:
+        query = parse_qs(urlsplit(self.path).query)
+        if "list-type" not in query:
+            self._fail(HTTPStatus.NOT_IMPLEMENTED, "NotImplemented")
+            return
+        [prefix] = query.get("prefix", [""])
+        found = [
+            each for key, each in sorted(self.server.objects.items()) if key.startswith(prefix)
+        ]
+        contents = "".join(
+            f"<Contents><Key>{escape(each.key)}</Key><LastModified>{_MODIFIED}</LastModified>"
+            f"<ETag>&quot;{_tag(each)}&quot;</ETag><Size>{each.size_bytes}</Size>"
+            "<StorageClass>STANDARD</StorageClass></Contents>"
+            for each in found
+        )
+        body = (
+            f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="{_NAMESPACE}">'
+            f"<Name>{BUCKET}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(found)}"
+            f"</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated>{contents}"
+            "</ListBucketResult>"
+        ).encode()
+        self._begin(HTTPStatus.OK, len(body), {"Content-Type": "application/xml"})
+        self.wfile.write(body)
+
+    def _object(self, *, with_body: bool) -> None:
+        found = self.server.objects.get(self._key or "")
+        if found is None:
+            self._fail(HTTPStatus.NOT_FOUND, "NoSuchKey")
+            return
+        size = found.size_bytes
+        headers = {
+            "ETag": f'"{_tag(found)}"', "Last-Modified": formatdate(0, usegmt=True),
+            "Accept-Ranges": "bytes", "Content-Type": "binary/octet-stream",
+        }  # fmt: skip
+        asked = self.headers.get("Range")
+        if asked is None:
+            first, last, status = 0, size - 1, HTTPStatus.OK
+        else:
+            part = _range(asked, size)
+            if part is None:
+                self._fail(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, "InvalidRange")
+                return
+            first, last = part
+            status = HTTPStatus.PARTIAL_CONTENT
+            headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+        self._begin(status, last + 1 - first, headers)
+        if with_body:
+            self._send(found, first, last + 1)
+
+    def _send(self, found: StoredObject, begin: int, end: int) -> None:
+        # A client may have enough before it has all.
+        with suppress(ConnectionError):
+            for piece, offset, count in _slices(found, begin, end):
+                with piece.file.open("rb") as file:
+                    self.connection.sendfile(file, offset, count)
+            return
+        self.close_connection = True
+
+    def _fail(self, status: HTTPStatus, code: str) -> None:
+        body = f"<Error><Code>{code}</Code><Message>{status.phrase}</Message></Error>".encode()
+        self._begin(status, len(body), {"Content-Type": "application/xml"})
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _begin(
+        self, status: HTTPStatus, length: int, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        all_headers = {"Content-Length": str(length), "x-amz-bucket-region": _REGION}
+        for name, value in {**all_headers, **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+def _tag(found: StoredObject) -> str:
+    # As of an object that was sent in parts: no client takes it for a hash of the content.
+    return f"{'0' * 32}-{len(found.pieces)}"
+
+
+def _range(text: str, size: int) -> tuple[int, int] | None:
+    """Reads `bytes=first-last`, the form that clients of S3 send for parts; None for any other."""
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return None
+    first, last = int(found[1]), min(int(found[2] or size - 1), size - 1)
+    return (first, last) if first <= last else None
+
+
+def _slices(found: StoredObject, begin: int, end: int) -> Iterator[tuple[Piece, int, int]]:
+    """Yields what of each piece lies in a range: the piece, where in it, how much."""
+    at = 0
+    for piece in found.pieces:
+        first, last = max(begin, at), min(end, at + piece.length_bytes)
+        if first < last:
+            yield piece, first - at, last - first
+        at += piece.length_bytes
+
+
+class ObjectStore:
+    """The store in a process of its own; use it as a context.
+
+    Args:
+        objects: what there is to read.
+        log: file for its output.
+        variables: its environment.
+
+    Raises:
+        BenchmarkError: it did not start.
+    """
+
+    def __init__(
+        self, objects: Sequence[StoredObject], log: Path, variables: Mapping[str, str]
+    ) -> None:
+        catalogue = log.with_suffix(".json")
+        document = [
+            {"key": each.key, "pieces": [[str(p.file), p.length_bytes] for p in each.pieces]}
+            for each in objects
+        ]
+        catalogue.write_text(json.dumps(document), "utf-8")
+        command = (sys.executable, "-m", "benchmarks.lmi.object_store", str(catalogue))
+        self._process = BackgroundProcess(command, ROOT, variables, log)
+        try:
+            self._process.wait_until(lambda: self._process.output().endswith("\n"), _START_SECONDS)
+        except BaseException:
+            self._process.stop()
+            raise
+        self.port = int(self._process.output())
+
+    @property
+    def url(self) -> str:
+        """Of the service, without the bucket."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> ObjectStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stop()
+
+    def read(self, key: str, take: Callable[[memoryview], object]) -> None:
+        """Reads an object with one GET.
+
+        Args:
+            key: which.
+            take: given each part as it arrives; it is another one's memory afterwards.
+
+        Raises:
+            BenchmarkError: it is not there, or ended early.
+        """
+        _read(self.port, key, take)
+
+    def raw_bytes_per_second(self, key: str, connections: int) -> float:
+        """Reads an object over so many connections at once and throws it away.
+
+        Raises:
+            BenchmarkError: a connection failed.
+        """
+        failures: list[BaseException] = []
+
+        def discard() -> None:
+            try:
+                _read(self.port, key, lambda part: counts.append(len(part)))
+            except (BenchmarkError, OSError) as error:
+                failures.append(error)
+
+        counts: list[int] = []
+        threads = [threading.Thread(target=discard, daemon=True) for _ in range(connections)]
+        started_at = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seconds = time.perf_counter() - started_at
+        if failures:
+            raise BenchmarkError(f"reading from the local S3 failed: {failures[0]}")
+        return sum(counts) / seconds
+
+
+def _read(port: int, key: str, take: Callable[[memoryview], object]) -> None:
+    connection = HTTPConnection("127.0.0.1", port, timeout=_START_SECONDS)
+    try:
+        connection.request("GET", f"/{BUCKET}/{key}")
+        response = connection.getresponse()
+        if response.status != HTTPStatus.OK:
+            raise BenchmarkError(f"{key} was answered with {response.status}")
+        missing = int(response.headers["Content-Length"])
+        buffer = memoryview(bytearray(_READ_BYTES))
+        while missing:
+            count = response.readinto(buffer)
+            if not count:
+                raise BenchmarkError(f"{key} ended {missing} bytes early")
+            take(buffer[:count])
+            missing -= count
+    finally:
+        connection.close()
+
+
+# Any: JSON.
+def _objects(document: Sequence[Mapping[str, Any]]) -> list[StoredObject]:
+    return [
+        StoredObject(
+            each["key"], tuple(Piece(Path(file), length) for file, length in each["pieces"])
+        )
+        for each in document
+    ]
+
+
+if __name__ == "__main__":
+    store = _Store(_objects(json.loads(Path(sys.argv[1]).read_text("utf-8"))))
+    print(store.server_address[1], flush=True)
+    store.serve_forever()

@@ -1,0 +1,1 @@
+"""A DJL Serving script over the same graph that Slipway's container computes."""

@@ -1,0 +1,162 @@
+"""Starts one server and takes the time until it is ready, and until it has answered."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.lmi import djl
+from benchmarks.lmi.design import System
+from benchmarks.lmi.djl import DjlServing
+from benchmarks.lmi.prompts import BODIES
+from benchmarks.processes import BackgroundProcess, free_port
+from benchmarks.program import ROOT
+from embedded_aws.hosting import djl_serving
+from embedded_aws.hosting.families import ContainerFamily, container_environment
+
+SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
+_START_SECONDS = 180.0
+# Of a time to ready of a second or more.
+_POLL_SECONDS = 0.005
+_ANSWER_SECONDS = 60.0
+_REGION = "us-east-1"
+_SERVE = (sys.executable, "-m", "containers.tensorrt", "serve")
+
+
+@dataclass(frozen=True)
+class Start:
+    """How long one server took, from starting its process.
+
+    Args:
+        ready_seconds: to the first 200 of /ping.
+        answered_seconds: to the end of the first answer, for which it was asked at once.
+    """
+
+    ready_seconds: float
+    answered_seconds: float
+
+
+class Server:
+    """A running server.
+
+    Args:
+        system: what it is.
+        folder: an empty one, for its files and its log.
+        djl_home: the DJL Serving; not looked at for Slipway's own server.
+        threads: that it computes with.
+        max_batch_size: where it takes batches.
+        environ: the user's variables, of which the search path is handed on.
+
+    Raises:
+        BenchmarkError: it did not start; with its last output.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        folder: Path,
+        djl_home: DjlServing,
+        *,
+        threads: int,
+        max_batch_size: int,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.port = free_port()
+        batch = max_batch_size if system.takes_batches else 1
+        if system.is_djl:
+            family = _djl_family(djl_home, environ)
+            model = folder / "model"
+            model.mkdir()
+            files = djl.package(system, SAMPLE, threads=threads, max_batch_size=batch)
+            for name, content in files.items():
+                (model / name).write_bytes(content)
+            # The package's directory is there anyway. Named, it keeps the embedded AWS from taking
+            # the project away, which it does where the project is all there is.
+            path = os.pathsep.join((str(ROOT), str(model)))
+            declared = {"PYTHONPATH": path, **_thread_variables(threads)}
+        else:
+            family, model = ContainerFamily(_SERVE), SAMPLE
+            declared = {
+                "SLIPWAY_MAX_BATCH_SIZE": str(batch),
+                "SLIPWAY_INTRA_OP_THREADS": str(threads),
+            }
+        home = folder / "home"
+        home.mkdir()
+        variables = container_environment(
+            family=family, declared=declared, region=_REGION, port=self.port,
+            model_directory=model, home=home, endpoint_url=None,
+        )  # fmt: skip
+        started_at = time.perf_counter()
+        self._process = BackgroundProcess(family.command, home, variables, folder / "log")
+        try:
+            self._process.wait_until(self._is_ready, _START_SECONDS, poll_seconds=_POLL_SECONDS)
+            ready_at = time.perf_counter()
+            self.ask(BODIES[0])
+            answered_at = time.perf_counter()
+        except BaseException:
+            self.stop()
+            raise
+        self.start = Start(ready_at - started_at, answered_at - started_at)
+
+    def ask(self, body: str) -> str:
+        """Sends one request; returns the answer's body.
+
+        Raises:
+            BenchmarkError: it was answered with another status than 200, or not at all.
+        """
+        try:
+            status, answer = self._request("POST", "/invocations", body.encode())
+        except (OSError, http.client.HTTPException) as error:
+            raise BenchmarkError(
+                f"a request failed: {type(error).__name__}: {error}\n{self.recent_output()}"
+            ) from None
+        if status != http.HTTPStatus.OK:
+            raise BenchmarkError(
+                f"a request was answered with {status}: {answer[:500]}\n{self.recent_output()}"
+            )
+        return answer
+
+    def recent_output(self) -> str:
+        """Returns the last lines of its log."""
+        return self._process.recent_output()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._process.stop()
+
+    def _is_ready(self) -> bool:
+        # DJL Serving listens only once the model is loaded; Slipway's answers 503 until then.
+        try:
+            return self._request("GET", "/ping")[0] == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_SECONDS)
+        try:
+            headers = {"Content-Type": "application/json"} if body else {}
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return response.status, response.read().decode("utf-8", "replace")
+        finally:
+            connection.close()
+
+
+def _djl_family(home: DjlServing, environ: Mapping[str, str]) -> ContainerFamily:
+    found = {
+        **environ,
+        "DJL_SERVING_HOME": str(home.home),
+        "SLIPWAY_DJL_PYTHON": home.python,
+    }
+    return ContainerFamily(djl_serving.COMMAND, djl_serving.image_environment(found))
+
+
+def _thread_variables(threads: int) -> dict[str, str]:
+    # Without them the start script of DJL Serving has PyTorch compute with one thread.
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))

@@ -1,0 +1,158 @@
+"""The serving part: each server is started, asked by one client and by several, and ended."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.lmi.design import Design, System
+from benchmarks.lmi.djl import DjlServing
+from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
+from benchmarks.lmi.servers import Server, Start
+from benchmarks.program import Say
+from slipway.benchmarking.load import (
+    LoadError,
+    LoadResult,
+    LoadSpecification,
+    drive_from_own_process,
+)
+
+_TIMEOUT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class ServingTrial:
+    """One life of a server.
+
+    Args:
+        system: which.
+        round: which round it was in, from 1.
+        start: how long it took.
+        loads: what the clients saw, by their number.
+    """
+
+    system: System
+    round: int
+    start: Start
+    loads: dict[int, LoadResult]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether all servers gave the same answers while they were measured.
+
+    Args:
+        answers: of all servers.
+        same: of them, those with the text that was found before anything was timed.
+    """
+
+    answers: int
+    same: int
+
+
+@dataclass(frozen=True)
+class ServingSession:
+    """What was measured.
+
+    Args:
+        trials: in the order in which they ran.
+        agreement: of the answers that were timed.
+    """
+
+    trials: tuple[ServingTrial, ...]
+    agreement: Agreement
+
+
+class _Answers:
+    """The text that belongs to each prompt, and who gave it first."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._first: System | None = None
+        self.timed = 0
+        self.same = 0
+
+    def compare(self, system: System, texts: Sequence[str]) -> None:
+        """Holds a server's answers to those of the first one.
+
+        Raises:
+            BenchmarkError: they differ, so that the times would be of different work.
+        """
+        if self._first is None:
+            self._texts, self._first = list(texts), system
+            return
+        for prompt, text, expected in zip(PROMPTS, texts, self._texts, strict=True):
+            if text != expected:
+                raise BenchmarkError(
+                    f"{system} adds {text!r} to {prompt!r} and {self._first} adds {expected!r}: "
+                    "they do not compute the same model"
+                )
+
+    def count(self, load: LoadResult) -> None:
+        """Counts answers that were timed: in a batch the runtime may round otherwise."""
+        for index, answer, count in load.answers:
+            self.timed += count
+            if completion(index, answer) == self._texts[index]:
+                self.same += count
+
+
+def measure_serving(
+    design: Design, djl_serving: DjlServing, folder: Path, say: Say
+) -> ServingSession:
+    """Goes through the rounds: one server at a time, a fresh one for each trial.
+
+    Args:
+        design: what to run.
+        djl_serving: the one that is compared.
+        folder: an empty one.
+        say: told how far it is.
+
+    Raises:
+        BenchmarkError: a server did not start, failed, or answered otherwise than the others.
+    """
+    # Of an experiment, not of a secret.
+    generator = random.Random(f"{design.seed} concurrencies")  # noqa: S311
+    answers, trials = _Answers(), []
+    for number, systems in enumerate(design.serving_rounds(), start=1):
+        for system in systems:
+            own = folder / f"{number}-{system}"
+            own.mkdir()
+            server = Server(
+                system, own, djl_serving, threads=design.cores,
+                max_batch_size=design.max_batch_size,
+            )  # fmt: skip
+            try:
+                texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
+                answers.compare(system, texts)
+                # Java compiles what runs often while it runs; several clients use every path.
+                _load(server, system, max(design.concurrencies), design.warm_up_seconds)
+                loads = {}
+                for clients in generator.sample(design.concurrencies, len(design.concurrencies)):
+                    load = _load(server, system, clients, design.seconds)
+                    answers.count(load)
+                    loads[clients] = load
+            finally:
+                server.stop()
+            trials.append(ServingTrial(system, number, server.start, loads))
+            rates = ", ".join(
+                f"{loads[clients].requests_per_second:.1f}/s x{clients}"
+                for clients in sorted(loads)
+            )
+            say(f"round {number}: ready {server.start.ready_seconds:.2f} s, {rates}  {system}")
+    return ServingSession(tuple(trials), Agreement(answers.timed, answers.same))
+
+
+def _load(server: Server, system: System, clients: int, seconds: float) -> LoadResult:
+    try:
+        return drive_from_own_process(
+            LoadSpecification(
+                host="127.0.0.1", port=server.port, path="/invocations", bodies=BODIES,
+                clients=clients, warm_up_requests=1, seconds=seconds,
+                keep_up=system.takes_batches, timeout_seconds=_TIMEOUT_SECONDS,
+            )
+        )  # fmt: skip
+    except LoadError as error:
+        raise BenchmarkError(f"{system}: {error}\n{server.recent_output()}") from None

@@ -1,0 +1,236 @@
+"""From trials to times, throughputs and ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from benchmarks.lmi.design import BASELINE, TRANSFERS, Design, System, Transfer
+from benchmarks.lmi.serving import ServingSession
+from benchmarks.lmi.weights import WeightsSession
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some trials, and the range that they lie in."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One number as a multiple of another.
+
+    Args:
+        value: of their medians.
+        low: lowest of the rounds, each taken by itself.
+        high: highest of them.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LoadSummary:
+    """One server under one number of clients.
+
+    Args:
+        requests_per_second: of the trials.
+        p50_seconds: of the requests of all trials together.
+        p95_seconds: of the same.
+        requests: that counted.
+    """
+
+    requests_per_second: Spread
+    p50_seconds: float
+    p95_seconds: float
+    requests: int
+
+
+@dataclass(frozen=True)
+class SystemSummary:
+    """One server.
+
+    Args:
+        ready_seconds: of the trials.
+        answered_seconds: of the trials.
+        loads: by the number of clients.
+    """
+
+    ready_seconds: Spread
+    answered_seconds: Spread
+    loads: Mapping[int, LoadSummary]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two servers of which one question is asked.
+
+    Args:
+        title: for readers.
+        system: Slipway's.
+        other: DJL Serving's.
+    """
+
+    title: str
+    system: System
+    other: System
+
+
+COMPARISONS = (
+    Comparison(
+        "the same graph, one request at a time", System.SLIPWAY_SINGLE, System.DJL_GRAPH_SINGLE
+    ),
+    Comparison("the same graph, in batches", System.SLIPWAY, System.DJL_GRAPH),
+    Comparison("each as it comes", System.SLIPWAY, System.DJL_TRANSFORMERS),
+)
+"""From what the server alone costs to what a user of either would see."""
+
+
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """What was found.
+
+    Args:
+        comparison: of what.
+        ready: DJL Serving's time to ready as a multiple of Slipway's.
+        throughputs: Slipway's requests per second as a multiple of DJL Serving's, by the number of
+            clients.
+    """
+
+    comparison: Comparison
+    ready: Ratio
+    throughputs: Mapping[int, Ratio]
+
+
+@dataclass(frozen=True)
+class TransferSummary:
+    """One way to fetch one content.
+
+    Args:
+        seconds: of the trials.
+        processor_seconds: median of the trials.
+        ratio: its time as a multiple of the baseline's.
+    """
+
+    seconds: Spread
+    processor_seconds: float
+    ratio: Ratio
+
+
+@dataclass(frozen=True)
+class ServingSummary:
+    """The serving part."""
+
+    session: ServingSession
+    systems: Mapping[System, SystemSummary]
+    comparisons: tuple[ComparisonSummary, ...]
+
+
+@dataclass(frozen=True)
+class WeightsSummary:
+    """The weights part."""
+
+    session: WeightsSession
+    transfers: Mapping[Transfer, TransferSummary]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All results; None for a part that was not measured."""
+
+    serving: ServingSummary | None
+    weights: WeightsSummary | None
+
+
+def summarize(
+    design: Design, serving: ServingSession | None, weights: WeightsSession | None
+) -> Summary:
+    """Computes everything."""
+    return Summary(
+        _serving(design, serving) if serving else None, _weights(weights) if weights else None
+    )
+
+
+def _serving(design: Design, session: ServingSession) -> ServingSummary:
+    systems = {system: _system(design, system, session) for system in System}
+    comparisons = tuple(_comparison(design, each, session) for each in COMPARISONS)
+    return ServingSummary(session, systems, comparisons)
+
+
+def _system(design: Design, system: System, session: ServingSession) -> SystemSummary:
+    trials = [trial for trial in session.trials if trial.system is system]
+    return SystemSummary(
+        ready_seconds=_spread(trial.start.ready_seconds for trial in trials),
+        answered_seconds=_spread(trial.start.answered_seconds for trial in trials),
+        loads={
+            clients: _load(system, clients, session) for clients in design.concurrencies
+        },
+    )  # fmt: skip
+
+
+def _load(system: System, clients: int, session: ServingSession) -> LoadSummary:
+    loads = [trial.loads[clients] for trial in session.trials if trial.system is system]
+    latencies = [seconds for load in loads for seconds in load.all_latencies_seconds]
+    p50, p95 = np.percentile(latencies, (50, 95))
+    return LoadSummary(
+        _spread(load.requests_per_second for load in loads), float(p50), float(p95), len(latencies)
+    )
+
+
+def _comparison(
+    design: Design, comparison: Comparison, session: ServingSession
+) -> ComparisonSummary:
+    ours = [trial for trial in session.trials if trial.system is comparison.system]
+    theirs = [trial for trial in session.trials if trial.system is comparison.other]
+    return ComparisonSummary(
+        comparison,
+        _ratio(
+            [trial.start.ready_seconds for trial in theirs],
+            [trial.start.ready_seconds for trial in ours],
+        ),
+        {
+            clients: _ratio(
+                [trial.loads[clients].requests_per_second for trial in ours],
+                [trial.loads[clients].requests_per_second for trial in theirs],
+            )
+            for clients in design.concurrencies
+        },
+    )
+
+
+def _weights(session: WeightsSession) -> WeightsSummary:
+    costs = {
+        transfer: [trial.cost for trial in session.trials if trial.transfer == transfer]
+        for transfer in TRANSFERS
+    }
+    baseline = [cost.seconds for cost in costs[BASELINE]]
+    return WeightsSummary(
+        session,
+        {
+            transfer: TransferSummary(
+                _spread(cost.seconds for cost in found),
+                median(cost.processor_seconds for cost in found),
+                _ratio([cost.seconds for cost in found], baseline),
+            )
+            for transfer, found in costs.items()
+        },
+    )
+
+
+def _spread(values: Iterable[float]) -> Spread:
+    found = list(values)
+    return Spread(median(found), min(found), max(found))
+
+
+def _ratio(values: Sequence[float], others: Sequence[float]) -> Ratio:
+    """Compares trials; both have one of each round, in the order of the rounds."""
+    by_round = [value / other for value, other in zip(values, others, strict=True)]
+    return Ratio(median(values) / median(others), min(by_round), max(by_round))

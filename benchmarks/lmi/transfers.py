@@ -1,0 +1,231 @@
+"""Fetches a checkpoint from the store to the disk, in the ways that are compared."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.execution import run_timed
+from benchmarks.lmi.checkpoint import ARCHIVE, Checkpoint
+from benchmarks.lmi.design import Way
+from benchmarks.lmi.object_store import BUCKET, ObjectStore
+from benchmarks.machine import program_path
+from slipway.errors import UserError
+from slipway.publishing import s5cmd
+
+_REGION = "us-east-1"
+_END_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a transfer took.
+
+    Args:
+        seconds: wall time, from starting it to its files being complete, in the page cache.
+        processor_seconds: of the processes that fetched and extracted; the store's is not in it.
+    """
+
+    seconds: float
+    processor_seconds: float
+
+
+def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
+    """Returns the whole environment of the programs: nothing of the user's but the search path."""
+    return {
+        "PATH": program_path(),
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "AWS_REGION": _REGION,
+        # Read by s5cmd; the store checks no signature.
+        "S3_ENDPOINT_URL": store.url,
+        "AWS_ACCESS_KEY_ID": "benchmark",
+        "AWS_SECRET_ACCESS_KEY": "benchmark",
+    }
+
+
+def check_programs() -> None:
+    """Looks for the programs that fetch and extract.
+
+    Raises:
+        BenchmarkError: one is not installed; with what installs it.
+    """
+    _s5cmd()
+    for program in ("tar", "gzip"):
+        _find(program)
+
+
+def program_versions() -> dict[str, str]:
+    """Returns the versions of those programs, as they print them."""
+    commands = {"s5cmd": [_s5cmd(), "version"]}
+    commands |= {program: [_find(program), "--version"] for program in ("tar", "gzip")}
+    return {
+        program: subprocess.run(  # noqa: S603  # our own arguments, no shell
+            command, capture_output=True, text=True, check=True, timeout=_END_SECONDS
+        )
+        .stdout.splitlines()[0]
+        .removeprefix(f"{program} ")
+        for program, command in commands.items()
+    }
+
+
+def _find(program: str) -> str:
+    found = shutil.which(program, path=program_path())
+    if found is None:
+        raise BenchmarkError(
+            f"`{program}` is not installed, and the weights part extracts a tar.gz with it. On "
+            f"Debian and Ubuntu: `apt-get install {program}`."
+        )
+    return found
+
+
+def _s5cmd() -> str:
+    try:
+        return s5cmd.executable()
+    except UserError as error:
+        raise BenchmarkError(str(error)) from None
+
+
+def fetch(
+    way: Way,
+    checkpoint: Checkpoint,
+    store: ObjectStore,
+    folder: Path,
+    variables: Mapping[str, str],
+) -> Cost:
+    """Fetches a checkpoint into an empty folder.
+
+    Args:
+        way: how.
+        checkpoint: what.
+        store: from where.
+        folder: to where; what is set aside meanwhile lies beside it.
+        variables: see `client_variables`.
+
+    Raises:
+        BenchmarkError: a program failed; with its output.
+    """
+    if way is Way.SYNC:
+        return _run(_sync_command(checkpoint, folder), folder, variables)
+    if way is Way.COPY:
+        commands = folder.with_name("commands")
+        commands.write_text(_copy_commands(checkpoint, folder), "utf-8")
+        return _run([_s5cmd(), "--json", "--log", "info", "run", str(commands)], folder, variables)
+    if way is Way.STREAMED:
+        return _extract_while_it_arrives(checkpoint, store, folder, variables)
+    return _store_and_extract(checkpoint, store, folder, variables)
+
+
+def _sync_command(checkpoint: Checkpoint, folder: Path) -> list[str]:
+    # As ModelInfo.java of DJL Serving 0.23 to 0.36 calls it, and PyModel.java of 0.21.
+    source = f"s3://{BUCKET}/{checkpoint.prefix}*"
+    return [_s5cmd(), "--retry-count", "1", "sync", source, f"{folder}/"]
+
+
+def _copy_commands(checkpoint: Checkpoint, folder: Path) -> str:
+    """Returns the lines that `slipway publish` would write, in the other direction."""
+    return "".join(
+        f'cp --raw "s3://{BUCKET}/{file.key}" '
+        f'"{folder / file.key.removeprefix(checkpoint.prefix)}"\n'
+        for file in checkpoint.files
+    )
+
+
+def _run(command: list[str], folder: Path, variables: Mapping[str, str]) -> Cost:
+    timing, _ = run_timed(command, folder, variables, limit_seconds=_END_SECONDS)
+    return Cost(timing.seconds, timing.processor_seconds)
+
+
+def _extract_while_it_arrives(
+    checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
+) -> Cost:
+    with _measured() as measured, _tar("-", folder, variables) as tar:
+        pipe = cast(IO[bytes], tar.stdin)
+        # tar may end before it has everything: then it says why, and that is what is told.
+        with contextlib.suppress(BrokenPipeError):
+            store.read(checkpoint.archive.key, pipe.write)
+            pipe.close()
+        _wait(tar)
+    return measured.cost
+
+
+def _store_and_extract(
+    checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
+) -> Cost:
+    archive = folder.with_name(ARCHIVE)
+    with _measured() as measured:
+        with archive.open("wb") as file:
+            store.read(checkpoint.archive.key, file.write)
+        with _tar(str(archive), folder, variables) as tar:
+            _wait(tar)
+    return measured.cost
+
+
+@contextlib.contextmanager
+def _tar(
+    archive: str, folder: Path, variables: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts tar; leaving ends it with the gzip that it starts."""
+    try:
+        process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+            [_find("tar"), "-xzf", archive, "-C", str(folder)],
+            env=dict(variables),
+            stdin=subprocess.PIPE if archive == "-" else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+    except OSError as error:
+        raise BenchmarkError(f"`tar` cannot be run: {error.strerror}") from None
+    try:
+        yield process
+    finally:
+        # macOS refuses where all of them have ended and only the first is left to be collected.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stderr):
+            # What nobody took is still in the buffer of the first.
+            with contextlib.suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
+
+
+def _wait(tar: subprocess.Popen[bytes]) -> None:
+    try:
+        tar.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise BenchmarkError(f"`tar` did not end within {_END_SECONDS:g} seconds") from None
+    if tar.returncode:
+        # It writes a few lines at most, which the pipe holds.
+        errors = tar.stderr.read().decode(errors="replace") if tar.stderr else ""
+        raise BenchmarkError(f"`tar` ended with exit code {tar.returncode}\n{errors}")
+
+
+class _Measured:
+    """What a block of code took; known once it is left."""
+
+    cost: Cost
+
+
+@contextlib.contextmanager
+def _measured() -> Iterator[_Measured]:
+    measured, before, started_at = _Measured(), _processor_seconds(), time.perf_counter()
+    yield measured
+    measured.cost = Cost(time.perf_counter() - started_at, _processor_seconds() - before)
+
+
+def _processor_seconds() -> float:
+    """Returns what this process has used, and what it started and that has ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)

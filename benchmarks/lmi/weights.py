@@ -1,0 +1,161 @@
+"""The weights part: makes the checkpoints, serves them, and fetches them round by round."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.lmi.checkpoint import Checkpoint, check_copy, make_checkpoint
+from benchmarks.lmi.design import Content, Design, Transfer
+from benchmarks.lmi.object_store import ObjectStore
+from benchmarks.lmi.transfers import Cost, client_variables, fetch
+from benchmarks.program import Say
+
+RAW_CONNECTIONS = (1, 8)
+_WRITTEN_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class TransferTrial:
+    """One transfer.
+
+    Args:
+        transfer: which.
+        round: which round it was in, from 1.
+        cost: what it took.
+    """
+
+    transfer: Transfer
+    round: int
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class WeightsSession:
+    """What was measured.
+
+    Args:
+        trials: in the order in which they ran.
+        store_bytes_per_second: that the store gives a client which throws it away, by the number
+            of connections.
+        disk_bytes_per_second: that one writer gets, its data on the disk at the end.
+        weights_bytes: of the files.
+        archive_bytes: of the tar.gz, by content.
+    """
+
+    trials: tuple[TransferTrial, ...]
+    store_bytes_per_second: Mapping[int, float]
+    disk_bytes_per_second: float
+    weights_bytes: int
+    archive_bytes: Mapping[Content, int]
+
+
+def check_disk(design: Design, folder: Path) -> None:
+    """Looks whether what is fetched has room.
+
+    Args:
+        design: what will be fetched.
+        folder: where, or the nearest folder above it that exists.
+
+    Raises:
+        BenchmarkError: it has not; with what is missing.
+    """
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < design.disk_bytes:
+        raise BenchmarkError(
+            f"{folder} has {free / 1e9:.1f} GB free, and the weights part needs "
+            f"{design.disk_bytes / 1e9:.1f} GB there. Free some, name another disk with "
+            "--folder, or measure the other part alone with --part serving."
+        )
+
+
+def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
+    """Goes through the rounds.
+
+    Args:
+        design: what to run.
+        folder: an empty one, on the disk that is written to.
+        say: told how far it is.
+
+    Raises:
+        BenchmarkError: a transfer failed, or brought something else than what was stored.
+    """
+    say(f"making {design.weights_bytes / 1e9:g} GB of weights, from blocks")
+    checkpoints = {
+        content: make_checkpoint(design, content, folder / str(content)) for content in Content
+    }
+    objects = [each for found in checkpoints.values() for each in (*found.files, found.archive)]
+    disk = _write_to_the_disk(folder / "written", checkpoints[Content.RANDOM].block, design)
+    say(f"the disk takes {disk / 1e9:.2f} GB/s")
+    trials = []
+    variables = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONUNBUFFERED": "1"}
+    with ObjectStore(objects, folder / "store.log", variables) as store:
+        largest = checkpoints[Content.RANDOM].archive.key
+        raw = {
+            connections: store.raw_bytes_per_second(largest, connections)
+            for connections in RAW_CONNECTIONS
+        }
+        rates = ", ".join(f"{rate / 1e9:.2f} GB/s x{number}" for number, rate in raw.items())
+        say(f"the local S3 gives {rates}")
+        client = client_variables(store, folder)
+        for number, transfers in enumerate(design.transfer_rounds(), start=1):
+            for transfer in transfers:
+                checkpoint = checkpoints[transfer.content]
+                cost = _fetch_and_check(
+                    transfer, checkpoint, store, folder / "fetched", client,
+                    bytes_too=number == 1,
+                )  # fmt: skip
+                trials.append(TransferTrial(transfer, number, cost))
+                say(f"round {number}: {cost.seconds:.2f} s  {transfer.key}")
+    return WeightsSession(
+        trials=tuple(trials), store_bytes_per_second=raw, disk_bytes_per_second=disk,
+        weights_bytes=checkpoints[Content.RANDOM].size_bytes,
+        archive_bytes={
+            content: found.archive.size_bytes for content, found in checkpoints.items()
+        },
+    )  # fmt: skip
+
+
+def _fetch_and_check(
+    transfer: Transfer,
+    checkpoint: Checkpoint,
+    store: ObjectStore,
+    parent: Path,
+    variables: Mapping[str, str],
+    *,
+    bytes_too: bool,
+) -> Cost:
+    folder = parent / "files"
+    folder.mkdir(parents=True)
+    # What was written before may still be on its way to the disk.
+    os.sync()
+    try:
+        cost = fetch(transfer.way, checkpoint, store, folder, variables)
+        check_copy(checkpoint, folder, bytes_too=bytes_too)
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{transfer.key}: {error}") from None
+    finally:
+        shutil.rmtree(parent)
+    return cost
+
+
+def _write_to_the_disk(path: Path, block: Path, design: Design) -> float:
+    """Writes half of the weights and waits until the disk has them; returns bytes per second."""
+    content = block.read_bytes()
+    blocks = design.blocks_per_shard * design.shards // 2
+    started_at = time.perf_counter()
+    with path.open("wb", buffering=0) as file:
+        for _ in range(blocks):
+            for at in range(0, len(content), _WRITTEN_BYTES):
+                file.write(content[at : at + _WRITTEN_BYTES])
+        os.fsync(file.fileno())
+    seconds = time.perf_counter() - started_at
+    path.unlink()
+    return blocks * len(content) / seconds

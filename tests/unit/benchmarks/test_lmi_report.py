@@ -1,0 +1,180 @@
+"""The LMI benchmark: from trials to ratios, and what the page and the document say of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from benchmarks.lmi.design import TRANSFERS, Content, Part, System, Transfer, Way, full_design
+from benchmarks.lmi.report import Setting, as_json, as_markdown
+from benchmarks.lmi.servers import Start
+from benchmarks.lmi.serving import Agreement, ServingSession, ServingTrial
+from benchmarks.lmi.summary import Ratio, Spread, summarize
+from benchmarks.lmi.transfers import Cost
+from benchmarks.lmi.weights import TransferTrial, WeightsSession
+from benchmarks.machine import Machine
+from benchmarks.report import Context
+from slipway.benchmarking.load import LoadResult
+
+DESIGN = full_design(parts=tuple(Part), trials=3, transfer_trials=3, cores=2, seed=1)
+CONTEXT = Context(
+    started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+    ended_at=datetime(2026, 1, 2, 3, 11, 5, tzinfo=UTC),
+    commit=None,
+    machine=Machine("Linux x86_64", "A processor", 2, 25_300_000_000, 0.1, {"s5cmd": "v2.3.0"}),
+)
+SETTING = Setting("python -m benchmarks.lmi")
+# Of a request, alone: what a batch saves is that eight take twice as long as one.
+REQUEST_SECONDS = {
+    System.SLIPWAY: 0.02, System.SLIPWAY_SINGLE: 0.02, System.DJL_GRAPH: 0.03,
+    System.DJL_GRAPH_SINGLE: 0.025, System.DJL_TRANSFORMERS: 0.1,
+}  # fmt: skip
+READY_SECONDS = {system: 6.0 if system.is_djl else 1.5 for system in System}
+TRANSFER_SECONDS = {Way.SYNC: 2.0, Way.COPY: 2.2, Way.STREAMED: 6.0, Way.STORED: 9.0}
+# How much slower the machine is in each round.
+SLOWER = (1.0, 1.1, 1.4)
+
+
+def load(system: System, clients: int, slower: float) -> LoadResult:
+    together = clients if not system.takes_batches else 1 + (clients > 1)
+    seconds = REQUEST_SECONDS[system] * together * slower
+    return LoadResult(((seconds,) * 10,) * clients, (seconds * 10,) * clients, (), 0.0)
+
+
+def serving_session() -> ServingSession:
+    trials = [
+        ServingTrial(
+            system, number, Start(READY_SECONDS[system] * slower, 7.0),
+            {clients: load(system, clients, slower) for clients in (8, 1)},
+        )
+        for number, slower in enumerate(SLOWER, start=1)
+        for system in DESIGN.serving_rounds()[number - 1]
+    ]  # fmt: skip
+    return ServingSession(tuple(trials), Agreement(1234, 1233))
+
+
+def weights_session(*, sync_seconds=(2.0, 2.0, 2.0)) -> WeightsSession:
+    trials = [
+        TransferTrial(transfer, number, Cost(seconds(transfer, number, sync_seconds), 3.0))
+        for number in (1, 2, 3)
+        for transfer in DESIGN.transfer_rounds()[number - 1]
+    ]
+    return WeightsSession(
+        tuple(trials), {1: 1.5e9, 8: 2.25e9}, 1.1e9, 2_000_000_000,
+        {Content.RANDOM: 2_000_600_000, Content.FLOAT32: 1_852_000_000},
+    )  # fmt: skip
+
+
+def seconds(transfer: Transfer, number: int, sync_seconds: tuple[float, ...]) -> float:
+    if transfer.way is Way.SYNC:
+        return sync_seconds[number - 1]
+    return TRANSFER_SECONDS[transfer.way] * (2 if transfer.content is Content.FLOAT32 else 1)
+
+
+def test_servers_are_compared_round_by_round():
+    summary = summarize(DESIGN, serving_session(), None).serving
+    assert summary is not None
+    single, batches, whole = summary.comparisons
+    # Both sides of a round had the same machine: its speed is not in the range.
+    assert single.ready.value == pytest.approx(4.0)
+    assert single.throughputs[1].value == pytest.approx(1.25)
+    assert batches.throughputs[8].value == pytest.approx(1.5)
+    assert whole.throughputs[8].value == pytest.approx(20.0)
+    for ratio in (single.ready, single.throughputs[1], whole.throughputs[8]):
+        assert ratio.low == pytest.approx(ratio.value)
+        assert ratio.high == pytest.approx(ratio.value)
+
+
+def test_a_servers_times_have_their_range():
+    summary = summarize(DESIGN, serving_session(), None).serving
+    assert summary is not None
+    found = summary.systems[System.DJL_GRAPH]
+    assert found.ready_seconds == Spread(pytest.approx(6.6), pytest.approx(6.0), pytest.approx(8.4))
+    alone = found.loads[1]
+    assert alone.requests == 30
+    assert alone.requests_per_second.median == pytest.approx(1 / 0.033)
+    assert alone.p50_seconds == pytest.approx(0.033)
+    assert alone.p95_seconds == pytest.approx(0.042)
+
+
+def test_a_transfers_ratio_is_of_medians_and_its_range_of_rounds():
+    summary = summarize(DESIGN, None, weights_session(sync_seconds=(1.0, 2.0, 3.0))).weights
+    assert summary is not None
+    streamed = summary.transfers[Transfer(Way.STREAMED, Content.RANDOM)]
+    assert streamed.ratio == Ratio(3.0, 2.0, 6.0)
+    assert streamed.seconds == Spread(6.0, 6.0, 6.0)
+    assert set(summary.transfers) == set(TRANSFERS)
+
+
+def page(design=DESIGN, *, serving=True, weights=True) -> str:
+    summary = summarize(
+        design, serving_session() if serving else None, weights_session() if weights else None
+    )
+    return as_markdown(design, summary, SETTING, CONTEXT)
+
+
+def test_the_page_states_every_figure_with_its_range():
+    lines = page().splitlines()
+    assert lines[0] == "# LMI: DJL Serving beside Slipway's core, and a prefix beside a tar.gz"
+    assert (
+        "| the same graph, in batches | 4.00 x (4.00 to 4.00) | 1.50 x (1.50 to 1.50) "
+        "| 1.50 x (1.50 to 1.50) |"
+    ) in lines
+    assert ("| DJL Serving, its own handler, PyTorch | 6.60 | 6.00 | 8.40 | 7.00 | 3 |") in lines
+    assert (
+        "| 8 | Slipway's core, shared batches | 181.8 | 142.9 | 200.0 | 44.0 | 56.0 | 240 |"
+    ) in lines
+    assert (
+        "| the prefix, `s5cmd sync` as the LMI images call it | any | 2.00 | 2.00 | 2.00 | 1.00 "
+        "|  | 3.0 |"
+    ) in lines
+    assert (
+        "| model.tar.gz, one GET, extracted while it arrives | normal float32 values | 12.00 "
+        "| 12.00 | 12.00 | 0.17 | 6.00 x (6.00 to 6.00) | 3.0 |"
+    ) in lines
+
+
+def test_the_page_says_what_was_checked_and_what_it_does_not_say():
+    text = page()
+    assert "1,233 of 1,234 answers were that text" in text
+    assert "1.50 GB/s over 1 connection, 2.25 GB/s over 8 connections" in text
+    assert "100.0% of the size for random bytes and 92.6% of the size for normal float32" in text
+    assert text.count("**What it does not say.** Nothing of") == 2
+    assert "Nothing of a GPU, of vLLM" in text
+    assert "nothing waits for the disk" in text
+    assert "`python -m benchmarks.lmi`. 2026-01-02 03:04 UTC, 7 minutes, no commit." in text
+    assert "s5cmd v2.3.0" in text
+
+
+def test_a_part_that_was_not_measured_is_left_out():
+    assert "GB of weights" not in page(weights=False)
+    assert "The sample model" not in page(serving=False)
+    assert "A quick run" not in page()
+    assert "A quick run, with few requests" in page(replace(DESIGN, is_quick=True))
+
+
+def test_the_document_has_every_trial():
+    summary = summarize(DESIGN, serving_session(), weights_session())
+    document = json.loads(json.dumps(as_json(DESIGN, summary, SETTING, CONTEXT)))
+    assert document["benchmark"] == "lmi"
+    assert document["design"]["block_bytes"] == DESIGN.block_bytes
+    trials = document["serving"]["trials"]
+    assert [trial["order"] for trial in trials] == list(range(1, 16))
+    assert [each["clients"] for each in trials[0]["requests_per_second"]] == [1, 8]
+    assert {trial["ready_seconds"] for trial in trials} == {1.5, 1.65, 2.1, 6.0, 6.6, 8.4}
+    assert len(document["weights"]["trials"]) == 18
+    sync, copy, *_ = document["weights"]["transfers"]
+    assert sync["times_of_baseline"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert copy["way"] == "s5cmd-copy"
+    assert copy["times_of_baseline"]["value"] == 1.1
+    assert document["weights"]["archive_bytes"]["float32"] == 1_852_000_000
+
+
+def test_the_document_of_one_part_says_so():
+    summary = summarize(DESIGN, serving_session(), None)
+    document = as_json(DESIGN, summary, SETTING, CONTEXT)
+    assert document["weights"] is None
+    assert document["serving"]["agreement"] == {"answers": 1234, "same": 1233}

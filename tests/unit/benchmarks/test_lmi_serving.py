@@ -1,0 +1,109 @@
+"""The LMI benchmark's servers: Slipway's for real, DJL Serving's where it is installed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.lmi import serving
+from benchmarks.lmi.design import Design, Part, System, quick_design
+from benchmarks.lmi.djl import DjlServing, find_djl_serving
+from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
+from benchmarks.lmi.servers import Server
+from benchmarks.lmi.serving import measure_serving
+
+DESIGN = replace(quick_design(parts=(Part.SERVING,), cores=1, seed=1), seconds=0.05)
+NO_DJL = DjlServing(Path("/nowhere"), "0.36.0", "/nowhere/python", {}, "17")
+# Of samples/gpt2-autocomplete/README.md.
+COMPLETIONS = {
+    0: " name for the Amazon S3 bucket.",
+    1: " Amazon Web Services account that owns the resource.",
+    2: " page.",
+}
+
+
+def nothing_said(_text: str) -> None:
+    pass
+
+
+class OnlySlipway(Server):
+    """Slipway's server in the place of every other."""
+
+    def __init__(self, system: System, *given: object, **named: object) -> None:
+        super().__init__(System.SLIPWAY_SINGLE, *given, **named)  # type: ignore[arg-type]
+
+
+def test_slipways_server_is_timed_to_its_first_ping_and_answer(tmp_path):
+    server = Server(System.SLIPWAY, tmp_path, NO_DJL, threads=1, max_batch_size=8)
+    try:
+        # An interpreter starts, and imports ONNX Runtime: no clock that is read too late sees it.
+        assert 0.1 < server.start.ready_seconds < server.start.answered_seconds
+        for index, expected in COMPLETIONS.items():
+            assert completion(index, server.ask(BODIES[index])) == expected
+        with pytest.raises(BenchmarkError, match=r"a request was answered with 400: .*max_new_tok"):
+            server.ask('{"inputs": "a", "parameters": {"max_new_tokens": 0}}')
+    finally:
+        server.stop()
+    with pytest.raises(BenchmarkError, match="a request failed: ConnectionRefusedError"):
+        server.ask(BODIES[0])
+
+
+def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
+    with pytest.raises(BenchmarkError, match="DJL_SERVING_HOME is /nowhere, which has no program"):
+        Server(System.DJL_GRAPH, tmp_path, NO_DJL, threads=1, max_batch_size=8)
+
+
+def test_every_system_is_measured_in_every_round(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "Server", OnlySlipway)
+    said: list[str] = []
+    found = measure_serving(replace(DESIGN, trials=2), NO_DJL, tmp_path, said.append)
+    order = [system for systems in replace(DESIGN, trials=2).serving_rounds() for system in systems]
+    assert [trial.system for trial in found.trials] == order
+    assert len(said) == len(order)
+    for trial in found.trials:
+        assert {clients: len(load.spans_seconds) for clients, load in trial.loads.items()} == {
+            1: 1,
+            8: 8,
+        }
+        assert all(load.requests_per_second > 0 for load in trial.loads.values())
+    assert found.agreement.answers == found.agreement.same > 2 * len(order)
+
+
+def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch):
+    class Another(OnlySlipway):
+        def ask(self, body: str) -> str:
+            answer = super().ask(body)
+            return answer.replace("page", "book") if self.is_second else answer
+
+        def __init__(self, system: System, *given: object, **named: object) -> None:
+            self.is_second = system == second
+            super().__init__(system, *given, **named)
+
+    [first, second, *_] = DESIGN.serving_rounds()[0]
+    monkeypatch.setattr(serving, "Server", Another)
+    with pytest.raises(BenchmarkError) as caught:
+        measure_serving(DESIGN, NO_DJL, tmp_path, nothing_said)
+    assert str(caught.value) == (
+        f"{second} adds ' book.' to {PROMPTS[2]!r} and {first} adds ' page.': they do not compute "
+        "the same model"
+    )
+
+
+@pytest.mark.djl_serving
+@pytest.mark.parametrize("system", [system for system in System if system.is_djl])
+def test_djl_serving_gives_the_samples_answers(system: System, tmp_path) -> None:
+    if not os.environ.get("DJL_SERVING_HOME"):
+        pytest.skip("DJL_SERVING_HOME is not set; docs/embedded-aws/lmi.md says how to get it")
+    design: Design = DESIGN
+    found = find_djl_serving(os.environ)
+    server = Server(system, tmp_path, found, threads=1, max_batch_size=design.max_batch_size)
+    try:
+        assert 0.1 < server.start.ready_seconds < server.start.answered_seconds
+        for index, expected in COMPLETIONS.items():
+            assert completion(index, server.ask(BODIES[index])) == expected
+    finally:
+        server.stop()
