@@ -38,22 +38,26 @@ def batch_arrays(
     }
 
 
-def fitting(buckets: Sequence[int], most: int) -> list[int]:
+def fitting(buckets: Sequence[int], most: int, *, has_free_rows: bool) -> list[int]:
     """Chooses which of the inputs that wait are computed together.
 
-    A graph takes as long for one row as for all of its rows, and the longer its bucket the longer.
-    So the first in the queue decides on the bucket, those of the same bucket go with it in their
-    order, and rows that are still free take shorter ones, at no cost. Longer ones wait for a graph
-    of theirs; they are first in the queue soon enough.
+    A graph for Neuron takes as long for one row as for all of its rows, and the longer its bucket
+    the longer. So the first in the queue decides on the bucket, those of the same bucket go with it
+    in their order, and rows that are still free take shorter ones, at no cost. Longer ones wait for
+    a graph of theirs; they are first in the queue soon enough. Where each row costs what it is
+    padded to, shorter ones wait for a graph of theirs as well.
 
     Args:
         buckets: of the inputs, in the order of the queue.
         most: rows of a batch.
+        has_free_rows: whether all rows of a graph are computed, however few are taken.
 
     Returns:
         Their indices, ascending, the first of the queue among them.
     """
     bucket = buckets[0]
     same = [index for index, other in enumerate(buckets) if other == bucket][:most]
+    if not has_free_rows:
+        return same
     shorter = [index for index, other in enumerate(buckets) if other < bucket]
     return sorted(same + shorter[: most - len(same)])

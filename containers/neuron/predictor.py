@@ -196,7 +196,11 @@ class EncoderPredictor:
 
     def choose(self, waiting: Sequence[RowInput], most: int) -> Sequence[int]:
         """Returns the inputs that are computed together; see `fitting`."""
-        return fitting([value.bucket for value in waiting], most)
+        return fitting(
+            [value.bucket for value in waiting],
+            most,
+            has_free_rows=not self._manifest.takes_partial_batches,
+        )
 
     def predict(self, batch: Sequence[RowInput]) -> list[Any]:
         """Computes a batch on some worker."""

@@ -50,7 +50,21 @@ def test_more_rows_than_compiled_are_a_bug() -> None:
     ],
 )
 def test_what_is_computed_together(buckets: list[int], most: int, chosen: list[int]) -> None:
-    assert fitting(buckets, most) == chosen
+    assert fitting(buckets, most, has_free_rows=True) == chosen
+
+
+@pytest.mark.parametrize(
+    ("buckets", "most", "chosen"),
+    [
+        ([32, 128, 32, 32], 3, [0, 2, 3]),
+        ([128, 32, 64, 128, 32], 4, [0, 3]),
+        ([64, 64, 64], 2, [0, 1]),
+    ],
+)
+def test_no_row_is_padded_further_where_that_costs(
+    buckets: list[int], most: int, chosen: list[int]
+) -> None:
+    assert fitting(buckets, most, has_free_rows=False) == chosen
 
 
 def test_each_worker_has_cores_of_its_own() -> None:

@@ -279,3 +279,32 @@ async def test_a_server_whose_workers_keep_dying_ends(
             await until(lambda: bool(logs.events("model_lost")))
     [stopped] = logs.events("stopped")
     assert stopped["exit_code"] == 1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "chosen"),
+    [((9, 2, 9), [0, 1, 2]), ((2, 9, 2), [0, 2])],
+)
+def test_a_device_fills_its_free_rows_with_shorter_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lengths: tuple[int, ...], chosen: list[int]
+) -> None:
+    with loaded(tmp_path, monkeypatch, max_batch_size=4, buckets=(8, 32)) as predictor:
+        waiting = [row for length in lengths for row in predictor.parse(body_of(length))]
+        assert predictor.choose(waiting, 4) == chosen
+
+
+def test_on_a_cpu_shorter_texts_wait_for_a_graph_of_theirs() -> None:
+    predictor = EncoderPredictor(EncoderSettings())
+    try:
+        predictor.load(Path("samples/bert-qa/model"))
+        waiting = [row for length in (40, 5, 40) for row in predictor.parse(body_of(length))]
+        assert len({row.bucket for row in waiting}) == 2
+        assert predictor.choose(waiting, 4) == [0, 2]
+    finally:
+        predictor.close()
+
+
+def body_of(words: int) -> bytes:
+    """A question about a context of so many words."""
+    inputs = {"question": "who", "context": " ".join(["the"] * words)}
+    return json.dumps({"inputs": inputs}).encode()
