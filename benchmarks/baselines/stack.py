@@ -1,8 +1,9 @@
-"""Starts the published layout: nginx in front of gunicorn's sync workers.
+"""Starts the baselines: nginx in front of gunicorn's sync workers.
 
-AWS's sample for containers of one's own starts both from one script, with one worker per core
-unless it is told otherwise; the published GPT-2 case ran on one GPU, which its flat throughput
-shows. How many workers serve it best on a CPU is measured, see `benchmarks.tensorrt.calibration`.
+It is the layout of the published GPT-2 case, and of many an endpoint. AWS's sample for containers
+of one's own starts both from one script, with one worker per core unless it is told otherwise; the
+published case ran on one GPU, which its flat throughput shows. How many workers serve it best on a
+CPU is measured, see `benchmarks.tensorrt.calibration`.
 (https://github.com/aws/amazon-sagemaker-examples, advanced_functionality/scikit_bring_your_own)
 """
 
@@ -24,7 +25,7 @@ from benchmarks.machine import program_path
 from benchmarks.processes import BackgroundProcess, accepts_connections, free_port
 
 MODEL_DIRECTORY = "BASELINE_MODEL_DIRECTORY"
-"""A Hugging Face checkpoint with its tokenizer.json."""
+"""A model with its tokenizer.json."""
 CACHE = "BASELINE_CACHE"
 """`true`: keys and values are kept between steps; `false`: everything is computed again."""
 THREADS = "BASELINE_THREADS"
@@ -33,7 +34,6 @@ READY_DIRECTORY = "BASELINE_READY_DIRECTORY"
 """Each worker puts a file there once it can serve."""
 
 _TEMPLATE = Path(__file__).with_name("nginx.conf")
-_APPLICATION = "benchmarks.baselines.published:create_app()"
 _START_SECONDS = 300.0
 _NGINX_START_SECONDS = 30.0
 # Debian keeps nginx where only root looks for programs.
@@ -77,8 +77,44 @@ def nginx_version() -> str:
     return printed.rpartition("/")[2].split()[0]
 
 
-def check_requirements() -> None:
-    """Checks that everything is installed that the published layout needs.
+@dataclass(frozen=True)
+class Application:
+    """What gunicorn's workers run.
+
+    Args:
+        factory: as gunicorn takes it, a call in a module.
+        variables: that it reads, beside `THREADS` and `READY_DIRECTORY`.
+    """
+
+    factory: str
+    variables: Mapping[str, str]
+
+
+def text_generation(model_directory: Path, *, use_cache: bool) -> Application:
+    """Returns the published case's: `published` over a Hugging Face checkpoint with its tokenizer.
+
+    Args:
+        model_directory: holds both.
+        use_cache: whether keys and values are kept between steps.
+    """
+    return Application(
+        "benchmarks.baselines.published:create_app()",
+        {MODEL_DIRECTORY: str(model_directory), CACHE: "true" if use_cache else "false"},
+    )
+
+
+def question_answering(model_directory: Path) -> Application:
+    """Returns `torch_script` over a traced encoder with its tokenizer.json."""
+    return Application(
+        "benchmarks.baselines.torch_script:create_app()", {MODEL_DIRECTORY: str(model_directory)}
+    )
+
+
+def check_requirements(target: str) -> None:
+    """Checks that everything is installed that the baselines need.
+
+    Args:
+        target: of make, which installs it.
 
     Raises:
         BenchmarkError: names what is missing and what installs it.
@@ -89,7 +125,7 @@ def check_requirements() -> None:
     if missing:
         raise BenchmarkError(
             f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: run "
-            "`make bench-tensorrt`, or install requirements-bench.txt without its dependencies "
+            f"`make {target}`, or install requirements-bench.txt without its dependencies "
             "(`pip install --no-deps --requirement requirements-bench.txt`)"
         )
 
@@ -104,12 +140,11 @@ def nginx_configuration(folder: Path, port: int, timeout_seconds: float) -> str:
 
 
 class PublishedStack:
-    """nginx and gunicorn with the Flask application, ready to serve.
+    """nginx and gunicorn with a Flask application, ready to serve.
 
     Args:
         folder: an empty one, for the socket, the logs and what nginx sets aside.
-        model_directory: a Hugging Face checkpoint with its tokenizer.json.
-        use_cache: whether keys and values are kept between steps.
+        application: what the workers run.
         layout: workers and their threads.
         root: of the Slipway that is measured.
         environment: the variables of both, to which the application's are added.
@@ -122,9 +157,8 @@ class PublishedStack:
     def __init__(
         self,
         folder: Path,
-        model_directory: Path,
+        application: Application,
         *,
-        use_cache: bool,
         layout: Layout,
         root: Path,
         environment: Mapping[str, str],
@@ -138,15 +172,14 @@ class PublishedStack:
         gunicorn = (
             sys.executable, "-m", "gunicorn", "--worker-class", "sync",
             "--workers", str(layout.workers), "--bind", f"unix:{folder / 'gunicorn.sock'}",
-            "--timeout", str(round(timeout_seconds)), "--no-control-socket", _APPLICATION,
+            "--timeout", str(round(timeout_seconds)), "--no-control-socket", application.factory,
         )  # fmt: skip
         variables = {
             **environment,
             # PyTorch's own library and those it calls each have threads of their own.
             "OMP_NUM_THREADS": str(layout.threads),
             "MKL_NUM_THREADS": str(layout.threads),
-            MODEL_DIRECTORY: str(model_directory),
-            CACHE: "true" if use_cache else "false",
+            **application.variables,
             THREADS: str(layout.threads),
             READY_DIRECTORY: str(ready),
             "HF_HUB_OFFLINE": "1",

@@ -86,7 +86,7 @@ def _design(options: argparse.Namespace) -> Design:
 
 def _measure(design: Design, command: str) -> tuple[dict[str, Any], str]:
     """Measures; returns the JSON document and the page."""
-    check_requirements()
+    check_requirements("bench-tensorrt")
     session = Run((), _PACKAGES)
     with tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as temporary:
         driver = measure_driver(design, Path(temporary), session.say)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.baselines.stack import Layout
+from benchmarks.estimates import Estimate, Verdict
 from benchmarks.report import Context, table
 from benchmarks.tensorrt.calibration import CONCURRENCY, Calibration
 from benchmarks.tensorrt.design import (
@@ -18,12 +19,10 @@ from benchmarks.tensorrt.design import (
 )
 from benchmarks.tensorrt.summary import (
     CellSummary,
-    Estimate,
     GoalSummary,
     Latencies,
     ModelSummary,
     Summary,
-    Verdict,
     latencies_of,
 )
 from slipway.benchmarking.load import LoadResult

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.baselines.stack import Layout, PublishedStack
-from benchmarks.processes import BackgroundProcess
+from benchmarks.baselines.stack import Layout, PublishedStack, text_generation
 from benchmarks.program import ROOT
+from benchmarks.servers import TIMEOUT_SECONDS, ContainerServer, server_variables
 from benchmarks.tensorrt.design import System
 
-TIMEOUT_SECONDS = 300
-"""For one request, at every server: slow answers are to be measured, not to be refused."""
-
-_START_SECONDS = 300.0
 _ARGUMENTS = {
     System.SLIPWAY: ("-m", "containers.tensorrt", "serve"),
     System.STATIC: ("-m", "benchmarks.baselines.static_batching"),
 }
-_LEFT_OUT = (
-    "BASELINE_", "GUNICORN_", "HF_", "KMP_", "MKL_", "OMP_", "OPENBLAS_", "ORT_", "PYTHON",
-    "SAGEMAKER_", "SLIPWAY_", "SM_", "TORCH", "TRANSFORMERS_", "WEB_CONCURRENCY",
-)  # fmt: skip
-
-
-def server_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the user's variables without those that change how a server works."""
-    return {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
 
 
 def container_variables(
@@ -44,73 +29,6 @@ def container_variables(
         "SLIPWAY_INTRA_OP_THREADS": str(threads),
         "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(TIMEOUT_SECONDS),
     }
-
-
-class ContainerServer:
-    """The container's own program, or one that is told and logs the same.
-
-    Args:
-        arguments: Python's.
-        log: file for its log.
-        variables: its environment.
-
-    Raises:
-        BenchmarkError: it did not start; with its last output.
-    """
-
-    def __init__(self, arguments: Sequence[str], log: Path, variables: Mapping[str, str]) -> None:
-        command = (sys.executable, *arguments)
-        self._process = BackgroundProcess(command, ROOT, variables, log)
-        try:
-            self._process.wait_until(
-                lambda: self._event("model_loaded") is not None, _START_SECONDS
-            )
-        except BaseException:
-            self.stop()
-            raise
-        listening = self._event("listening") or {}
-        self.port = int(str(listening["port"]))
-
-    def recent_output(self) -> str:
-        """Returns the last lines of its log."""
-        return self._process.recent_output()
-
-    def stop(self) -> None:
-        """Ends it."""
-        self._process.stop()
-
-    def _event(self, name: str) -> dict[str, object] | None:
-        for line in self._process.output().splitlines():
-            try:
-                fields = json.loads(line)
-            except ValueError:  # a line that is half written, or no line of the log
-                continue
-            if isinstance(fields, dict) and fields.get("event") == name:
-                return fields
-        return None
-
-
-class IdleServer:
-    """A server that does nothing, to measure the load driver with.
-
-    Args:
-        log: file for its output.
-        variables: its environment.
-    """
-
-    def __init__(self, log: Path, variables: Mapping[str, str]) -> None:
-        command = (sys.executable, "-m", "slipway.benchmarking.idle_server")
-        self._process = BackgroundProcess(command, ROOT, variables, log)
-        try:
-            self._process.wait_until(lambda: self._process.output().endswith("\n"), _START_SECONDS)
-        except BaseException:
-            self.stop()
-            raise
-        self.port = int(self._process.output())
-
-    def stop(self) -> None:
-        """Ends it."""
-        self._process.stop()
 
 
 @dataclass(frozen=True)
@@ -194,10 +112,13 @@ class Servers:
         folder = self._folder / f"{key.system}-{key.layout.workers}"
         folder.mkdir()
         return PublishedStack(
-            folder, self._model_directory, use_cache=key.system is System.CACHED,
-            layout=key.layout, root=ROOT, environment=self._variables,
+            folder,
+            text_generation(self._model_directory, use_cache=key.system is System.CACHED),
+            layout=key.layout,
+            root=ROOT,
+            environment=self._variables,
             timeout_seconds=TIMEOUT_SECONDS,
-        )  # fmt: skip
+        )
 
 
 def _named(key: ServerKey) -> str:

@@ -12,17 +12,12 @@ from pathlib import Path
 from benchmarks.baselines.stack import Layout
 from benchmarks.errors import BenchmarkError
 from benchmarks.program import Say
+from benchmarks.servers import TIMEOUT_SECONDS, IdleServer, server_variables
 from benchmarks.tensorrt.calibration import Calibration, calibrate, given
 from benchmarks.tensorrt.design import Cell, Design, Model, System, Workload
 from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.overhead import Overhead, measure_overhead
-from benchmarks.tensorrt.servers import (
-    TIMEOUT_SECONDS,
-    IdleServer,
-    ServerKey,
-    Servers,
-    server_variables,
-)
+from benchmarks.tensorrt.servers import ServerKey, Servers
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
 from slipway.benchmarking.load import (
     LoadError,

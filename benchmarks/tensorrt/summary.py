@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import fmean, median
 
 import numpy as np
-import numpy.typing as npt
 
+from benchmarks.estimates import Estimate, Verdict, estimate, ratio_of_medians, resampled_medians
 from benchmarks.tensorrt.design import (
     LONGEST_OVERHEAD_SECONDS,
     Cell,
@@ -18,21 +17,6 @@ from benchmarks.tensorrt.design import (
 )
 from benchmarks.tensorrt.overhead import Overhead
 from benchmarks.tensorrt.session import ModelSession, Trial
-
-_RESAMPLES = 10_000
-_INTERVAL_PERCENT = (2.5, 97.5)
-
-FloatArray = npt.NDArray[np.float64]
-
-
-class Verdict(StrEnum):
-    """Whether a goal was met, as far as the trials can tell."""
-
-    MET = "met"
-    """By all of the interval."""
-    MET_BY_MEDIANS = "met by the medians only"
-    MISSED = "not met"
-    NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
@@ -67,15 +51,6 @@ class CellSummary:
     def throughputs(self) -> list[float]:
         """Requests per second of each trial."""
         return [trial.load.requests_per_second for trial in self.trials]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number and its 95 % interval (percentile bootstrap); no interval from one trial."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -174,24 +149,16 @@ def _goal(
     if goal.cell not in cells or goal.baseline not in cells:
         return GoalSummary(goal, None, Verdict.NOT_MEASURED)
     found, baseline = cells[goal.cell].throughputs, cells[goal.baseline].throughputs
-    value = median(found) / median(baseline)
-    if min(len(found), len(baseline)) < 2:
-        ratio = Estimate(value, None, None)
-    else:
-        ratios = _medians(found, generator) / _medians(baseline, generator)
-        ratio = _estimate(value, ratios)
-    if value < goal.least:
-        return GoalSummary(goal, ratio, Verdict.MISSED)
-    # Without an interval nothing is known of how far chance reaches.
-    is_sure = ratio.low is not None and ratio.low >= goal.least
-    return GoalSummary(goal, ratio, Verdict.MET if is_sure else Verdict.MET_BY_MEDIANS)
+    ratio = ratio_of_medians(found, baseline, generator)
+    return GoalSummary(goal, ratio, ratio.at_least(goal.least))
 
 
 def _overhead(overhead: Overhead, generator: np.random.Generator) -> OverheadSummary:
     http_p50, bare_p50 = median(overhead.http_seconds), median(overhead.bare_seconds)
-    added = _estimate(
+    added = estimate(
         http_p50 - bare_p50,
-        _medians(overhead.http_seconds, generator) - _medians(overhead.bare_seconds, generator),
+        resampled_medians(overhead.http_seconds, generator)
+        - resampled_medians(overhead.bare_seconds, generator),
     )
     if added.value >= LONGEST_OVERHEAD_SECONDS:
         verdict = Verdict.MISSED
@@ -200,15 +167,3 @@ def _overhead(overhead: Overhead, generator: np.random.Generator) -> OverheadSum
     else:
         verdict = Verdict.MET_BY_MEDIANS
     return OverheadSummary(http_p50, bare_p50, added, verdict)
-
-
-def _medians(values: Sequence[float], generator: np.random.Generator) -> FloatArray:
-    """Returns the medians of as many values drawn with replacement, many times."""
-    draws = generator.choice(np.asarray(values), size=(_RESAMPLES, len(values)))
-    medians: FloatArray = np.median(draws, axis=1)
-    return medians
-
-
-def _estimate(value: float, resampled: FloatArray) -> Estimate:
-    low, high = np.percentile(resampled, _INTERVAL_PERCENT)
-    return Estimate(value, float(low), float(high))

@@ -38,7 +38,7 @@ def test_every_missing_package_is_named_with_what_installs_it(monkeypatch):
     monkeypatch.setattr(stack, "find_nginx", lambda: "/usr/sbin/nginx")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if "g" in name else name)
     with pytest.raises(BenchmarkError) as caught:
-        stack.check_requirements()
+        stack.check_requirements("bench-tensorrt")
     assert str(caught.value) == (
         "gunicorn is not installed: run `make bench-tensorrt`, or install requirements-bench.txt "
         "without its dependencies (`pip install --no-deps --requirement requirements-bench.txt`)"

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.errors import BenchmarkError
+from benchmarks.servers import server_variables
 from benchmarks.tensorrt import __main__ as program
 from benchmarks.tensorrt.calibration import CONCURRENCY, calibrate, given, layouts
 from benchmarks.tensorrt.design import (
@@ -22,7 +23,7 @@ from benchmarks.tensorrt.design import (
     quick_design,
 )
 from benchmarks.tensorrt.models import make_tokenizer
-from benchmarks.tensorrt.servers import ServerKey, container_variables, server_variables
+from benchmarks.tensorrt.servers import ServerKey, container_variables
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
 
 FULL = full_design(

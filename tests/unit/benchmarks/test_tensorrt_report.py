@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from benchmarks.baselines.stack import Layout
+from benchmarks.estimates import Verdict
 from benchmarks.machine import Machine
 from benchmarks.report import Context
 from benchmarks.tensorrt.calibration import Calibration, Measured
@@ -16,7 +17,7 @@ from benchmarks.tensorrt.design import GPT2_124M, SAMPLE, Cell, System, full_des
 from benchmarks.tensorrt.overhead import Overhead
 from benchmarks.tensorrt.report import Setting, as_json, as_markdown
 from benchmarks.tensorrt.session import Agreement, ModelSession, Trial
-from benchmarks.tensorrt.summary import Verdict, latencies_of, summarize
+from benchmarks.tensorrt.summary import latencies_of, summarize
 from slipway.benchmarking.load import LoadResult
 
 DESIGN = full_design(

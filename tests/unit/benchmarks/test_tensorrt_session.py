@@ -11,11 +11,12 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.program import ROOT
+from benchmarks.servers import server_variables
 from benchmarks.tensorrt import session
 from benchmarks.tensorrt.design import SAMPLE, Cell, System, Workload, quick_design
 from benchmarks.tensorrt.models import ensure_model, make
 from benchmarks.tensorrt.overhead import measure_overhead
-from benchmarks.tensorrt.servers import ServerKey, Servers, server_variables
+from benchmarks.tensorrt.servers import ServerKey, Servers
 from benchmarks.tensorrt.session import measure_driver, measure_model
 from benchmarks.tensorrt.workloads import make_requests
 
