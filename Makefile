@@ -69,6 +69,11 @@ bench-tensorrt: export ## Time the TensorRT container on the CPU against the pub
 bench-lmi: $(VENV)/.ready ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (8 minutes; DJL_SERVING_HOME)
 	@$(BIN)/python -m benchmarks.lmi $(BENCH_LMI_ARGS)
 
+.PHONY: bench-neuron
+bench-neuron: export ## Time the Neuron container on the CPU against a naive TorchScript server (8 minutes; nginx)
+	@$(INSTALL) requirements-bench.txt
+	@$(BIN)/python -m benchmarks.neuron $(BENCH_NEURON_ARGS)
+
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff format --check .

@@ -9,9 +9,15 @@ import pytest
 
 from benchmarks.baselines import stack
 from benchmarks.errors import BenchmarkError
+from benchmarks.neuron.design import MIXED
+from benchmarks.neuron.design import SAMPLE as SAMPLE_BERT
+from benchmarks.neuron.models import make as make_encoder
+from benchmarks.neuron.workloads import make_requests, read_answer
 from benchmarks.tensorrt.design import GPT2_SMALL
 from benchmarks.tensorrt.models import make
 from benchmarks.tensorrt.workloads import Request, generated_tokens
+from containers.neuron.predictor import EncoderPredictor
+from containers.neuron.settings import EncoderSettings
 
 REQUEST = Request(((5, 6, 7), (8, 9, 10)), new_tokens=6)
 
@@ -98,4 +104,45 @@ def test_the_application_gives_what_the_decode_loop_gives(tmp_path):
             assert generated_tokens(REQUEST, response.text) == expected
     finally:
         torch.set_num_threads(threads)
+    assert [path.name for path in ready.iterdir()] == [str(os.getpid())]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_the_naive_server_gives_what_the_container_gives(tmp_path):
+    install = "pip install -r requirements-export.txt"
+    torch = pytest.importorskip("torch", reason=f"the baseline needs PyTorch: {install}")
+    pytest.importorskip("transformers", reason=f"the baseline needs it: {install}")
+    pytest.importorskip("flask", reason="the baseline needs it: pip install flask")
+    from benchmarks.baselines.torch_script import create_app
+
+    model, ready = tmp_path / "model", tmp_path / "ready"
+    model.mkdir()
+    ready.mkdir()
+    make_encoder(SAMPLE_BERT, model, 1)
+    requests = make_requests(MIXED, model / "tokenizer.json", 1)
+    predictor = EncoderPredictor(EncoderSettings(), max_batch_size=6)
+    threads = torch.get_num_threads()
+    try:
+        predictor.load(model)
+        app = create_app(
+            {
+                stack.MODEL_DIRECTORY: str(model),
+                stack.THREADS: "1",
+                stack.READY_DIRECTORY: str(ready),
+            }
+        )
+        client = app.test_client()
+        assert client.get("/ping").status_code == 200
+        for request in requests:
+            response = client.post(
+                "/invocations", data=request.body, content_type="application/json"
+            )
+            outputs = predictor.predict(predictor.parse(request.body.encode()))
+            ours = read_answer(request, predictor.render(outputs).decode())
+            assert read_answer(request, response.text).agrees_with(ours)
+    finally:
+        torch.set_num_threads(threads)
+        predictor.close()
     assert [path.name for path in ready.iterdir()] == [str(os.getpid())]

@@ -1,0 +1,109 @@
+"""A naive server of question answering: Flask around a traced encoder, one request at a time.
+
+What one writes around `torch.jit.load`: each gunicorn worker loads the model once, and each request
+is one forward pass over one row that is padded to the length the model was traced for. A context
+that does not fit is cut off. Requests and answers have the form of the Neuron container's
+(docs/requests.md), so that both servers get the same bytes; parameters are not read.
+
+What it does for speed: inference mode, the tokenizer in Rust without `transformers` around it,
+threads as many as it is given, some passes before the first request, which is when TorchScript
+optimizes its graph, and spans found by NumPy as `transformers`' pipeline finds them. Freezing the
+graph was tried with BERT-base: it was slower.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from flask import Flask, Response, jsonify, request
+from tokenizers import Tokenizer
+
+from benchmarks.baselines import stack
+
+MODEL_FILE = "model.pt"
+SEQUENCE_LENGTH = 128
+"""Tokens that the model was traced for, special ones included."""
+
+# As many as `transformers` and the container allow an answer without max_answer_len.
+_MOST_ANSWER_TOKENS = 15
+_WARM_UP_PASSES = 3
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class QuestionAnswerer:
+    """A traced encoder with its tokenizer.
+
+    Args:
+        model_directory: holds `MODEL_FILE`, which takes input_ids, attention_mask and
+            token_type_ids of 1 x `SEQUENCE_LENGTH`, and tokenizer.json.
+    """
+
+    def __init__(self, model_directory: Path) -> None:
+        self._tokenizer = Tokenizer.from_file(str(model_directory / "tokenizer.json"))
+        self._tokenizer.enable_truncation(SEQUENCE_LENGTH, strategy="only_second")
+        self._tokenizer.enable_padding(length=SEQUENCE_LENGTH)
+        self._model = torch.jit.load(str(model_directory / MODEL_FILE)).eval()
+
+    # Any: JSON.
+    def answer(self, question: str, context: str) -> dict[str, Any]:
+        """Returns the best span of the context, as `transformers`' pipeline chooses it."""
+        encoding = self._tokenizer.encode(question, context)
+        rows = (encoding.ids, encoding.attention_mask, encoding.type_ids)
+        with torch.inference_mode():
+            starts, ends = self._model(*(torch.tensor([row]) for row in rows))
+        # Beside the context the first token counts, which stands for "no answer here".
+        counts = np.array([sequence == 1 for sequence in encoding.sequence_ids])
+        start, end = (
+            _probabilities(logits[0].numpy(), np.concatenate(([True], counts[1:])))
+            for logits in (starts, ends)
+        )
+        start[0] = end[0] = 0.0
+        # The score of each span, by its first and its last token.
+        scores = np.tril(np.triu(np.outer(start, end)), _MOST_ANSWER_TOKENS - 1)
+        first, last = np.unravel_index(scores.argmax(), scores.shape)
+        begins_at, ends_at = encoding.offsets[first][0], encoding.offsets[last][1]
+        return {
+            "score": float(scores[first, last]),
+            "start": begins_at,
+            "end": ends_at,
+            "answer": context[begins_at:ends_at],
+        }
+
+    def warm_up(self) -> None:
+        """Answers a few times, so that the first request pays for no set-up."""
+        for _ in range(_WARM_UP_PASSES):
+            self.answer("a", "a")
+
+
+def _probabilities(logits: FloatArray, counts: npt.NDArray[np.bool_]) -> FloatArray:
+    """Returns the softmax over the tokens that count; the others have none."""
+    exponentials = np.exp(np.where(counts, logits - logits[counts].max(), -np.inf))
+    probabilities: FloatArray = exponentials / exponentials.sum()
+    return probabilities
+
+
+def create_app(environ: Mapping[str, str] = os.environ) -> Flask:
+    """Loads the model and returns the application; gunicorn calls it in each worker."""
+    torch.set_num_threads(int(environ[stack.THREADS]))
+    answerer = QuestionAnswerer(Path(environ[stack.MODEL_DIRECTORY]))
+    answerer.warm_up()
+    app = Flask(__name__)
+
+    @app.get("/ping")
+    def ping() -> Response:
+        return Response(status=200)
+
+    @app.post("/invocations")
+    def invocations() -> Response:
+        inputs = request.get_json()["inputs"]
+        return jsonify(answerer.answer(inputs["question"], inputs["context"]))
+
+    Path(environ[stack.READY_DIRECTORY], str(os.getpid())).touch()
+    return app

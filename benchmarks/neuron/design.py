@@ -1,0 +1,247 @@
+"""What is measured, what is promised of it, and in which order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import StrEnum
+
+SEQUENCE_LENGTHS = (32, 64, 128)
+"""Slipway's buckets, in tokens; the naive server pads to the last one."""
+
+GOAL_CLIENTS = 16
+LEAST_THROUGHPUT_RATIO = 2.0
+MOST_P95_RATIO = 1.0
+
+
+class System(StrEnum):
+    """What serves."""
+
+    SLIPWAY = "slipway"
+    NAIVE = "torchscript"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server among those of one model.
+
+    Args:
+        system: what serves.
+        workers: processes that compute; the cores are shared out among them.
+        batch_size: most sequences that a worker computes at a time.
+    """
+
+    system: System
+    workers: int
+    batch_size: int = 1
+
+    @property
+    def label(self) -> str:
+        """For readers, without the workers."""
+        if self.system is System.NAIVE:
+            return "one-by-one TorchScript"
+        return f"Slipway, batch {self.batch_size}"
+
+    @property
+    def key(self) -> str:
+        """Its name in the progress and in the names of files."""
+        return f"{self.system}-batch-{self.batch_size}-workers-{self.workers}"
+
+
+@dataclass(frozen=True)
+class Model:
+    """The shape of a BERT.
+
+    Args:
+        name: in the results.
+        title: for readers.
+        layers: transformer blocks.
+        width: of the hidden states.
+        heads: attention heads.
+        feed_forward: width between the two layers that follow attention.
+        vocabulary: tokens.
+        sample: a committed model with trained weights, by its folder; None makes random ones.
+        seconds: that each client of a measurement is measured for, at least.
+    """
+
+    name: str
+    title: str
+    layers: int
+    width: int
+    heads: int
+    feed_forward: int
+    vocabulary: int
+    sample: str | None
+    seconds: float
+
+
+BERT_BASE = Model("bert-base", "BERT-base", 12, 768, 12, 3072, 30522, None, 5.0)
+BERT_SMALL = Model("bert-small", "a small random BERT", 2, 64, 2, 128, 1024, None, 0.3)
+SAMPLE = Model("bert-qa", "the sample", 3, 128, 4, 256, 536, "samples/bert-qa/model", 2.0)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Which questions are asked.
+
+    Args:
+        name: in the results.
+        title: for readers.
+        least_tokens: of each, special ones included.
+        workers: of the servers that are measured under it.
+        batch_sizes: of Slipway's servers.
+        concurrencies: clients.
+        has_goals: whether the goals are about it.
+    """
+
+    name: str
+    title: str
+    least_tokens: int
+    workers: tuple[int, ...]
+    batch_sizes: tuple[int, ...]
+    concurrencies: tuple[int, ...]
+    has_goals: bool
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """What answers, in the order of the report."""
+        return tuple(
+            server
+            for workers in self.workers
+            for server in (
+                *(Server(System.SLIPWAY, workers, size) for size in self.batch_sizes),
+                Server(System.NAIVE, workers),
+            )
+        )
+
+
+MIXED = Workload(
+    "mixed", "the sample's questions as they come", 1, (1, 2), (1, 6), (1, 4, GOAL_CLIENTS), True
+)
+LONG = Workload(
+    "long",
+    f"only those of more than {SEQUENCE_LENGTHS[-2]} tokens",
+    SEQUENCE_LENGTHS[-2] + 1,
+    (2,),
+    (6,),
+    (GOAL_CLIENTS,),
+    False,
+)
+"""What buckets cannot help with: the naive server pads these the least."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one measurement is of."""
+
+    model: Model
+    workload: Workload
+    server: Server
+    concurrency: int
+
+    @property
+    def key(self) -> str:
+        """Its name in the progress."""
+        return f"{self.model.name} {self.workload.name} {self.server.key} x{self.concurrency}"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is promised of one of Slipway's servers: more sentences, and a p95 that is no worse.
+
+    Args:
+        cell: what is promised to be fast.
+        baseline: the naive server with as many workers, asked by as many clients.
+    """
+
+    cell: Cell
+    baseline: Cell
+
+
+@dataclass(frozen=True)
+class Design:
+    """The whole plan of a run; the same values give the same order and the same requests.
+
+    Args:
+        models: measured one after the other.
+        workloads: measured in turn, in one random order.
+        trials: measurements of each cell that a goal is about.
+        stated_trials: of every other cell.
+        seconds: that each client is measured for; None takes the model's.
+        seed: of the order, the questions and the random weights.
+        is_quick: that the figures are not meant to be read.
+    """
+
+    models: tuple[Model, ...]
+    workloads: tuple[Workload, ...]
+    trials: int
+    stated_trials: int
+    seconds: float | None
+    seed: int
+    is_quick: bool = False
+
+    def goals(self, model: Model) -> list[Goal]:
+        """Returns what is promised with a model, in the order of the report."""
+        return [
+            Goal(
+                Cell(model, workload, server, GOAL_CLIENTS),
+                Cell(model, workload, Server(System.NAIVE, server.workers), GOAL_CLIENTS),
+            )
+            for workload in self.workloads
+            if workload.has_goals and GOAL_CLIENTS in workload.concurrencies
+            for server in workload.servers
+            if server.system is System.SLIPWAY
+        ]
+
+    def cells(self, model: Model) -> list[Cell]:
+        """Returns the cells of a model, in the order of the report."""
+        return [
+            Cell(model, workload, server, concurrency)
+            for workload in self.workloads
+            for concurrency in workload.concurrencies
+            for server in workload.servers
+        ]
+
+    def trials_of(self, cell: Cell) -> int:
+        """Returns how often a cell is measured."""
+        is_about = cell.workload.has_goals and cell.concurrency == GOAL_CLIENTS
+        return self.trials if is_about else self.stated_trials
+
+    def rounds(self, model: Model) -> list[list[Cell]]:
+        """Returns the cells of a model in the order in which they run: rounds, each shuffled.
+
+        A machine that gets slower or faster does so for all of them alike.
+        """
+        # Of an experiment, not of a secret.
+        generator = random.Random(f"{self.seed} {model.name}")  # noqa: S311
+        rounds: list[list[Cell]] = []
+        for number in range(self.trials):
+            cells = [cell for cell in self.cells(model) if number < self.trials_of(cell)]
+            generator.shuffle(cells)
+            rounds.append(cells)
+        return rounds
+
+
+def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
+    """Returns the design of `make bench-neuron`."""
+    return Design(
+        models=(BERT_BASE, SAMPLE),
+        workloads=(MIXED, LONG),
+        trials=trials,
+        stated_trials=min(stated_trials, trials),
+        seconds=None,
+        seed=seed,
+    )
+
+
+def quick_design(*, seed: int) -> Design:
+    """Returns a design that goes through everything, and proves nothing."""
+    return Design(
+        models=(BERT_SMALL, SAMPLE),
+        workloads=(MIXED, LONG),
+        trials=2,
+        stated_trials=1,
+        seconds=0.2,
+        seed=seed,
+        is_quick=True,
+    )

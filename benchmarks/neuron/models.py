@@ -1,0 +1,184 @@
+"""Makes a model directory that both servers read: ONNX graph, TorchScript, tokenizer, manifest.
+
+    python -m benchmarks.neuron.models '{"name": ...}' FOLDER SEED
+
+It runs in a process of its own, so that PyTorch is not in the benchmark's. Weights are random for
+the shapes that have no committed model: they take the same time. The sample's are read out of its
+graph, so that both servers compute the same model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.execution import run_timed
+from benchmarks.neuron.design import SEQUENCE_LENGTHS, Model
+from benchmarks.program import ROOT, Say
+from containers.neuron.manifest import (
+    CPU,
+    INPUT_NAMES,
+    QUESTION_ANSWERING,
+    TASK_OUTPUTS,
+    Manifest,
+    write_manifest,
+)
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BertForQuestionAnswering
+
+SAMPLE_TOKENIZER = ROOT / "samples" / "bert-qa" / "model" / "tokenizer.json"
+"""Every model's: a larger vocabulary than the tokenizer's changes nothing but the file."""
+
+_MADE = "made.json"
+_PACKAGES = ("onnx", "onnxscript", "torch", "transformers")
+_GRAPH_FILE = "model.onnx"
+# The manifest's; the container's setting is what a batch may hold.
+_MOST_ROWS = 64
+
+
+def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
+    """Returns a model's directory, made anew unless it was made of the same before.
+
+    Args:
+        model: what to make.
+        parent: folder of all the models.
+        seed: of random weights.
+        say: told when it takes time.
+
+    Raises:
+        BenchmarkError: making it failed.
+    """
+    folder = parent / f"{model.name}-{seed}"
+    recipe = _recipe(model, seed)
+    made = folder / _MADE
+    if not made.is_file() or json.loads(made.read_text("utf-8")) != recipe:
+        say(f"making {model.title} in {folder}")
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        command = (
+            sys.executable, "-m", "benchmarks.neuron.models",
+            json.dumps(asdict(model)), str(folder), str(seed),
+        )  # fmt: skip
+        run_timed(command, ROOT, os.environ)
+        made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
+    return folder
+
+
+def _recipe(model: Model, seed: int) -> dict[str, Any]:
+    """Returns everything that the directory depends on."""
+    sources = [Path(__file__), *sorted((ROOT / "containers/neuron/compile").glob("*.py"))]
+    sources += sorted(path for path in SAMPLE_TOKENIZER.parent.iterdir() if path.is_file())
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    return {
+        "model": {name: value for name, value in asdict(model).items() if name != "seconds"},
+        "seed": seed,
+        "sources": digest.hexdigest(),
+        "versions": {package: metadata.version(package) for package in _PACKAGES},
+    }
+
+
+def make(model: Model, folder: Path, seed: int) -> None:
+    """Writes a model directory."""
+    import torch
+    from transformers import BertConfig, BertForQuestionAnswering
+
+    from benchmarks.baselines.torch_script import MODEL_FILE
+    from containers.neuron.compile.modules import EncoderModule, example_inputs
+    from containers.neuron.compile.onnx_graph import export_onnx
+
+    torch.manual_seed(seed)
+    config = BertConfig(
+        num_hidden_layers=model.layers, hidden_size=model.width, num_attention_heads=model.heads,
+        intermediate_size=model.feed_forward, vocab_size=model.vocabulary,
+        max_position_embeddings=SEQUENCE_LENGTHS[-1],
+    )  # fmt: skip
+    made = BertForQuestionAnswering(config).eval()
+    if model.sample:
+        graph = ROOT / model.sample / _GRAPH_FILE
+        shutil.copyfile(graph, folder / _GRAPH_FILE)
+        load_weights(made, graph)
+    else:
+        export_onnx(made, QUESTION_ANSWERING, folder / _GRAPH_FILE)
+    module = EncoderModule(made, QUESTION_ANSWERING, INPUT_NAMES).eval()
+    inputs = example_inputs(INPUT_NAMES, rows=1, columns=SEQUENCE_LENGTHS[-1])
+    with torch.no_grad(), warnings.catch_warnings():
+        # That sizes become constants, as they should, and that torch.jit is of the past.
+        warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        torch.jit.trace(module, inputs).save(str(folder / MODEL_FILE))
+    (folder / "config.json").write_text(json.dumps(made.config.to_dict(), indent=2) + "\n", "utf-8")
+    shutil.copyfile(SAMPLE_TOKENIZER, folder / "tokenizer.json")
+    write_manifest(_manifest(), folder)
+
+
+def load_weights(model: BertForQuestionAnswering, graph: Path) -> None:
+    """Gives a model the weights of the graph that was exported from it.
+
+    The exporter keeps the names of all but the matrices, which it transposes. A matrix is known by
+    the bias that is added to its product.
+
+    Raises:
+        BenchmarkError: the graph is of another model.
+    """
+    import onnx
+    import torch
+
+    loaded = onnx.load(graph).graph
+    values = {each.name: onnx.numpy_helper.to_array(each) for each in loaded.initializer}
+    products = {node.output[0]: node.input[1] for node in loaded.node if node.op_type == "MatMul"}
+    weights: dict[str, torch.Tensor] = {}
+    for name in model.state_dict():
+        if f"model.{name}" in values:
+            weights[name] = torch.tensor(values[f"model.{name}"])
+    for node in loaded.node:
+        terms = list(node.input) if node.op_type == "Add" else []
+        for product, bias in (terms, terms[::-1]) if terms else ():
+            if bias.endswith(".bias") and products.get(product) in values:
+                name = bias.removeprefix("model.").removesuffix("bias") + "weight"
+                weights[name] = torch.tensor(values[products[product]].T.copy())
+    missing = sorted(set(model.state_dict()) ^ set(weights))
+    if missing:
+        raise BenchmarkError(f"{graph} is not a graph of this model: {', '.join(missing[:5])}")
+    model.load_state_dict(weights)
+
+
+def _manifest() -> Manifest:
+    return Manifest(
+        task=QUESTION_ANSWERING,
+        target=CPU,
+        runtime="onnxruntime",
+        batch_size=_MOST_ROWS,
+        pipeline_cores=1,
+        dtype="fp32",
+        graphs=dict.fromkeys(SEQUENCE_LENGTHS, _GRAPH_FILE),
+        inputs=INPUT_NAMES,
+        outputs=TASK_OUTPUTS[QUESTION_ANSWERING],
+        pooling=None,
+        normalize=False,
+        versions={},
+        compiler_arguments=(),
+    )
+
+
+# Any: JSON.
+def _model(document: Mapping[str, Any]) -> Model:
+    return Model(**document)
+
+
+if __name__ == "__main__":
+    make(_model(json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,281 @@
+"""The result as JSON with every trial, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from benchmarks.estimates import Estimate, Verdict
+from benchmarks.neuron.design import (
+    GOAL_CLIENTS,
+    LEAST_THROUGHPUT_RATIO,
+    MOST_P95_RATIO,
+    SEQUENCE_LENGTHS,
+    Cell,
+    Design,
+    Server,
+    System,
+    Workload,
+)
+from benchmarks.neuron.summary import Latencies, ModelSummary, latencies_of
+from benchmarks.report import Context, table
+from slipway.benchmarking.load import LoadResult
+
+_MILLISECONDS = 1000
+_QUICK = (
+    "A quick run, with small models and a few requests: it shows that everything works, no more."
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How it was measured.
+
+    Args:
+        command: that made the result.
+        driver: the load driver alone, by its number of clients.
+    """
+
+    command: str
+    driver: Mapping[int, LoadResult]
+
+
+def as_json(
+    design: Design, models: Sequence[ModelSummary], setting: Setting, context: Context
+) -> dict[str, Any]:
+    """Returns the whole result as one JSON document; times are in milliseconds."""
+    return {
+        "benchmark": "neuron",
+        **context.as_json(),
+        "command": setting.command,
+        "design": asdict(design),
+        "goals": [
+            {
+                **_cell(found.goal.cell),
+                "model": model.session.model.name,
+                "least_throughput_ratio": LEAST_THROUGHPUT_RATIO,
+                "throughput_ratio": _estimate(found.throughput),
+                "throughput_verdict": found.throughput_verdict,
+                "most_p95_ratio": MOST_P95_RATIO,
+                "p95_ratio": _estimate(found.p95),
+                "p95_verdict": found.p95_verdict,
+            }
+            for model in models
+            for found in model.goals
+        ],
+        "driver": [
+            {
+                "clients": clients,
+                **_latencies(latencies_of(load.all_latencies_seconds)),
+                "requests_per_second": round(load.requests_per_second, 1),
+                "processor_milliseconds_per_request": round(_processor_milliseconds(load), 3),
+            }
+            for clients, load in setting.driver.items()
+        ],
+        "models": [_model(model) for model in models],
+    }
+
+
+def _model(summary: ModelSummary) -> dict[str, Any]:
+    session = summary.session
+    return {
+        "model": session.model.name,
+        "answers_compared": session.answers,
+        "tokens": {workload.name: list(tokens) for workload, tokens in session.tokens.items()},
+        "cells": [
+            {
+                **_cell(cell),
+                "sentences_per_second": round(found.sentences_per_second, 3),
+                **_latencies(found.latencies),
+                "trials": [
+                    {
+                        "round": trial.round,
+                        "order": session.trials.index(trial) + 1,
+                        "sentences_per_second": round(trial.load.requests_per_second, 3),
+                        **_latencies(latencies_of(trial.load.all_latencies_seconds)),
+                    }
+                    for trial in found.trials
+                ],
+            }
+            for cell, found in summary.cells.items()
+        ],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "workload": cell.workload.name,
+        "system": cell.server.system,
+        "workers": cell.server.workers,
+        "batch_size": cell.server.batch_size,
+        "concurrency": cell.concurrency,
+    }
+
+
+def _latencies(found: Latencies) -> dict[str, float]:
+    return {
+        "requests": found.count,
+        "p50_milliseconds": _milliseconds(found.p50),
+        "p95_milliseconds": _milliseconds(found.p95),
+        "p99_milliseconds": _milliseconds(found.p99),
+    }
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * _MILLISECONDS, 3)
+
+
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {
+        name: None if value is None else round(value, 3) for name, value in asdict(estimate).items()
+    }
+
+
+def as_markdown(
+    design: Design, models: Sequence[ModelSummary], setting: Setting, context: Context
+) -> str:
+    """Returns the result as a page: the goals, a table for each model and workload, the rest."""
+    sections = [
+        "# The Neuron container's serving path on the CPU, against a naive TorchScript server",
+        *([_QUICK] if design.is_quick else []),
+        "No Neuron device took part: what is compared is what is around the model, on the CPU.",
+        _goals(models),
+    ]
+    for model in models:
+        for workload in design.workloads:
+            sections += _workload(workload, model)
+        sections.append(
+            f"{model.session.answers:,} answers were compared with the first server's to the same "
+            "question, those that were timed among them: the same spans, with the same scores."
+        )
+    sections += ["## The load driver alone", _driver(setting)]
+    sections += ["## Circumstances", _circumstances(design, setting, context)]
+    return "\n\n".join(sections) + "\n"
+
+
+def _goals(models: Sequence[ModelSummary]) -> str:
+    rows, verdicts = [], []
+    for model in models:
+        for found in model.goals:
+            server = found.goal.cell.server
+            title = f"{_capitalized(model.session.model.title)}, {_batch(server)}"
+            for what, limit, estimate, verdict in (
+                (
+                    "sentences/s against the naive server",
+                    f"at least {LEAST_THROUGHPUT_RATIO:g}",
+                    found.throughput,
+                    found.throughput_verdict,
+                ),
+                (
+                    "p95 against the naive server",
+                    f"at most {MOST_P95_RATIO:g}",
+                    found.p95,
+                    found.p95_verdict,
+                ),
+            ):
+                cells = (f"{estimate.value:.2f}", _interval(estimate), str(verdict))
+                rows.append([f"{title}: {what}", limit, *cells])
+                verdicts.append(verdict)
+    met = sum(verdict is Verdict.MET for verdict in verdicts)
+    header = [f"goal, {GOAL_CLIENTS} clients", "", "found", "95 % interval", ""]
+    return f"**{met} of {len(verdicts)} goals met.**\n\n{table(header, rows)}"
+
+
+def _batch(server: Server) -> str:
+    return f"batch {server.batch_size}, {_workers(server.workers)}"
+
+
+def _workers(number: int) -> str:
+    return "1 worker" if number == 1 else f"{number} workers"
+
+
+def _interval(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "one trial"
+    return f"{estimate.low:.2f} to {estimate.high:.2f}"
+
+
+def _workload(workload: Workload, model: ModelSummary) -> list[str]:
+    """Returns the heading, the lengths and the table of one workload."""
+    tokens = model.session.tokens[workload]
+    parts = [0, *SEQUENCE_LENGTHS]
+    shares = ", ".join(
+        f"{sum(least < length <= most for length in tokens)} of up to {most}"
+        for least, most in pairwise(parts)
+    )
+    rows = [
+        _row(Cell(model.session.model, workload, server, concurrency), model)
+        for concurrency in workload.concurrencies
+        for server in workload.servers
+    ]
+    header = [
+        "clients", "server", "workers", "sentences/s", "of the naive server's",
+        "p50 ms", "p95 ms", "p99 ms", "requests", "trials",
+    ]  # fmt: skip
+    return [
+        f"## {_capitalized(model.session.model.title)}: {workload.title}",
+        f"{len(tokens)} questions with their contexts, {min(tokens)} to {max(tokens)} tokens, "
+        f"{fmean(tokens):.0f} in the mean: {shares}.",
+        table(header, rows),
+    ]
+
+
+def _row(cell: Cell, model: ModelSummary) -> list[str]:
+    found, server = model.cells[cell], cell.server
+    ratio = ""
+    if server.system is System.SLIPWAY:
+        naive = Server(System.NAIVE, server.workers)
+        baseline = model.cells[Cell(cell.model, cell.workload, naive, cell.concurrency)]
+        ratio = f"{found.sentences_per_second / baseline.sentences_per_second:.2f} x"
+    latencies = found.latencies
+    return [
+        str(cell.concurrency),
+        server.label,
+        str(server.workers),
+        _significant(found.sentences_per_second),
+        ratio,
+        *(
+            _significant(seconds * _MILLISECONDS)
+            for seconds in (latencies.p50, latencies.p95, latencies.p99)
+        ),
+        str(latencies.count),
+        str(len(found.trials)),
+    ]
+
+
+def _significant(value: float) -> str:
+    """Returns three digits that mean something, and no exponent."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f}"
+
+
+def _driver(setting: Setting) -> str:
+    driver = "; ".join(
+        f"{clients} client{'' if clients == 1 else 's'}: p50 "
+        f"{found.p50 * _MILLISECONDS:.2f} ms, p95 {found.p95 * _MILLISECONDS:.2f} ms, "
+        f"{_processor_milliseconds(load):.2f} ms of processor time a request"
+        for clients, load in setting.driver.items()
+        for found in [latencies_of(load.all_latencies_seconds)]
+    )
+    return f"Against a server that does nothing, that server's time included: {driver}."
+
+
+def _processor_milliseconds(load: LoadResult) -> float:
+    """Returns what a request cost the load driver, warm-up included."""
+    sent = sum(count for _, _, count in load.answers)
+    return load.driver_processor_seconds / sent * _MILLISECONDS
+
+
+def _circumstances(design: Design, setting: Setting, context: Context) -> str:
+    return (
+        f"`{setting.command}`. {context.sentences()} Every server shares these cores out among its "
+        f"workers. Order, questions and random weights: seed {design.seed}. [What is measured, and "
+        "how to read it](../README.md)."
+    )
+
+
+def _capitalized(text: str) -> str:
+    return text if text[:1].isupper() else text[0].upper() + text[1:]

@@ -1,0 +1,209 @@
+"""Compares the answers, then goes through the design: one measurement after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.machine import describe_machine
+from benchmarks.neuron.design import Cell, Design, Model, Server, System, Workload
+from benchmarks.neuron.models import SAMPLE_TOKENIZER, ensure_model
+from benchmarks.neuron.servers import Servers
+from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer
+from benchmarks.program import Say
+from benchmarks.servers import TIMEOUT_SECONDS, IdleServer, server_variables
+from slipway.benchmarking.load import (
+    LoadError,
+    LoadResult,
+    LoadSpecification,
+    drive_from_own_process,
+)
+
+_DRIVER_SECONDS = 2.0
+DRIVER_CONCURRENCIES = (1, 16)
+# That answers are compared with before anything is timed: each body goes to each server once.
+_COMPARING_CLIENTS = 4
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measurement.
+
+    Args:
+        cell: of what.
+        round: which round it was in, from 1.
+        load: what the clients saw.
+    """
+
+    cell: Cell
+    round: int
+    load: LoadResult
+
+
+@dataclass(frozen=True)
+class ModelSession:
+    """What was measured with one model.
+
+    Args:
+        model: which.
+        tokens: of each request, by workload.
+        trials: in the order in which they ran.
+        answers: that were compared with the first server's, those that were timed included.
+    """
+
+    model: Model
+    tokens: Mapping[Workload, tuple[int, ...]]
+    trials: tuple[Trial, ...]
+    answers: int
+
+
+class _Measurement:
+    """One model's servers and requests, and what was answered first."""
+
+    def __init__(
+        self, design: Design, model: Model, directory: Path, servers: Servers, say: Say
+    ) -> None:
+        self._design, self._model = design, model
+        self._servers, self._say = servers, say
+        self._requests = {
+            workload: make_requests(workload, directory / "tokenizer.json", design.seed)
+            for workload in design.workloads
+        }
+        self._expected: dict[tuple[Workload, int], Answer] = {}
+        self._compared = 0
+
+    def run(self) -> ModelSession:
+        for workload in self._design.workloads:
+            for server in workload.servers:
+                self._compare(workload, server)
+        trials: list[Trial] = []
+        for number, cells in enumerate(self._design.rounds(self._model), start=1):
+            for cell in cells:
+                load = self._measure(cell)
+                trials.append(Trial(cell, number, load))
+                self._say(
+                    f"round {number} of {self._design.trials}  "
+                    f"{load.requests_per_second:7.2f} sentences/s  {cell.key}"
+                )
+        tokens = {
+            workload: tuple(request.tokens for request in requests)
+            for workload, requests in self._requests.items()
+        }
+        return ModelSession(self._model, tokens, tuple(trials), self._compared)
+
+    def _compare(self, workload: Workload, server: Server) -> None:
+        """Sends a server every request of a workload once, so that it is warm too."""
+        clients = min(_COMPARING_CLIENTS, len(self._requests[workload]))
+        cell = Cell(self._model, workload, server, clients)
+        self._load(cell, requests=len(self._requests[workload]) // clients, keep_up=False)
+        self._say(f"answers compared  {cell.key}")
+
+    def _measure(self, cell: Cell) -> LoadResult:
+        seconds = self._model.seconds if self._design.seconds is None else self._design.seconds
+        return self._load(
+            cell,
+            seconds=seconds,
+            warm_up_requests=0 if cell.concurrency == 1 else 1,
+            # The naive server answers in the order of arrival: what comes later changes nothing.
+            keep_up=cell.server.system is System.SLIPWAY,
+        )
+
+    def _load(
+        self,
+        cell: Cell,
+        *,
+        keep_up: bool,
+        seconds: float = 0.0,
+        requests: int = 1,
+        warm_up_requests: int = 0,
+    ) -> LoadResult:
+        sent = self._requests[cell.workload]
+        try:
+            load = drive_from_own_process(
+                LoadSpecification(
+                    host="127.0.0.1",
+                    port=self._servers.port(cell.server),
+                    path="/invocations",
+                    bodies=tuple(request.body for request in sent),
+                    clients=cell.concurrency,
+                    warm_up_requests=warm_up_requests,
+                    requests=requests,
+                    seconds=seconds,
+                    keep_up=keep_up,
+                    timeout_seconds=TIMEOUT_SECONDS,
+                )
+            )
+        except LoadError as error:
+            log = self._servers.recent_output(cell.server)
+            raise BenchmarkError(f"{cell.key}: {error}\n{log}") from None
+        for index, answer, count in load.answers:
+            self._check(cell, index, sent[index], answer)
+            self._compared += count
+        return load
+
+    def _check(self, cell: Cell, index: int, request: Request, answer: str) -> None:
+        """Holds an answer against the first that any server gave to the same request.
+
+        Raises:
+            BenchmarkError: they differ, so that one of the two did not do the same work.
+        """
+        found = read_answer(request, answer)
+        expected = self._expected.setdefault((cell.workload, index), found)
+        if not found.agrees_with(expected):
+            raise BenchmarkError(
+                f"{cell.key}: {answer} is another answer than the first server's, {expected}, to "
+                f"{request.body}"
+            )
+
+
+def measure_model(
+    design: Design, model: Model, folder: Path, *, models: Path, say: Say
+) -> ModelSession:
+    """Measures everything with one model.
+
+    Args:
+        design: what to run.
+        model: which.
+        folder: an empty one, for logs and sockets.
+        models: folder of the model directories, which are kept.
+        say: told how far it is.
+
+    Raises:
+        BenchmarkError: a server did not start, or two servers gave different answers.
+    """
+    directory = ensure_model(model, models, design.seed, say)
+    cores = describe_machine((), ()).core_count
+    with Servers(folder, directory, cores=cores, environ=os.environ, say=say) as servers:
+        return _Measurement(design, model, directory, servers, say).run()
+
+
+def measure_driver(design: Design, folder: Path) -> Mapping[int, LoadResult]:
+    """Measures the load driver against a server that does nothing; by the number of clients.
+
+    Raises:
+        BenchmarkError: a request failed.
+    """
+    requests = make_requests(design.workloads[0], SAMPLE_TOKENIZER, design.seed)
+    server = IdleServer(folder / "idle.log", server_variables(os.environ))
+    try:
+        return {
+            clients: drive_from_own_process(
+                LoadSpecification(
+                    host="127.0.0.1",
+                    port=server.port,
+                    path="/invocations",
+                    bodies=tuple(request.body for request in requests),
+                    clients=clients,
+                    warm_up_requests=100,
+                    seconds=design.seconds or _DRIVER_SECONDS,
+                )
+            )
+            for clients in DRIVER_CONCURRENCIES
+        }
+    except LoadError as error:
+        raise BenchmarkError(f"the load driver: {error}") from None
+    finally:
+        server.stop()

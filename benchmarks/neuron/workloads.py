@@ -1,0 +1,123 @@
+"""The requests: questions of the sample's kind, and what their answers must have in common.
+
+They are the sample's own text (`samples/bert-qa/corpus.py`), of subjects that it was not trained
+on. Their lengths are as they come: 25 to 125 tokens, 54 in the mean.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from tokenizers import Tokenizer
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.neuron.design import SEQUENCE_LENGTHS, Workload
+from benchmarks.program import ROOT
+
+_CORPUS = ROOT / "samples" / "bert-qa" / "corpus.py"
+_CORPUS_MODULE = "benchmarks.neuron.corpus"
+# Different requests, sent in turn; three of each client where there are the most.
+_BODIES = 48
+# Scores are products of two probabilities in float32, computed in another order.
+_RELATIVE_TOLERANCE = 0.001
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request.
+
+    Args:
+        question: about the context.
+        context: of one window.
+        tokens: of both, special ones included.
+    """
+
+    question: str
+    context: str
+    tokens: int
+
+    @property
+    def body(self) -> str:
+        """As it is sent; whole words would be a step of Slipway's that the naive server lacks."""
+        return json.dumps(
+            {
+                "inputs": {"question": self.question, "context": self.context},
+                "parameters": {"align_to_words": False},
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server found.
+
+    Args:
+        start: first character of the context.
+        end: the one after the last.
+        score: 0 to 1.
+    """
+
+    start: int
+    end: int
+    score: float
+
+    def agrees_with(self, other: Answer) -> bool:
+        """Whether two servers found the same span, equally likely."""
+        return (self.start, self.end) == (other.start, other.end) and math.isclose(
+            self.score, other.score, rel_tol=_RELATIVE_TOLERANCE
+        )
+
+
+def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[Request, ...]:
+    """Returns the requests of a workload, the same for the same seed."""
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    found: list[Request] = []
+    for question, context in _examples(seed):
+        tokens = len(tokenizer.encode(question, context))
+        if workload.least_tokens <= tokens <= SEQUENCE_LENGTHS[-1]:
+            found.append(Request(question, context, tokens))
+            if len(found) == _BODIES:
+                break
+    return tuple(found)
+
+
+def read_answer(request: Request, answer: str) -> Answer:
+    """Reads an answer.
+
+    Raises:
+        BenchmarkError: it is not one, or not about this context.
+    """
+    try:
+        document = json.loads(answer)
+        start, end, score = document["start"], document["end"], float(document["score"])
+        is_right = document["answer"] == request.context[start:end] and 0 <= score <= 1
+    except (ValueError, TypeError, KeyError):
+        is_right = False
+    if not is_right:
+        raise BenchmarkError(f"not an answer of the container's form: {answer[:500]}")
+    return Answer(start, end, score)
+
+
+def _examples(seed: int) -> Iterator[tuple[str, str]]:
+    for example in _corpus().examples(held_out=True, seed=seed):
+        yield example.question, example.context
+
+
+def _corpus() -> ModuleType:
+    # By its path: the sample's folder is no package.
+    if _CORPUS_MODULE not in sys.modules:
+        spec = importlib.util.spec_from_file_location(_CORPUS_MODULE, _CORPUS)
+        if spec is None or spec.loader is None:
+            raise BenchmarkError(f"{_CORPUS} cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        # Dataclasses look their module up while it is executed.
+        sys.modules[_CORPUS_MODULE] = module
+        spec.loader.exec_module(module)
+    return sys.modules[_CORPUS_MODULE]
