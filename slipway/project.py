@@ -26,6 +26,7 @@ from slipway.config.load import (
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
+from slipway.planning.images import image_family, image_name
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
@@ -147,6 +148,29 @@ class Project:
                 ]
             ) from None
 
+    def lmi_bases(self, environment: str) -> list[tuple[str, str]]:
+        """Lists which of AWS's LMI images ours are built on, for the configs that there are.
+
+        Every config counts, whatever was selected, so that nobody's selection changes what is
+        built. One that is wrong does not.
+
+        Returns:
+            Frameworks and versions, in order and once each.
+        """
+        found: set[tuple[str, str]] = set()
+        for name, path in self.files.items():
+            try:
+                # Of hundreds of files few say it, and reading YAML takes its time.
+                if b"built" not in path.read_bytes():
+                    continue
+                config = self.config(name, environment).config
+            except (OSError, UserError):
+                continue  # its own stack carries the report
+            base = image_name(config)
+            if image_family(config) == "lmi" and base is not None:
+                found.add(base)
+        return sorted(found)
+
     @cached_property
     def image_digests(self) -> Mapping[str, str]:
         """Fingerprint of the sources of each image, by container family."""
@@ -173,8 +197,8 @@ class Project:
         loaded = self.config(name, environment.name)
         lock = self.lock(name)
         # Outside the `try`: what is wrong there has no place in this config.
-        family: str = loaded.config.serving.container
-        image_digests = {family: self.image_digest(family)} if family in IMAGE_SOURCES else {}
+        family = image_family(loaded.config)
+        image_digests = {} if family is None else {family: self.image_digest(family)}
         try:
             return resolve(
                 loaded.config,

@@ -24,12 +24,13 @@ from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
 from slipway.errors import UserError
 from slipway.planning.artifacts import any_source, has_source
+from slipway.planning.images import image_family
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
 from slipway.publishing.image_sources import IMAGE_SOURCES
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FOUNDATION_ID, FoundationStack
-from stacks.image_stack import ImageStack, image_stack_id, repository_name
+from stacks.image_stack import ImageStack, image_stack_id, images_to_build, repository_name
 
 ALL_MODELS = ("*",)
 
@@ -138,7 +139,7 @@ class _Images:
 
     def stack_of(self, family: str) -> ImageStack | None:
         """Returns a container's stack; None where the environment needs none or has no sources."""
-        if self._environment.is_local or family not in IMAGE_SOURCES:
+        if self._environment.is_local:
             return None
         if family not in self._stacks:
             try:
@@ -146,6 +147,10 @@ class _Images:
             except UserError:
                 # A source is missing: every model that needs the image carries the report.
                 return None
+            bases = self._project.lmi_bases(self._environment.name) if family == "lmi" else ()
+            built = images_to_build(self._environment, family, digest, bases)
+            if not built:
+                return None  # what the models want it built on is no base: they carry the report
             self._stacks[family] = ImageStack(
                 self._app,
                 image_stack_id(family),
@@ -153,6 +158,7 @@ class _Images:
                 family=family,
                 root=self._project.root,
                 digest=digest,
+                images=built,
                 owner=self._owner,
                 env=self._target,
             )
@@ -193,7 +199,7 @@ def _model_stack(
         plan = project.plan(name, environment, allow_unpublished=selection.allow_unpublished)
     except UserError as error:
         # In a new account images come before anything is published.
-        if (family := _container(project, name, environment)) is not None:
+        if (family := _family(project, name, environment)) is not None:
             images.stack_of(family)
         return _error_stack(app, name, environment, target, error)
     stack = EndpointStack(app, name, plan=plan, env=target)
@@ -204,10 +210,10 @@ def _model_stack(
     return stack
 
 
-def _container(project: Project, name: str, environment: Environment) -> str | None:
-    """Returns the container of a model that cannot be planned; None where its config is wrong."""
+def _family(project: Project, name: str, environment: Environment) -> str | None:
+    """Returns whose image a model needs that cannot be planned; None where its config is wrong."""
     try:
-        return project.config(name, environment.name).config.serving.container
+        return image_family(project.config(name, environment.name).config)
     except UserError:
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -13,9 +13,10 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.config.environments import Environment
-from slipway.facts.images import image, versions
+from slipway.facts.images import UnknownImageError, image, versions
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.planning.images import NEURON_BASES, compiler_image, neuron_base_tag
+from slipway.planning.lmi_handlers import our_handler
 from slipway.planning.plan import ImagePlan
 from slipway.publishing.image_sources import copy_image_files
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
@@ -40,20 +41,29 @@ def repository_name(family: str) -> str:
     return f"slipway/{family}"
 
 
-def images_to_build(environment: Environment, family: str, digest: str) -> list[ImageToBuild]:
+def images_to_build(
+    environment: Environment,
+    family: str,
+    digest: str,
+    lmi_bases: Iterable[tuple[str, str]] = (),
+) -> list[ImageToBuild]:
     """Lists every image of a container: those for each base that a plan can choose.
 
     Of TensorRT one serves and the other compiles. All of them, whatever models there are: what the
     stack holds does not depend on what was selected, and no model waits for a build when it is the
-    first on its accelerator.
+    first on its accelerator. Of LMI there are eleven bases of gigabytes each, most of which nobody
+    asks for: those that the project's configs name, which does not depend on a selection either.
 
     Args:
         environment: whose registry they go to.
-        family: the container, `tensorrt` or `neuron`.
+        family: the container: `tensorrt`, `neuron` or `lmi`.
         digest: fingerprint of its sources.
+        lmi_bases: framework and version of AWS's images that LMI's are built on.
     """
     if family == "neuron":
         return list(_neuron_images(environment, digest))
+    if family == "lmi":
+        return list(_lmi_images(environment, digest, lmi_bases))
     if family != "tensorrt":
         raise ValueError(f"nothing is known of what {family} is built on")
     images: list[ImageToBuild] = []
@@ -85,6 +95,26 @@ def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBui
         yield ImageToBuild(serving, base.uri, SERVING_TARGET)
 
 
+def _lmi_images(
+    environment: Environment, digest: str, bases: Iterable[tuple[str, str]]
+) -> Iterator[ImageToBuild]:
+    """Yields an image for each base that there is and that our handlers are for."""
+    for framework, version in bases:
+        try:
+            base = image(framework, version, environment.region)
+        except UnknownImageError:
+            continue  # a rule refuses every config of it, and of those below
+        if base.uri is None or our_handler(framework, version) is None:
+            continue
+        serving = ImagePlan(
+            environment.account,
+            environment.region,
+            repository_name("lmi"),
+            f"{base.tag}-{digest}",
+        )
+        yield ImageToBuild(serving, base.uri, SERVING_TARGET)
+
+
 class ImageStack(cdk.Stack):
     """One per container that we build; what it built stays when it goes.
 
@@ -98,6 +128,7 @@ class ImageStack(cdk.Stack):
         family: the container.
         root: the project, with the sources.
         digest: the sources' fingerprint.
+        images: what is built, from `images_to_build`; one at least.
         owner: name of the environment whose stack has the repository.
         env: the environment's account and region, for the CDK CLI.
     """
@@ -111,6 +142,7 @@ class ImageStack(cdk.Stack):
         family: str,
         root: Path,
         digest: str,
+        images: Sequence[ImageToBuild],
         owner: str,
         env: cdk.Environment,
     ) -> None:
@@ -122,8 +154,7 @@ class ImageStack(cdk.Stack):
             env=env,
         )
         cdk.Tags.of(self).add("slipway:environment", environment.name)
-        built = images_to_build(environment, family, digest)
-        self.image_uris = frozenset(each.image.uri for each in built)
+        self.image_uris = frozenset(each.image.uri for each in images)
         name = repository_name(family)
         repositories: Sequence[ecr.CfnRepository] = ()
         if owner == environment.name:
@@ -147,7 +178,7 @@ class ImageStack(cdk.Stack):
         ImageBuild(
             self,
             "Build",
-            images=built,
+            images=images,
             sources=sources,
             dockerfile=f"containers/{family}/Dockerfile",
             after=repositories,

@@ -66,6 +66,14 @@ FAMILIES: Mapping[str, ContainerFamily] = {
     "djl-inference": ContainerFamily(
         djl_serving.COMMAND, environment=djl_serving.image_environment(os.environ)
     ),
+    # Ours, built on those, with the handlers from this checkout.
+    "slipway/lmi": ContainerFamily(
+        djl_serving.COMMAND,
+        environment={
+            **djl_serving.image_environment(os.environ),
+            "PYTHONPATH": str(_PROJECT_ROOT / "containers" / "lmi" / "handler"),
+        },
+    ),
     # On the CPU: a model directory says itself what runs it.
     "slipway/neuron": ContainerFamily((*_NEURON, "serve")),
 }

@@ -217,23 +217,23 @@ def _checked(name: str, environments: Sequence[Environment]) -> ModelConfig:
 def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
     """Says what can be done with the file today."""
     from slipway.planning.artifacts import has_source
+    from slipway.planning.images import image_family
     from slipway.planning.support import unpublishable
-    from slipway.publishing.image_sources import IMAGE_SOURCES
 
     sourced = [environment for environment in environments if has_source(config, environment)]
     # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
     # one.
-    is_ours = config.serving.container in IMAGE_SOURCES
+    family = image_family(config)
     reasons: list[str] = []
     for environment in sourced:
         unready = [f"{what} is not supported yet" for _, what in unpublishable(config, environment)]
-        if not unready and environment.is_local and not is_ours:
+        if not unready and environment.is_local and family is None:
             unready.append("the embedded AWS does not run this image")
         if not unready:
             publish, deploy = _environment_options(environment)
             name, image = config.name, ""
-            if is_ours and not environment.is_local:
-                image = f"`cdk deploy image-{config.serving.container}{deploy}` once, then "
+            if family is not None and not environment.is_local:
+                image = f"`cdk deploy image-{family}{deploy}` once, then "
             return (
                 f"Next: {image}`slipway publish {name}{publish}`, then `cdk deploy {name}{deploy}`."
             )

@@ -24,10 +24,9 @@ _INTRODUCTION = """\
 Every field of `model_configs/NAME.yaml` and `environments.yaml`. Unknown fields, duplicate keys and
 quoted numbers are errors; `slipway validate` reports all of them at once, each with its line.
 
-What the language can say and Slipway cannot deploy yet is refused by name: `image: built` of LMI;
-the modes `async` and `scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volume_key_arn`;
-`schedules` and `steps` of autoscaling; every rollout but `all_at_once`; the alarm
-`at_max_capacity`.
+What the language can say and Slipway cannot deploy yet is refused by name: the modes `async` and
+`scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volume_key_arn`; `schedules` and `steps` of
+autoscaling; every rollout but `all_at_once`; the alarm `at_max_capacity`.
 
 What can be planned, synthesised and reviewed, and not published yet: the container `triton`; of
 `neuron`, `compile` under `artifacts`; of `lmi`, `release` and `compile`. `slipway plan NAME

@@ -5,8 +5,13 @@ from __future__ import annotations
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
+from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.plan import DeploymentPlan, artifact_prefix
+from slipway.publishing.image_sources import IMAGE_SOURCES
+
+# Repositories of the images that we build; the embedded AWS runs their programs from the checkout.
+_OURS = "slipway/"
 
 
 def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
@@ -47,6 +52,24 @@ def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
         )
     else:
         passed.append(f"artifact {plan.artifact.digest}")
+    family = plan.image.repository.removeprefix(_OURS)
+    if plan.environment != LOCAL and family in IMAGE_SOURCES:
+        try:
+            access.client("ecr").describe_images(
+                registryId=plan.image.account,
+                repositoryName=plan.image.repository,
+                imageIds=[{"imageTag": plan.image.tag}],
+            )
+        except ClientError as error:
+            _require_code(error, "ImageNotFoundException", "RepositoryNotFoundException")
+            problems.append(
+                _missing(
+                    f"the image {plan.image.uri} is not there",
+                    f"Run `cdk deploy image-{family} -c env={plan.environment}`; it builds it.",
+                )
+            )
+        else:
+            passed.append(f"image {plan.image.repository}:{plan.image.tag}")
     if problems:
         raise UserError(problems)
     return passed
@@ -61,5 +84,5 @@ def _require_code(error: ClientError, *codes: str) -> None:
     if error.response["Error"]["Code"] not in codes:
         raise UserError.of(
             f"the account could not be looked into: {error}",
-            "Use credentials that may read SSM parameters and the artifact bucket.",
+            "Use credentials that may read SSM parameters, the artifact bucket and ECR.",
         ) from None

@@ -19,7 +19,7 @@ from slipway.facts.instances import InstanceFacts
 from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning import lmi, neuron
 from slipway.planning.artifacts import UNPUBLISHED, Parts
-from slipway.planning.images import aws_image, image_name, neuron_base_tag
+from slipway.planning.images import aws_image, image_family, image_name, neuron_base_tag
 from slipway.planning.plan import ImagePlan
 
 
@@ -43,12 +43,13 @@ def image_plan(
     serving = config.serving
     if isinstance(serving, CustomServing):
         return _custom_image(serving)
-    if isinstance(serving, (LmiServing, TritonServing)):
+    family = image_family(config)
+    if family is None:
         aws = aws_image(config, environment.region)
         if aws is None or aws.account is None:
             raise ValueError(f"{config.name}: no rule refused an image that is not published")
         return ImagePlan(aws.account, aws.region, aws.repository, aws.tag)
-    digest = image_digests.get(serving.container)
+    digest = image_digests.get(family)
     if digest is None and not allow_unpublished:
         return Problem(
             Kind.STATE,
@@ -57,8 +58,8 @@ def image_plan(
             ("serving", "container"),
         )
     # The same sources on another base are another image.
-    tag = f"{_base(config, instances)}-{digest or UNPUBLISHED}"
-    return ImagePlan(environment.account, environment.region, f"slipway/{serving.container}", tag)
+    tag = f"{_base(config, instances, environment.region)}-{digest or UNPUBLISHED}"
+    return ImagePlan(environment.account, environment.region, f"slipway/{family}", tag)
 
 
 def _custom_image(serving: CustomServing) -> ImagePlan:
@@ -70,12 +71,14 @@ def _custom_image(serving: CustomServing) -> ImagePlan:
     return ImagePlan(account, region, repository, tag)
 
 
-def _base(config: ModelConfig, instances: tuple[InstanceFacts, ...]) -> str:
+def _base(config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str) -> str:
     """What an image of ours is built on, as it stands in the tag."""
     release = tensorrt_release(config, instances)
     if release is not None:
         return f"trt{release.version}"
-    name = image_name(config)
+    name, aws = image_name(config), aws_image(config, region)
+    if isinstance(config.serving, LmiServing) and aws is not None:
+        return aws.tag
     if name is None:
         raise ValueError(f"{config.serving.container} is built on no image that is known")
     return neuron_base_tag(*name)

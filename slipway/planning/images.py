@@ -1,4 +1,4 @@
-"""Which of AWS's images a config runs in, where it is not one of ours or of the user's."""
+"""Which of AWS's images a config runs in or is built on, and whether the image is ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import LmiServing, NeuronServing, TritonServing
+from slipway.config.sections.serving import (
+    LmiServing,
+    NeuronServing,
+    TensorRTServing,
+    TritonServing,
+)
 from slipway.facts.images import ImageFacts, UnknownImageError, image, versions
 from slipway.planning.plan import ImagePlan
 
@@ -18,11 +23,22 @@ NEURON_BASES: Mapping[str, str] = {
 }
 
 
+def image_family(config: ModelConfig) -> str | None:
+    """Returns the container family whose image we build for a config; None where others do.
+
+    The image is in the repository `slipway/FAMILY`, made of what `IMAGE_SOURCES` lists.
+    """
+    serving = config.serving
+    if isinstance(serving, LmiServing):
+        return serving.container if serving.image == "built" else None
+    return serving.container if isinstance(serving, (TensorRTServing, NeuronServing)) else None
+
+
 def image_name(config: ModelConfig) -> tuple[str, str] | None:
     """Returns framework and version, as facts/images.json has them, of AWS's image.
 
-    It is the container itself, or what our own Neuron container is built on. None for a custom
-    image, and for our TensorRT container, whose base is NVIDIA's.
+    It is the container itself, or what our own Neuron or LMI container is built on. None for a
+    custom image, and for our TensorRT container, whose base is NVIDIA's.
     """
     serving = config.serving
     if isinstance(serving, LmiServing):

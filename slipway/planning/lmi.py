@@ -14,6 +14,7 @@ from functools import cached_property
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing, OptionValue
 from slipway.facts.lmi import CUSTOM, LmiVersion, OptionFacts, lmi_version
+from slipway.planning.lmi_handlers import OurHandler, brings_handler, our_handler
 from slipway.planning.timeouts import loading_timeout_seconds
 
 OFF = "disable"
@@ -61,7 +62,8 @@ class LmiSetup:
         engine: the value of `engine`, as given or by the framework.
         entry_point: the handler's module; None for a model.py of one's own, for an engine without
             Python, and where there is none.
-        handler: as in `LmiVersion.handlers`; None where the image has none for this config.
+        handler: as in `LmiVersion.handlers`, ours being a custom one; None where the image has
+            none for this config.
         entry_point_is_default: whether the server takes that entry point by itself.
     """
 
@@ -76,6 +78,13 @@ class LmiSetup:
     def image(self) -> str:
         """Framework and version, as messages name them."""
         return f"{self.version.framework} {self.version.version}"
+
+    @property
+    def ours(self) -> OurHandler | None:
+        """Slipway's handler, where our image answers with it."""
+        if self.serving.image == "managed":
+            return None
+        return our_handler(self.version.framework, self.version.version)
 
     @property
     def reader(self) -> str:
@@ -156,8 +165,10 @@ def lmi_setup(serving: LmiServing) -> LmiSetup:
     engine = _engine(serving, version, batch)
     if engine in version.embedding_engines:
         return LmiSetup(serving, version, engine, None, None, entry_point_is_default=False)
-    if serving.script is not None:
-        return LmiSetup(serving, version, engine, None, CUSTOM, entry_point_is_default=False)
+    if brings_handler(serving):
+        ours = our_handler(serving.framework, serving.version)
+        module = ours.module if ours is not None and serving.image == "built" else None
+        return LmiSetup(serving, version, engine, module, CUSTOM, entry_point_is_default=False)
     default = version.default_entry_point(engine, rolling_batch=batch)
     entry_point = serving.entry_point or default or _FIRST_ENTRY_POINTS.get(engine)
     handler = version.entry_points.get(entry_point) if entry_point else None
@@ -172,7 +183,7 @@ def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:
         _TENSORRT_LLM_WITHOUT_MPI
     ):
         own = "Python"
-    if serving.script is not None:
+    if brings_handler(serving):
         return own
     if serving.framework == "djl-deepspeed" and batch in _DEEPSPEED_IMAGE_ENGINES:
         return _DEEPSPEED_IMAGE_ENGINES[batch]
@@ -251,7 +262,7 @@ def _batch_properties(setup: LmiSetup) -> dict[str, str]:
         return properties
     if serving.rolling_batch is not None and setup.reads("rolling_batch"):
         properties["option.rolling_batch"] = serving.rolling_batch
-    elif serving.script is not None and ordered(serving.version) >= _ROLLS_UNLESS_TOLD:
+    elif brings_handler(serving) and ordered(serving.version) >= _ROLLS_UNLESS_TOLD:
         properties["option.rolling_batch"] = OFF
     size = serving.max_rolling_batch_size
     if size is not None and setup.rolls and setup.reads("max_rolling_batch_size"):

@@ -23,6 +23,7 @@ from slipway.config.sections.serving import (
 from slipway.facts.images import UnknownImageError
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.planning.lmi import lmi_setup
+from slipway.planning.lmi_handlers import brings_handler
 from slipway.planning.neuron import place
 
 _BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
@@ -291,7 +292,7 @@ def _allocates_ahead(serving: LmiServing) -> bool:
         # Batches of the server's own turn the rolling batch off.
         return (
             serving.framework == "djl-lmi"
-            and serving.script is None
+            and not brings_handler(serving)
             and serving.max_batch_size == 1
         )
     return serving.rolling_batch in ("vllm", "lmi-dist")

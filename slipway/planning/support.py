@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import LmiServing
 from slipway.errors import FieldPath, Kind, Problem
 
 _PUBLISHED_CONTAINERS = ("tensorrt", "lmi", "neuron", "custom")
@@ -44,8 +43,6 @@ def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tup
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
     endpoint, scaling = config.endpoint, config.autoscaling
-    if isinstance(config.serving, LmiServing) and config.serving.image == "built":
-        yield ("serving", "image"), "`image: built`"
     if endpoint.mode != "realtime":
         yield ("endpoint", "mode"), f"`mode: {endpoint.mode}`"
     for name in ("shadow", "data_capture", "vpc", "volume_key_arn"):

@@ -16,6 +16,7 @@ from slipway.errors import UserError
 IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
     "tensorrt": ("containers/__init__.py", "containers/serving", "containers/tensorrt"),
     "neuron": ("containers/__init__.py", "containers/serving", "containers/neuron"),
+    "lmi": ("containers/lmi/Dockerfile", "containers/lmi/handler"),
 }
 
 # Files in those folders that are in no image. What compiles is in one, the compiler's: it is built
@@ -28,6 +29,7 @@ _NOT_IN_IMAGE: Mapping[str, frozenset[str]] = {
         }
     ),
     "neuron": frozenset({"containers/neuron/requirements.in"}),
+    "lmi": frozenset(),
 }
 _CACHES = frozenset({"__pycache__"})
 # ECR tags have 128 characters at most; 16 hexadecimal digits tell any two builds apart.

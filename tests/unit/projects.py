@@ -26,7 +26,7 @@ from slipway.planning.rules.situation import situation_of
 from slipway.planning.targets import compile_target
 
 DIGEST = "ab" * 32
-IMAGE_DIGESTS = {"tensorrt": "0123456789abcdef"}
+IMAGE_DIGESTS = {"lmi": "fedcba9876543210", "tensorrt": "0123456789abcdef"}
 
 CONFIG = """\
 name: NAME
@@ -176,11 +176,12 @@ def write_project(
     for name in published:
         config = ModelConfig.model_validate(yaml.safe_load(models[name]))
         (configs / f"{name}.lock.json").write_text(lock_for(config).render(), encoding="utf-8")
-    for folder in ("serving", "tensorrt", "neuron"):
+    for folder in ("serving", "tensorrt", "neuron", "lmi/handler"):
         source = root / "containers" / folder / "main.py"
         source.parent.mkdir(parents=True)
         source.write_text(f"# {folder}\n", encoding="utf-8")
     (root / "containers" / "__init__.py").touch()
+    (root / "containers" / "lmi" / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
     sample = root / "samples" / "tiny"
     sample.mkdir(parents=True)
     (sample / "config.json").write_text("{}", encoding="utf-8")

@@ -70,7 +70,8 @@ class LmiServing(Section):
     )  # fmt: skip
     image: Literal["managed", "built"] = Field(
         "managed",
-        description="AWS's image with the package in S3, or our own with the handlers inside.",
+        description="AWS's image, or one that we build on it with Slipway's handlers inside, for "
+        "FasterTransformer and DeepSpeed: they answer in place of the image's.",
         examples=["managed"],
     )
     engine: str | None = Field(

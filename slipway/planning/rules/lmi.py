@@ -314,7 +314,9 @@ def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
     if setup is None or situation.config.model.family != "t5" or setup.serving.dtype != "fp16":
         return
     for defect in setup.version.defects:
-        if defect.name == "t5_fp16" and defect.handler == setup.handler:
+        # The engine's, so that another handler on it writes no better.
+        ours = setup.ours.replaces if setup.ours else None
+        if defect.name == "t5_fp16" and defect.handler in (setup.handler, ours):
             yield problem(
                 f"T5 in fp16 on {setup.image}: {defect.effect}",
                 "Set `dtype: fp32` or `dtype: bf16`.",

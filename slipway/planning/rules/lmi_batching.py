@@ -74,7 +74,8 @@ def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
 def rolling_batch_fits_engine(situation: Situation) -> Iterator[Problem]:
     """Some rolling batches need MPI's processes, and some the absence of them."""
     setup = situation.lmi
-    if setup is None or setup.serving.rolling_batch is None:
+    # In our image there is no rolling batch on any engine, which a rule of its own says.
+    if setup is None or setup.serving.rolling_batch is None or setup.ours is not None:
         return
     engines = setup.version.rolling_batch_engines.get(setup.serving.rolling_batch)
     if engines is not None and setup.engine not in engines:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Iterator
 
 import httpx
@@ -16,6 +18,15 @@ from slipway.operations.preflight import preflight
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.unit.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+
+MANIFEST = json.dumps(
+    {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+        "config": {"digest": f"sha256:{'0' * 64}", "size": 1},
+        "layers": [],
+    }
+)
 
 
 @pytest.fixture
@@ -72,6 +83,50 @@ def test_a_prepared_account_passes(plan, access):
     s3.delete_bucket(Bucket=LOCAL.artifact_bucket)
     for name in ("artifact-key-arn", "notification-topic-arn"):
         access.client("ssm").delete_parameter(Name=f"/slipway/local/{name}")
+
+
+@pytest.mark.parametrize(
+    ("repository", "checked"),
+    [("slipway/lmi", True), ("slipway/tensorrt", True), ("djl-inference", False)],
+)
+def test_an_image_of_ours_has_to_be_built(plan, access, repository: str, checked: bool):
+    image = dataclasses.replace(plan.image, repository=repository, tag="1-0123456789abcdef")
+    plan = dataclasses.replace(plan, image=image, environment="production")
+    family = repository.rpartition("/")[2]
+    missing = (
+        f"the image {image.uri} is not there",
+        f"Run `cdk deploy image-{family} -c env=production`; it builds it.",
+    )
+    ecr = access.client("ecr")
+
+    def said() -> bool:
+        with pytest.raises(UserError) as caught:
+            preflight(plan, access)
+        found = [(problem.message, problem.remedy) for problem in caught.value.problems]
+        return missing in found
+
+    assert said() is checked
+    ecr.create_repository(repositoryName=repository)
+    assert said() is checked
+    ecr.put_image(repositoryName=repository, imageManifest=MANIFEST, imageTag=image.tag)
+    assert not said()
+
+
+def test_an_image_that_is_built_is_named(plan, access):
+    image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="2-0123456789abcdef")
+    plan = dataclasses.replace(plan, image=image, environment="production")
+    for name in ("artifact-key-arn", "notification-topic-arn"):
+        access.client("ssm").put_parameter(
+            Name=f"/slipway/production/{name}", Value="x", Type="String"
+        )
+    access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    access.client("s3").put_object(
+        Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/manifest.json", Body=b""
+    )
+    ecr = access.client("ecr")
+    ecr.create_repository(repositoryName="slipway/lmi")
+    ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=image.tag)
+    assert preflight(plan, access)[-1] == f"image slipway/lmi:{image.tag}"
 
 
 def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):

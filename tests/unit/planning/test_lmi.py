@@ -10,6 +10,7 @@ from slipway.config.schema import ModelConfig
 from slipway.facts.images import UnknownVersionError, frameworks, versions
 from slipway.facts.lmi import CUSTOM, lmi_version
 from slipway.planning.lmi import container_environment, lmi_properties, lmi_setup
+from slipway.planning.lmi_handlers import our_handler
 from tests.unit.projects import model_config
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
@@ -60,6 +61,37 @@ class TestProperties:
             "option.predict_timeout=60",
             "option.model_loading_timeout=600",
         ]
+
+    def test_our_image_names_the_handler_inside(self):
+        options = {"task": "text-generation", "max_new_tokens": 128}
+        config = lmi("djl-deepspeed", "0.27.0", image="built", max_batch_size=4, options=options)
+        assert lines(config) == [
+            "engine=DeepSpeed",
+            "option.entryPoint=slipway_deepspeed",
+            f"option.model_id={WEIGHTS}",
+            "option.tensor_parallel_degree=1",
+            "option.dtype=fp16",
+            "batch_size=4",
+            "max_batch_delay=100",
+            "job_queue_size=1000",
+            "option.predict_timeout=60",
+            "option.model_loading_timeout=600",
+            "option.max_new_tokens=128",
+            "option.task=text-generation",
+        ]
+
+    @pytest.mark.parametrize(
+        ("framework", "version"),
+        [image for image in IMAGES if our_handler(*image) is not None],
+    )
+    def test_our_image_is_told_what_a_script_is_told(self, framework: str, version: str):
+        """Ours among scripts: the one difference is where the handler is."""
+        script = lmi_properties(lmi(framework, version, script="containers/lmi/handler"), WEIGHTS)
+        built = lmi_properties(lmi(framework, version, image="built"), WEIGHTS)
+        module = our_handler(framework, version).module
+        assert built == {**script, "option.entryPoint": module}
+        rolls = version == "0.27.0"
+        assert built.get("option.rolling_batch") == ("disable" if rolls else None)
 
     def test_gpt_j_on_deepspeed(self):
         options = {"task": "text-generation", "max_tokens": 2048, "enable_cuda_graph": False}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,15 @@ def test_the_files_are_copied_with_their_paths_and_nothing_else(root, tmp_path_f
 def test_the_place_of_the_project_does_not_count(root, tmp_path_factory):
     other = write_project(tmp_path_factory.mktemp("elsewhere"), {})
     assert image_digest(other, "tensorrt") == image_digest(root, "tensorrt")
+
+
+def test_lmis_image_is_the_handler_and_how_it_is_built():
+    root = Path(__file__).parents[3]
+    found = [path.relative_to(root).as_posix() for path in image_files(root, "lmi")]
+    assert found[0] == "containers/lmi/Dockerfile"
+    assert "containers/lmi/handler/slipway_deepspeed.py" in found
+    assert all(path.startswith("containers/lmi/handler/") for path in found[1:])
+    assert all(path.endswith(".py") for path in found[1:])
 
 
 @pytest.mark.parametrize("source", IMAGE_SOURCES["tensorrt"])

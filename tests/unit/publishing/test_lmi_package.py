@@ -131,6 +131,14 @@ def test_without_a_script_the_settings_are_the_package(root):
     assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
 
 
+def test_for_our_image_the_settings_are_the_package_and_name_its_handler(root):
+    config = config_of(CONFIG.replace("script: handlers/flan", "image: built"))
+    package = lmi_package(config, script_files(config, root), "cd" * 32)
+    assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
+    found = java_properties.parse(package.files[PROPERTIES_FILE])
+    assert found["option.entryPoint"] == "slipway_fastertransformer"
+
+
 def test_what_is_published_is_what_the_plan_shows(root, access, buckets):
     result, _ = run(root, access, STAGING)
     plan = Project(root).plan("flan", STAGING)

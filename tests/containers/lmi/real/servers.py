@@ -21,6 +21,7 @@ from embedded_aws.hosting.families import ContainerFamily, container_environment
 from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
+from slipway.planning.lmi_handlers import our_handler
 from slipway.publishing.lmi_package import lmi_package, script_files
 from tests.unit.projects import model_config
 
@@ -72,6 +73,14 @@ def config_for(home: Home, library: str, **serving: Any) -> ModelConfig:
     frameworks = (f"djl-{library}", "djl-deepspeed", "djl-lmi")
     framework = next(name for name in frameworks if home.version in versions(name))
     return _config(home, framework, script=HANDLER, **serving)
+
+
+def config_of_our_image(home: Home, library: str, **serving: Any) -> ModelConfig | None:
+    """A config whose image has our handler inside; None where that version has no such image."""
+    framework = f"djl-{library}"
+    if home.version not in versions(framework) or our_handler(framework, home.version) is None:
+        return None
+    return _config(home, framework, image="built", **serving)
 
 
 def config_without_code(home: Home, **serving: Any) -> ModelConfig:

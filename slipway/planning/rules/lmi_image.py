@@ -1,0 +1,151 @@
+"""Rules about our LMI image (`image: built`), whose handler is inside and known.
+
+A model.py of one's own may read any option; of ours it is known what it reads, so that nothing the
+config says is passed over in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.config.sections.serving import OptionValue
+from slipway.errors import Problem, nearest
+from slipway.planning.lmi import OFF, rendered
+from slipway.planning.lmi_handlers import OUR_HANDLERS
+from slipway.planning.rules.situation import Situation, problem
+
+_PATH_VARIABLE = "PYTHONPATH"
+# Options that the config has fields for.
+_SAID_BY_FIELDS = frozenset(
+    {"dtype", "pipeline_parallel_degree", "tensor_parallel_degree", "trust_remote_code"}
+)
+# Options that our handlers read as such, and how far they may go.
+_WHOLE_NUMBERS = frozenset({"default_new_tokens", "max_inputs", "max_new_tokens", "max_tokens"})
+_MOST = 1_000_000
+_DEFAULT_MAX_NEW_TOKENS = 256
+
+
+def image_has_our_handler(situation: Situation) -> Iterator[Problem]:
+    """Our handlers are for two engines, which AWS's images of today no longer have."""
+    setup = situation.lmi
+    if setup is None or setup.serving.image == "managed" or setup.ours is not None:
+        return
+    own = OUR_HANDLERS.get(setup.version.framework)
+    titles = " and ".join(handler.title for handler in OUR_HANDLERS.values())
+    yield problem(
+        f"Slipway has no handler for {setup.image}: `image: built` is for {titles}",
+        "Use a later version, or `image: managed`."
+        if own is not None
+        else f"Use `image: managed`, or the framework {' or '.join(OUR_HANDLERS)}.",
+        "serving", "image",
+    )  # fmt: skip
+
+
+def image_brings_the_handler(situation: Situation) -> Iterator[Problem]:
+    """The package names the handler in the image, and the server looks for no other."""
+    setup = situation.lmi
+    if setup is None or setup.ours is None:
+        return
+    for name in ("entry_point", "script"):
+        if getattr(setup.serving, name) is not None:
+            yield problem(
+                f"the image has its handler inside, and `{name}` would not be read",
+                f"Remove `{name}`, or use `image: managed`.",
+                "serving", name,
+            )  # fmt: skip
+    if _PATH_VARIABLE in setup.serving.environment:
+        yield problem(
+            f"`{_PATH_VARIABLE}` is how the server finds the handler in the image",
+            "Remove it, or use `image: managed` with a `script` beside what it is to import.",
+            "serving", "environment", _PATH_VARIABLE,
+        )  # fmt: skip
+
+
+def our_handler_reads_options(situation: Situation) -> Iterator[Problem]:
+    """A key that it does not read would be passed on, and nothing would come of it."""
+    setup = situation.lmi
+    if setup is None or setup.ours is None:
+        return
+    known = set(setup.every_option) | setup.ours.options
+    for key in setup.serving.options:
+        if key in known or key in setup.version.server_keys:
+            continue
+        guess = nearest(key, sorted(known))
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        yield problem(
+            f"{setup.reader} reads no option '{key}'",
+            f"{hint}It reads {', '.join(sorted(setup.ours.options - _SAID_BY_FIELDS))}.",
+            "serving", "options", key,
+        )  # fmt: skip
+
+
+def our_handler_follows_fields(situation: Situation) -> Iterator[Problem]:
+    """What it cannot do ends its start, after the weights were downloaded."""
+    setup = situation.lmi
+    if setup is None or setup.ours is None:
+        return
+    serving, ours = setup.serving, setup.ours
+    if serving.dtype not in ours.dtypes:
+        yield problem(
+            f"{setup.reader} does not load weights in {serving.dtype}",
+            f"Use one of {', '.join(ours.dtypes)}.",
+            "serving", "dtype",
+        )  # fmt: skip
+    if serving.rolling_batch not in (None, OFF):
+        yield problem(
+            f"{setup.reader} has no rolling batch",
+            "Remove `rolling_batch`, or set `max_batch_size`.",
+            "serving", "rolling_batch",
+        )  # fmt: skip
+    if serving.max_rolling_batch_size is not None:
+        yield problem(
+            "there is no rolling batch for `max_rolling_batch_size` to limit",
+            "Remove it, or set `max_batch_size`.",
+            "serving", "max_rolling_batch_size",
+        )  # fmt: skip
+    if serving.pipeline_parallel_degree > 1 and "pipeline_parallel_degree" not in ours.options:
+        yield problem(
+            f"{setup.reader} has no pipeline parallelism: it would ignore the degree "
+            f"{serving.pipeline_parallel_degree}",
+            "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
+            "serving", "pipeline_parallel_degree",
+        )  # fmt: skip
+
+
+def our_handlers_limits_agree(situation: Situation) -> Iterator[Problem]:
+    """The handler starts with whole numbers alone, and with a default within its limit."""
+    setup = situation.lmi
+    if setup is None or setup.ours is None:
+        return
+    options = setup.serving.options
+    for key in sorted(_WHOLE_NUMBERS & set(options) & setup.ours.options):
+        if _whole(options[key]) is None:
+            yield problem(
+                f"`{key}` is a whole number from 1 to {_MOST}, not {rendered(options[key])}",
+                f"Set `{key}` to such a number.",
+                "serving", "options", key,
+            )  # fmt: skip
+    default = _whole(options.get("default_new_tokens", 1))
+    limit = _whole(options.get("max_new_tokens", _DEFAULT_MAX_NEW_TOKENS))
+    if default is not None and limit is not None and default > limit:
+        yield problem(
+            f"`default_new_tokens` is {default}, and no answer may have more than {limit}",
+            "Lower it, or raise `max_new_tokens`.",
+            "serving", "options", "default_new_tokens",
+        )  # fmt: skip
+
+
+def _whole(value: OptionValue) -> int | None:
+    text = rendered(value).strip()
+    if text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST:
+        return int(text)
+    return None
+
+
+RULES = (
+    image_has_our_handler,
+    image_brings_the_handler,
+    our_handler_reads_options,
+    our_handler_follows_fields,
+    our_handlers_limits_agree,
+)
