@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from containers.neuron.openapi import document_of_directory
 from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
 from containers.serving.logs import configure_logging, log_event
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         batch_timeout_seconds=serving.request_timeout_seconds,
         metrics=metrics,
     )
-    run_until_terminated(predictor, serving, metrics=metrics)
+    document = document_of_directory(serving, encoder) if serving.serves_docs else None
+    run_until_terminated(predictor, serving, metrics=metrics, document=document)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,11 @@ from containers.serving.json_requests import json_type_name, parse_json_object
 AGGREGATION_STRATEGIES: Final = ("none", "simple", "first", "average", "max")
 SCORE_FUNCTIONS: Final = ("softmax", "sigmoid", "none")
 
-_MOST_ANSWERS: Final = 100
-_MOST_LABELS: Final = 10_000
+MOST_ANSWERS: Final = 100
+MOST_LABELS: Final = 10_000
 # `transformers`' default; in tokens.
-_DEFAULT_ANSWER_TOKENS: Final = 15
+DEFAULT_ANSWER_TOKENS: Final = 15
+LEAST_WINDOW_TOKENS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -149,12 +150,14 @@ def parse_question_request(body: bytes, limits: RequestLimits) -> QuestionReques
     request = QuestionRequest(
         questions=questions,
         is_list=is_list,
-        top_k=parameters.whole_number("top_k", 1, _MOST_ANSWERS, default=1),
+        top_k=parameters.whole_number("top_k", 1, MOST_ANSWERS, default=1),
         max_answer_tokens=parameters.whole_number(
-            "max_answer_len", 1, longest, default=min(_DEFAULT_ANSWER_TOKENS, longest)
+            "max_answer_len", 1, longest, default=min(DEFAULT_ANSWER_TOKENS, longest)
         ),
         max_question_tokens=parameters.optional_whole_number("max_question_len", 1, longest),
-        max_window_tokens=parameters.whole_number("max_seq_len", 8, longest, default=longest),
+        max_window_tokens=parameters.whole_number(
+            "max_seq_len", LEAST_WINDOW_TOKENS, longest, default=longest
+        ),
         overlap_tokens=parameters.optional_whole_number("doc_stride", 0, longest),
         handle_impossible_answer=parameters.flag("handle_impossible_answer", default=False),
         align_to_words=parameters.flag("align_to_words", default=True),
@@ -177,7 +180,7 @@ def parse_sequence_request(body: bytes, limits: RequestLimits) -> SequenceReques
     request = SequenceRequest(
         texts=texts,
         is_list=is_list,
-        top_k=parameters.whole_number("top_k", 1, _MOST_LABELS, default=1),
+        top_k=parameters.whole_number("top_k", 1, MOST_LABELS, default=1),
         score_function=score_function if parameters.is_given("function_to_apply") else None,
         truncate=parameters.flag("truncation", default=False),
     )
@@ -195,7 +198,7 @@ def parse_token_request(body: bytes, limits: RequestLimits) -> TokenRequest:
     document, fields = _document(body, problems)
     parameters = _parameters(document, fields, problems)
     texts, is_list = _texts(document, fields, limits, problems)
-    ignored = parameters.optional_texts("ignore_labels", max_texts=_MOST_LABELS)
+    ignored = parameters.optional_texts("ignore_labels", max_texts=MOST_LABELS)
     request = TokenRequest(
         texts=texts,
         is_list=is_list,

@@ -1,0 +1,211 @@
+"""The OpenAPI document: valid, and of one mind with the parsers and with what is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from containers.neuron.manifest import TASK_OUTPUTS
+from containers.neuron.openapi import document_of_directory, openapi_document
+from containers.neuron.predictor import EncoderPredictor
+from containers.neuron.requests import (
+    RequestLimits,
+    parse_embedding_request,
+    parse_question_request,
+    parse_sequence_request,
+    parse_token_request,
+)
+from containers.neuron.settings import EncoderSettings
+from containers.serving.documentation import render_page
+from containers.serving.errors import InvalidRequestError
+from containers.serving.settings import ServingSettings
+from embedded_aws.hosting.families import FAMILIES
+from tests.containers.neuron.test_predictor import answer, loaded
+from tests.containers.neuron.test_program import client_of, serving
+
+SAMPLE = Path("samples/bert-qa/model")
+LIMITS = RequestLimits(sequence_length=32, max_inputs=20, max_characters=1000)
+SMALLEST = RequestLimits(sequence_length=8, max_inputs=1, max_characters=100)
+PARSERS: dict[str, Callable[[bytes, RequestLimits], object]] = {
+    "question-answering": parse_question_request,
+    "sequence-classification": parse_sequence_request,
+    "token-classification": parse_token_request,
+    "embeddings": parse_embedding_request,
+}
+INPUTS: dict[str, Any] = dict.fromkeys(PARSERS, "a") | {
+    "question-answering": {"question": "a", "context": "b"}
+}
+
+
+def schema_of(document: dict[str, Any], name: str) -> Draft202012Validator:
+    """A schema of the document, with what it refers to."""
+    return Draft202012Validator(
+        {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    )
+
+
+def examples_of(document: dict[str, Any]) -> dict[str, Any]:
+    content = document["paths"]["/invocations"]["post"]["requestBody"]["content"]
+    return {
+        name: example["value"] for name, example in content["application/json"]["examples"].items()
+    }
+
+
+def is_taken(task: str, body: object, limits: RequestLimits = LIMITS) -> bool:
+    try:
+        PARSERS[task](json.dumps(body).encode(), limits)
+    except InvalidRequestError:
+        return False
+    return True
+
+
+def test_every_task_has_a_document() -> None:
+    assert set(PARSERS) == set(TASK_OUTPUTS)
+
+
+@pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
+@pytest.mark.parametrize("task", PARSERS)
+def test_it_is_a_valid_openapi_document_and_the_page_is_made_of_it(
+    task: str, limits: RequestLimits
+) -> None:
+    document = openapi_document(task, limits)
+    # As it is served.
+    OpenAPIV31SpecValidator(json.loads(json.dumps(document))).validate()
+    page = render_page(document)
+    for name in document["components"]["schemas"]:
+        assert f'<h2 id="{name}">' in page
+    examples = examples_of(document)
+    assert ("several" in examples) == (limits.max_inputs > 1)
+    for example in examples.values():
+        schema_of(document, "Request").validate(example)
+        assert is_taken(task, example, limits)
+
+
+@pytest.mark.parametrize("task", PARSERS)
+def test_its_examples_are_answered(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = openapi_document(task, LIMITS)
+    labels = ("O", "B-X") if task == "token-classification" else ("NO", "YES")
+    with loaded(tmp_path, monkeypatch, task=task, labels=labels) as predictor:
+        for example in examples_of(document).values():
+            found = answer(predictor, **example)
+            schema_of(document, "Answers").validate(found)
+            # Nothing that is no answer is taken for one.
+            assert not schema_of(document, "Answers").is_valid({"answer": found})
+            assert isinstance(found, list) or task == "question-answering"
+
+
+def test_the_samples_answers_are_of_the_schema_too() -> None:
+    predictor = EncoderPredictor(EncoderSettings())
+    document = document_of_directory(ServingSettings(model_dir=SAMPLE), EncoderSettings())
+    assert document is not None
+    try:
+        predictor.load(SAMPLE)
+        found = {
+            name: answer(predictor, **example) for name, example in examples_of(document).items()
+        }
+    finally:
+        predictor.close()
+    for each in found.values():
+        schema_of(document, "Answers").validate(each)
+    assert found["question"]["answer"] == "platform"
+    assert [each["answer"] for each in found["several"]] == ["platform", "eu-west-1"]
+    assert len(found["best"]) == 2
+
+
+def test_it_holds_the_limits_of_this_endpoint() -> None:
+    schemas = openapi_document("question-answering", LIMITS)["components"]["schemas"]
+    parameters = schemas["Parameters"]["properties"]
+    assert parameters["max_seq_len"]["maximum"] == 32
+    assert parameters["max_answer_len"]["default"] == 15
+    assert schemas["Question"]["properties"]["context"]["maxLength"] == 1000
+    inputs = schemas["Request"]["properties"]["inputs"]
+    assert inputs["oneOf"][1]["maxItems"] == 20
+    assert "are at most 20" in inputs["description"]
+
+
+# Values around every limit, and of every type.
+VALUES = strategies.one_of(
+    strategies.none(),
+    strategies.booleans(),
+    strategies.integers(-2, 130),
+    strategies.sampled_from([9_999, 10_000, 10_001, 10**30, -(10**30)]),
+    strategies.floats(-2, 40, allow_nan=False).filter(lambda value: not value.is_integer()),
+    strategies.sampled_from(["", "simple", "none", "max", "softmax", "sigmoid", "x", [], {}]),
+    strategies.lists(strategies.one_of(strategies.text(max_size=3), strategies.integers())),
+)
+FIELDS = [
+    (task, name)
+    for task in PARSERS
+    for name in (
+        openapi_document(task, LIMITS)["components"]["schemas"]
+        .get("Parameters", {})
+        .get("properties", {"normalize": {}, "truncate": {}})
+    )
+]
+
+
+def body_with(task: str, name: str, value: object) -> dict[str, Any]:
+    own = {name: value} if task == "embeddings" else {"parameters": {name: value}}
+    return {"inputs": INPUTS[task], **own}
+
+
+@pytest.mark.parametrize(("task", "name"), FIELDS)
+def test_parser_and_document_agree_on_every_value(task: str, name: str) -> None:
+    schema = schema_of(openapi_document(task, LIMITS), "Request")
+
+    @settings(max_examples=100, deadline=None)
+    @given(value=VALUES)
+    def agree(value: Any) -> None:
+        body = body_with(task, name, value)
+        assert schema.is_valid(body) == is_taken(task, body)
+
+    agree()
+
+
+@pytest.mark.parametrize("task", PARSERS)
+@pytest.mark.parametrize(
+    "inputs", ["a", "", [], ["a"], ["a"] * 21, [""], {"question": "a"}, {"context": "a"}, None, 1]
+)
+def test_parser_and_document_agree_on_inputs(task: str, inputs: Any) -> None:
+    schema = schema_of(openapi_document(task, LIMITS), "Request")
+    assert schema.is_valid({"inputs": inputs}) == is_taken(task, {"inputs": inputs})
+
+
+@pytest.mark.parametrize("task", PARSERS)
+@pytest.mark.parametrize("field", ["parameters", "normalize", "stream", "input"])
+def test_both_know_the_same_fields(task: str, field: str) -> None:
+    schema = schema_of(openapi_document(task, LIMITS), "Request")
+    body = {"inputs": INPUTS[task], field: {} if field == "parameters" else True}
+    known = {"embeddings": "normalize"}.get(task, "parameters")
+    assert schema.is_valid(body) == is_taken(task, body) == (field == known)
+
+
+def test_a_directory_without_a_manifest_has_no_document(tmp_path: Path) -> None:
+    assert document_of_directory(ServingSettings(model_dir=tmp_path), EncoderSettings()) is None
+
+
+def test_the_embedded_aws_runs_the_program_with_its_docs() -> None:
+    variables = FAMILIES["slipway/neuron"].environment
+    with (
+        serving(**variables, SLIPWAY_MAX_QUEUE_LENGTH="31") as (_, seen),
+        client_of(seen) as client,
+    ):
+        document = client.get("/openapi.json").json()
+        assert "max_answer_len" in client.get("/docs").text
+    inputs = document["components"]["schemas"]["Request"]["properties"]["inputs"]
+    assert inputs["oneOf"][1]["maxItems"] == 31
+
+
+def test_elsewhere_there_are_none() -> None:
+    with serving() as (_, seen), client_of(seen) as client:
+        assert client.get("/docs").status_code == 404
+        assert client.get("/openapi.json").status_code == 404
