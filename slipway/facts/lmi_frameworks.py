@@ -127,7 +127,8 @@ def _covers(span: str, version: str) -> bool:
     return places[first] <= places[version] <= places.get(last, len(places))
 
 
-def _row(rows: Iterable[Mapping[str, Any]], version: str) -> Mapping[str, Any] | None:
+def row_of(rows: Iterable[Mapping[str, Any]], version: str) -> Mapping[str, Any] | None:
+    """Returns the row whose span of versions, `in`, holds a version; None where none does."""
     return next((row for row in rows if _covers(row["in"], version)), None)
 
 
@@ -193,7 +194,7 @@ def partition_framework(name: str, version: str) -> PartitionFramework:
     servers = [lmi_version(image, version) for image in named]
     rolling = {batch for server in servers for batch in _rolling_batches(row, server)}
     told = rolling - {_ANY_ROLLING_BATCH}
-    limited = _row(row.get("without_rolling_batch", ()), version)
+    limited = row_of(row.get("without_rolling_batch", ()), version)
     return PartitionFramework(
         name=name,
         title=row["title"],
@@ -278,7 +279,7 @@ def _cell(
 ) -> Cell:
     if key not in row and absent is not None:
         return Cell(absent, row["tensor_parallel"][0]["source"])
-    found = _row(row[key], version)
+    found = row_of(row[key], version)
     if found is None:
         raise LookupError(f"{row['title']} {version} has no {key} in lmi_frameworks.json")
     return Cell(found["value"], found["source"], found.get("note"))
@@ -319,7 +320,7 @@ def _rolling_batches(row: Mapping[str, Any], server: LmiVersion) -> set[str]:
 
 
 def _ahead_of_time(row: Mapping[str, Any], version: str) -> AheadOfTime | None:
-    found = _row(row["ahead_of_time"], version)
+    found = row_of(row["ahead_of_time"], version)
     if found is None:
         raise LookupError(f"{row['title']} {version} has no ahead_of_time in lmi_frameworks.json")
     if found["command"] is None:
@@ -347,7 +348,7 @@ def _streaming(row: Mapping[str, Any], servers: Sequence[LmiVersion]) -> Cell:
 
 
 def _rolling_streaming(version: str, *, rolls: bool) -> Cell:
-    found = _row(_table()["rolling_batch_streams"], version)
+    found = row_of(_table()["rolling_batch_streams"], version)
     if found is None or not rolls:
         return Cell("no", "lmi_options.json: it has no rolling batch")
     return Cell(found["value"], found["source"])
@@ -364,7 +365,7 @@ def _gpu(servers: Iterable[LmiVersion]) -> Cell:
 def _legacy(row: Mapping[str, Any], servers: Sequence[LmiVersion]) -> str | None:
     """Returns what a framework is that is not living, and where to go instead."""
     version = servers[0].version
-    successor = _row(row.get("successor", ()), version)
+    successor = row_of(row.get("successor", ()), version)
     if successor is not None:
         title = _of(successor["value"])["title"]
         return f"{successor['note']}: {title}"

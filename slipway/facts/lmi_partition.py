@@ -1,0 +1,87 @@
+"""How the images of LMI are told to partition weights in a training job, and what they write then.
+
+`lmi_frameworks.json` says which command an image has; `lmi_partition.json`, what decides in a job:
+arguments, options that the parts depend on, what the server is told to load them, and what lies
+beside them. Each row names its source in djl-serving or in the framework.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from slipway.facts.lmi_frameworks import row_of
+from slipway.facts.tables import read_table
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMethod:
+    """How one framework in one version of DJL Serving partitions ahead of time.
+
+    Args:
+        refused: why its result cannot be used, as half a sentence after the framework's name; None
+            where it can. All that follows is empty then.
+        engine: the value of `engine` that it needs; None where it is not told one, and takes the
+            settings of the model alone.
+        arguments: of the container, with `{settings}`, `{weights}` and `{output}` for directories,
+            and the names of degrees.
+        options: the options that decide what it writes; None: all of them.
+        adds: options with which the server loads what it wrote.
+        writes: keys of the serving.properties that it writes beside the parts.
+        index: the JSON file that lists the parts; None where none does.
+        files: what is there after a good end, as patterns of paths.
+        model_types: the families, as Hugging Face's `model_type`, whose parts load again; None
+            where no source limits them.
+        least_degree: from this tensor parallel degree on there is something to gain.
+        refused_options: options that do not go with it, and why, as half a sentence.
+        source: where that stands.
+    """
+
+    refused: str | None
+    engine: str | None
+    arguments: tuple[str, ...]
+    options: tuple[str, ...] | None
+    adds: Mapping[str, str]
+    writes: tuple[str, ...]
+    index: str | None
+    files: tuple[str, ...]
+    model_types: tuple[str, ...] | None
+    least_degree: int
+    refused_options: Mapping[str, str]
+    source: str
+
+
+@functools.cache
+def partition_method(framework: str, version: str) -> PartitionMethod | None:
+    """Returns how a framework partitions ahead of time; None where it does not.
+
+    Args:
+        framework: a name of `lmi_frameworks.partition_frameworks`.
+        version: of DJL Serving.
+    """
+    row = row_of(_table()["frameworks"].get(framework, ()), version)
+    if row is None:
+        return None
+    options, model_types = row.get("options", ()), row.get("model_types")
+    return PartitionMethod(
+        refused=row.get("refused"),
+        engine=row.get("engine"),
+        arguments=tuple(row.get("arguments", ())),
+        options=None if options is None else tuple(options),
+        adds=MappingProxyType(row.get("adds", {})),
+        writes=tuple(row.get("writes", ())),
+        index=row.get("index"),
+        files=tuple(row.get("files", ())),
+        model_types=None if model_types is None else tuple(model_types),
+        least_degree=row.get("least_degree", 1),
+        refused_options=MappingProxyType(row.get("refused_options", {})),
+        source=row["source"],
+    )
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    return read_table("lmi_partition.json")
