@@ -24,6 +24,12 @@ def _what(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     yield "artifact", _files(plan.artifact)
     if plan.weights is not None:
         yield "weights", f"{_files(plan.weights)}, copied by the container"
+    if plan.partition is not None:
+        yield (
+            "partition",
+            f"when published, on {plan.partition.instance_type} for {plan.partition.target}: "
+            f"{' '.join(plan.partition.arguments)}",
+        )
 
 
 def _files(artifact: ArtifactPlan) -> str:

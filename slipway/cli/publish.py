@@ -52,7 +52,11 @@ def publish(
     sent = human_size(result.uploaded_bytes)
     moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
     typer.echo(f"Published {name} to {env}: {size}, {moved}.")
-    if result.weights_digest is not None and result.target == ANY:
+    if result.parts is not None:
+        parts = f"{human_size(result.parts.size_bytes)} for {result.parts.target}"
+        typer.echo(f"Partitioned into {parts}, by {result.parts.source}.")
+        typer.echo(f"The container loads the parts itself: artifact {result.parts.digest}")
+    elif result.weights_digest is not None and result.target == ANY:
         typer.echo(f"The container loads the weights itself: artifact {result.weights_digest}")
     elif result.weights_digest is not None:
         why = ", as the embedded AWS has no GPU" if environment.is_local else ""

@@ -1,8 +1,9 @@
 """Which files a deployment uses: the parts that its lock names, or the reason that there are none.
 
 LMI's model data is its `code` (serving.properties and a model.py), and the container copies the
-`weights` itself; the model data of every other container is `compiled`, or its sample. Only an
-image of the user's own takes `weights` as its model data.
+`weights` itself, or what they were partitioned into, which is `compiled`. The model data of every
+other container is `compiled`, or its sample. Only an image of the user's own takes `weights` as its
+model data.
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ def parts(
     if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
         as_it_is = locked.weights if config.serving.container == "custom" else None
         model_data = locked.code if separate else locked.compiled or as_it_is
-        if model_data is not None and is_compiled(config, environment):
-            mismatch = wrong_target(config, environment, instances, model_data.target)
-        whole = model_data is not None and (locked.weights is not None or not separate)
+        compiled = is_compiled(config, environment)
+        if compiled and locked.compiled is not None:
+            mismatch = wrong_target(config, environment, instances, locked.compiled.target)
+        weights = locked.compiled if compiled else locked.weights
+        whole = model_data is not None and (weights is not None or not separate)
         if model_data is not None and whole and mismatch is None:
             return Parts(
                 _published(model_data, environment),
-                _published(locked.weights, environment)
-                if separate and locked.weights is not None
-                else None,
+                _published(weights, environment) if separate and weights is not None else None,
             )
         locked = None
     if allow_unpublished:

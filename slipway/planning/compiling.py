@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import TensorRTServing
+from slipway.config.sections.artifacts import Compile
+from slipway.config.sections.serving import LmiServing, TensorRTServing
 from slipway.errors import Kind, Problem
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.containers import tensorrt_release
-from slipway.planning.images import compiler_image
-from slipway.planning.plan import ImagePlan
+from slipway.planning.images import aws_image, compiler_image
+from slipway.planning.lmi_partition import job_arguments, job_files, partitioning_of
+from slipway.planning.lock import is_compiled
+from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.targets import CPU, compile_target
 
 # In the artifact bucket; SageMaker makes a folder there for each job. The foundation lets the job's
@@ -32,6 +35,8 @@ class CompilePlan:
         volume_size_gb: disk of the job.
         max_runtime_seconds: it is stopped after that.
         hyperparameters: what the container's `compile` command is told.
+        arguments: of the container.
+        settings: files of a second input channel, by path; without any there is none.
     """
 
     target: str
@@ -41,6 +46,8 @@ class CompilePlan:
     volume_size_gb: int
     max_runtime_seconds: int
     hyperparameters: Mapping[str, str]
+    arguments: tuple[str, ...] = ("compile",)
+    settings: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def compile_plan(
@@ -52,23 +59,23 @@ def compile_plan(
     """Returns the training job of a config that Slipway compiles, or why there can be none.
 
     Args:
-        config: a config of the TensorRT container that breaks no rule, with `compile`.
+        config: a config of the TensorRT container or of LMI that breaks no rule, with `compile`.
         environment: where the job runs.
         instances: every type the endpoint may run on.
         serving_image: the image that serves the result.
     """
     compiling, serving = config.artifacts.compile, config.serving
+    if compiling is not None and isinstance(serving, LmiServing):
+        return _partition_job(config, compiling, environment, instances)
     release = tensorrt_release(config, instances)
     if compiling is None or not isinstance(serving, TensorRTServing) or release is None:
         raise ValueError(f"{config.name}: nothing compiles for the container {serving.container}")
     target = compile_target(config, environment, instances)
     if target is None:
-        return Problem(
-            Kind.COMPATIBILITY,
-            f"nobody says which compute capability the GPU of {instances[0].name} has, so no "
-            "engine can be built for it",
+        return _no_target(
+            instances,
+            "no engine can be built for it",
             "Choose another type, or build the engine yourself and set `artifacts.release`.",
-            ("endpoint", "instances"),
         )
     return CompilePlan(
         target=target,
@@ -83,4 +90,66 @@ def compile_plan(
             "max_new_tokens": str(serving.max_new_tokens),
             "target": target,
         },
+    )
+
+
+def partition_plan(
+    config: ModelConfig, environment: Environment, instances: tuple[InstanceFacts, ...]
+) -> PartitionPlan | None:
+    """Returns how an LMI config's weights are partitioned; None where they are served as they are.
+
+    Args:
+        config: a config that breaks no rule.
+        environment: where it is deployed.
+        instances: every type the endpoint may run on.
+    """
+    compiling = config.artifacts.compile
+    if compiling is None or not isinstance(config.serving, LmiServing):
+        return None
+    if not is_compiled(config, environment):
+        return None
+    return PartitionPlan(
+        instance_type=compiling.instance,
+        target=compile_target(config, environment, instances) or "a GPU that no source knows",
+        arguments=job_arguments(partitioning_of(config)),
+    )
+
+
+def _partition_job(
+    config: ModelConfig,
+    compiling: Compile,
+    environment: Environment,
+    instances: tuple[InstanceFacts, ...],
+) -> CompilePlan | Problem:
+    """AWS's image that serves an LMI model partitions its weights, too."""
+    aws = aws_image(config, environment.region)
+    if aws is None or aws.account is None:
+        raise ValueError(f"{config.name}: no rule refused an image that is not published")
+    target = compile_target(config, environment, instances)
+    if target is None:
+        return _no_target(
+            instances,
+            "nothing can be partitioned for it",
+            "Choose another type, or remove `compile`.",
+        )
+    found = partitioning_of(config)
+    return CompilePlan(
+        target=target,
+        compiler=found.name,
+        image=ImagePlan(aws.account, aws.region, aws.repository, aws.tag),
+        instance_type=compiling.instance,
+        volume_size_gb=compiling.volume_size_gb,
+        max_runtime_seconds=compiling.max_runtime_seconds,
+        hyperparameters={},
+        arguments=job_arguments(found),
+        settings=job_files(found),
+    )
+
+
+def _no_target(instances: tuple[InstanceFacts, ...], so: str, remedy: str) -> Problem:
+    return Problem(
+        Kind.COMPATIBILITY,
+        f"nobody says which compute capability the GPU of {instances[0].name} has, so {so}",
+        remedy,
+        ("endpoint", "instances"),
     )

@@ -20,6 +20,7 @@ from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt
 from slipway.planning import lmi, neuron
 from slipway.planning.artifacts import UNPUBLISHED, Parts
 from slipway.planning.images import aws_image, image_family, image_name, neuron_base_tag
+from slipway.planning.lmi_partition import loading_properties
 from slipway.planning.plan import ImagePlan
 
 
@@ -129,11 +130,13 @@ def inference_ami(
     return aws.inference_ami if aws else None
 
 
-def serving_properties(config: ModelConfig, parts: Parts) -> dict[str, str]:
+def serving_properties(
+    config: ModelConfig, environment: Environment, parts: Parts
+) -> dict[str, str]:
     """Returns an LMI package's serving.properties; empty for the other containers."""
     if not isinstance(config.serving, LmiServing) or parts.weights is None:
         return {}
-    return lmi.lmi_properties(config, parts.weights.s3_uri)
+    return lmi.lmi_properties(config, parts.weights.s3_uri, loading_properties(config, environment))
 
 
 def container_environment(config: ModelConfig, instance: InstanceFacts) -> dict[str, str]:

@@ -198,7 +198,9 @@ def ordered(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def lmi_properties(config: ModelConfig, weights_uri: str) -> dict[str, str]:
+def lmi_properties(
+    config: ModelConfig, weights_uri: str, loading: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Returns the keys and values of serving.properties, in the order to write them in.
 
     Values are as the server parses them; whoever writes the file escapes what Java's properties
@@ -207,6 +209,7 @@ def lmi_properties(config: ModelConfig, weights_uri: str) -> dict[str, str]:
     Args:
         config: a config that breaks no rule.
         weights_uri: S3 prefix of the weights' files.
+        loading: what parts of weights need to be loaded; None for weights as they are.
 
     Raises:
         UnknownVersionError: there is no such image.
@@ -220,6 +223,7 @@ def lmi_properties(config: ModelConfig, weights_uri: str) -> dict[str, str]:
     if version.weights.s3:
         properties[f"option.{version.weights.s3[0]}"] = weights_uri
     properties |= _handler_properties(setup)
+    properties |= loading or {}
     properties |= _batch_properties(setup)
     if "job_queue_size" in version.server_keys:
         properties["job_queue_size"] = str(serving.max_queue_length)

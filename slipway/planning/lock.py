@@ -40,8 +40,9 @@ class LockedPart(Section):
 class LockedArtifact(Section):
     """One published artifact: its parts, and the config fields they were made from.
 
-    Which parts there are depends on the container: LMI has `weights` and `code`; the others have
-    `compiled`, with the `weights` that it was compiled from where Slipway compiled it.
+    Which parts there are depends on the container: LMI has `weights` and `code`, and as `compiled`
+    what the weights were partitioned into, where they were; the others have `compiled`, with the
+    `weights` that it was compiled from where Slipway compiled it.
     """
 
     inputs_digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -88,8 +89,14 @@ class Lock(Section):
 
 
 def is_compiled(config: ModelConfig, environment: Environment) -> bool:
-    """Whether Slipway compiles what that environment deploys."""
+    """Whether Slipway compiles what that environment deploys.
+
+    The embedded AWS has no GPU: other models are compiled for its processor, and weights that would
+    be partitioned are served there as they are.
+    """
     sources = config.artifacts
+    if environment.is_local and config.serving.container == "lmi":
+        return False
     return (
         environment.artifacts == "release"
         and sources.release is None

@@ -68,6 +68,21 @@ class ArtifactPlan:
 
 
 @dataclass(frozen=True)
+class PartitionPlan:
+    """How an LMI model's weights are partitioned when they are published.
+
+    Args:
+        instance_type: where the training job runs.
+        target: what the parts are for: a compute capability such as `sm86`.
+        arguments: of the job's container.
+    """
+
+    instance_type: str
+    target: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class VariantPlan:
     """A production variant: what runs, how many, and how long it may take to start.
 
@@ -167,6 +182,7 @@ class DeploymentPlan:
         artifact: the model data, which SageMaker brings to /opt/ml/model.
         weights: what an LMI container copies itself while it starts; None for the other containers,
             whose model data has the weights in it.
+        partition: how those were split before; None where they are not.
         serving_properties: keys and values of an LMI package's serving.properties.
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
@@ -193,6 +209,7 @@ class DeploymentPlan:
     image: ImagePlan
     artifact: ArtifactPlan
     weights: ArtifactPlan | None
+    partition: PartitionPlan | None
     serving_properties: Mapping[str, str]
     container_environment: Mapping[str, str]
     network_isolation: bool

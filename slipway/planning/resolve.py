@@ -12,6 +12,7 @@ from slipway.planning import lmi_advice, neuron_advice
 from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
+from slipway.planning.compiling import partition_plan
 from slipway.planning.containers import (
     container_environment,
     image_plan,
@@ -82,7 +83,8 @@ def resolve(
         image=image,
         artifact=parts.model_data,
         weights=parts.weights,
-        serving_properties=serving_properties(config, parts),
+        partition=partition_plan(config, environment, situation.instances),
+        serving_properties=serving_properties(config, environment, parts),
         container_environment=container_environment(config, situation.instance),
         network_isolation=config.endpoint.network_isolation,
         variants=variants,

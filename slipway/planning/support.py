@@ -29,10 +29,8 @@ def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tup
     """
     if config.serving.container not in _PUBLISHED_CONTAINERS:
         yield ("serving", "container"), f"publishing for the container `{config.serving.container}`"
-    if config.serving.container == "lmi":
-        for name in ("release", "compile"):
-            if getattr(config.artifacts, name) is not None:
-                yield ("artifacts", name), f"`{name}` for the container `lmi`"
+    if config.serving.container == "lmi" and config.artifacts.release is not None:
+        yield ("artifacts", "release"), "`release` for the container `lmi`"
     if config.serving.container == "neuron" and environment.artifacts == "release":
         # What is compiled already, and the sample, are files like any other.
         if config.artifacts.compile is not None:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from slipway.planning.compiling import OUTPUT_PREFIX, CompilePlan
 from slipway.planning.lock import LockedPart
 from slipway.planning.plan import ArtifactPlan, DeploymentPlan
+from slipway.publishing.directory import publish_directory
 from slipway.publishing.objects import ObjectPrefix, objects_under, publish_objects
 from slipway.publishing.progress import Progress
 from slipway.publishing.recipes import Recipe
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import CompileJob, TrainingJobs, parameter, require_image
 from slipway.publishing.weights import part
+
+# Told the S3 client, the job's name and the address of what it wrote.
+Inspection = Callable[[Any, str, str], None]
 
 
 def publish_compiled(
@@ -25,6 +35,7 @@ def publish_compiled(
     store: ArtifactStore,
     access: Access,
     progress: Progress,
+    inspect: Inspection | None = None,
 ) -> tuple[LockedPart, int]:
     """Compiles published weights, once for the same inputs, and publishes the result.
 
@@ -38,18 +49,22 @@ def publish_compiled(
         store: its artifacts.
         access: its account.
         progress: told of it.
+        inspect: refuses a job's output that must not be published.
 
     Returns:
         The lock's part, and how many bytes moved into the artifact.
 
     Raises:
-        UserError: the foundation or the image is missing, or the job failed.
+        UserError: the foundation or the image is missing, or the job failed, or what it wrote was
+            refused.
     """
     recipe = _recipe(plan, weights)
     if (known := store.recall(recipe)) is not None:
         progress.note(f"The same was compiled before, by {known.source}.")
         return known, 0
     bucket = environment.artifact_bucket
+    # Before the job, which reads them.
+    settings, sent = _publish_settings(plan, store, access, progress)
     role_arn = parameter(access, environment.name, "compile-role-arn")
     key_arn = parameter(access, environment.name, "artifact-key-arn")
     if not environment.is_local:
@@ -59,6 +74,7 @@ def publish_compiled(
         key=recipe.key,
         plan=plan,
         weights_uri=_address(bucket, weights),
+        settings_uri=_address(bucket, settings) if settings else None,
         output_uri=f"s3://{bucket}/{OUTPUT_PREFIX}",
         role_arn=role_arn,
         key_arn=key_arn,
@@ -73,21 +89,46 @@ def publish_compiled(
             return False
 
     name, uri = TrainingJobs(access, progress).finish(job, holds_output)
+    if inspect is not None:
+        inspect(s3, name, uri)
     manifest, copied = publish_objects(s3, ObjectPrefix(uri), store, progress)
     made = part(manifest, source=f"training job {name}", target=plan.target, compiler=plan.compiler)
     store.remember(recipe, made)
-    return made, copied
+    return made, sent + copied
 
 
 def _recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
     """What decides the result: neither where the job runs nor how long it may take."""
-    return Recipe(
-        {
-            "weights": weights.digest,
-            "image": f"{plan.image.repository}:{plan.image.tag}",
-            "hyperparameters": dict(plan.hyperparameters),
+    inputs: dict[str, Any] = {
+        "weights": weights.digest,
+        "image": f"{plan.image.repository}:{plan.image.tag}",
+        "hyperparameters": dict(plan.hyperparameters),
+    }
+    if plan.settings:
+        # A job that is told by hyperparameters has its target there.
+        inputs["target"] = plan.target
+        inputs["arguments"] = list(plan.arguments)
+        inputs["settings"] = {
+            path: hashlib.sha256(content).hexdigest() for path, content in plan.settings.items()
         }
-    )
+    return Recipe(inputs)
+
+
+def _publish_settings(
+    plan: CompilePlan, store: ArtifactStore, access: Access, progress: Progress
+) -> tuple[LockedPart | None, int]:
+    """Publishes what a job is told in files, where its role may read: as an artifact."""
+    if not plan.settings:
+        return None, 0
+    with tempfile.TemporaryDirectory(prefix="slipway-settings-") as temporary:
+        for name, content in plan.settings.items():
+            path = Path(temporary, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        manifest, sent = publish_directory(
+            Path(temporary), "the settings of the job", store, access, progress
+        )
+    return part(manifest, source="the config"), sent
 
 
 def _address(bucket: str, weights: LockedPart) -> str:

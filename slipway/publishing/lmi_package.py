@@ -58,17 +58,22 @@ class LmiPackage:
 
 
 def lmi_package(
-    config: ModelConfig, script: Mapping[str, bytes], weights_digest: str
+    config: ModelConfig,
+    script: Mapping[str, bytes],
+    weights_digest: str,
+    loading: Mapping[str, str] | None = None,
 ) -> LmiPackage:
     """Makes a config's package.
 
     Args:
         config: a config of LMI's that breaks no rule.
         script: from `script_files`.
-        weights_digest: content address of the published weights.
+        weights_digest: content address of the published weights, or of their parts.
+        loading: what parts need to be loaded.
     """
     serving = _serving(config)
-    meant = lmi_properties(config, f"s3://{BUCKET}/{artifact_prefix(weights_digest)}files/")
+    address = f"s3://{BUCKET}/{artifact_prefix(weights_digest)}files/"
+    meant = lmi_properties(config, address, loading)
     content = java_properties.render(meant)
     if java_properties.parse(content) != meant:
         raise ValueError(f"{config.name}: {PROPERTIES_FILE} does not say what was meant")

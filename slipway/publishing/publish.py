@@ -15,6 +15,7 @@ from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.artifacts import has_source
 from slipway.planning.compiling import CompilePlan, compile_plan
+from slipway.planning.lmi_partition import loading_properties
 from slipway.planning.lock import (
     LockedArtifact,
     LockedPart,
@@ -29,9 +30,27 @@ from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
 from slipway.publishing.lmi_package import lmi_package, publish_lmi_package, script_files
+from slipway.publishing.lmi_parts import parts_inspection
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part, publish_weights
+
+
+@dataclass(frozen=True)
+class PublishedParts:
+    """What LMI's weights were partitioned into.
+
+    Args:
+        digest: content address.
+        size_bytes: their size.
+        source: the training job that made them.
+        target: the GPU that they are for.
+    """
+
+    digest: str
+    size_bytes: int
+    source: str
+    target: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +67,7 @@ class Published:
             has the container load; None where there are none beside it.
         uploaded_bytes: what moved into artifacts this time; 0 where all of it was there.
         lock_changed: whether there is something to commit.
+        parts: what the container loads in place of the weights; None where it loads those.
     """
 
     digest: str
@@ -58,6 +78,7 @@ class Published:
     weights_digest: str | None
     uploaded_bytes: int
     lock_changed: bool
+    parts: PublishedParts | None = None
 
 
 def publish(
@@ -97,7 +118,15 @@ def publish(
         weights_digest=weights.digest if weights and weights != model_data else None,
         uploaded_bytes=moved_bytes,
         lock_changed=_write_lock(project, loaded.config, environment, locked),
+        parts=_parts(locked),
     )
+
+
+def _parts(locked: LockedArtifact) -> PublishedParts | None:
+    compiled = locked.compiled
+    if locked.code is None or compiled is None:
+        return None
+    return PublishedParts(compiled.digest, compiled.size_bytes, compiled.source, compiled.target)
 
 
 def _located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
@@ -171,27 +200,37 @@ def _publish_parts(
     checkpoint, sent = publish_weights(
         weights, root=project.root, store=store, access=access, progress=progress
     )
+    locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint)
+    if compiling is not None:
+        compiled, copied = publish_compiled(
+            *compiling,
+            checkpoint,
+            environment=environment,
+            store=store,
+            access=access,
+            progress=progress,
+            inspect=parts_inspection(config),
+        )
+        locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
     if has_code(config, environment):
+        if config.artifacts.compile is not None and compiling is None:
+            progress.note(
+                "The embedded AWS has no GPU to partition on: the weights are published as they "
+                "are."
+            )
         code, code_bytes = publish_lmi_package(
-            lmi_package(config, script, checkpoint.digest),
+            lmi_package(
+                config,
+                script,
+                (locked.compiled or checkpoint).digest,
+                loading_properties(config, environment),
+            ),
             store=store,
             access=access,
             progress=progress,
         )
-        locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint, code=code)
-        return locked, sent + code_bytes
-    if compiling is None:
-        return LockedArtifact(inputs_digest=inputs, weights=checkpoint), sent
-    compiled, copied = publish_compiled(
-        *compiling,
-        checkpoint,
-        environment=environment,
-        store=store,
-        access=access,
-        progress=progress,
-    )
-    locked = LockedArtifact(inputs_digest=inputs, weights=checkpoint, compiled=compiled)
-    return locked, sent + copied
+        locked, sent = locked.model_copy(update={"code": code}), sent + code_bytes
+    return locked, sent
 
 
 def _publish_files(

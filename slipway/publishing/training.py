@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slipway.access import Access, account_errors
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.compiling import CompilePlan
+from slipway.planning.lmi_partition import SETTINGS_CHANNEL
 from slipway.publishing.progress import Progress
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
@@ -26,6 +27,7 @@ _MODEL_CHARACTERS = 36
 _KEY_CHARACTERS = 12
 _FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS = 0.5, 15.0
 _LOG_LINES = 15
+_OUR_REPOSITORIES = "slipway/"
 _UNDER_WAY = ("InProgress", "Stopping")
 
 
@@ -38,6 +40,7 @@ class CompileJob:
         key: digest of everything that decides the result.
         plan: what it does, where.
         weights_uri: the published weights, with the final slash.
+        settings_uri: the published settings, with the final slash; None where there are none.
         output_uri: prefix under which SageMaker makes a folder for the job.
         role_arn: what it runs as.
         key_arn: KMS key of what it writes.
@@ -48,6 +51,7 @@ class CompileJob:
     key: str
     plan: CompilePlan
     weights_uri: str
+    settings_uri: str | None
     output_uri: str
     role_arn: str
     key_arn: str
@@ -61,28 +65,18 @@ class CompileJob:
 
     def request(self, attempt: int) -> dict[str, Any]:
         """Returns CreateTrainingJob's parameters."""
+        channels = [_channel(WEIGHTS_CHANNEL, self.weights_uri)]
+        if self.settings_uri is not None:
+            channels.append(_channel(SETTINGS_CHANNEL, self.settings_uri))
         return {
             "TrainingJobName": self.name(attempt),
             "AlgorithmSpecification": {
                 "TrainingImage": self.plan.image.uri,
                 "TrainingInputMode": "File",
-                "ContainerArguments": ["compile"],
+                "ContainerArguments": list(self.plan.arguments),
             },
             "HyperParameters": dict(self.plan.hyperparameters),
-            "InputDataConfig": [
-                {
-                    "ChannelName": WEIGHTS_CHANNEL,
-                    "CompressionType": "None",
-                    "InputMode": "File",
-                    "DataSource": {
-                        "S3DataSource": {
-                            "S3DataType": "S3Prefix",
-                            "S3Uri": self.weights_uri,
-                            "S3DataDistributionType": "FullyReplicated",
-                        }
-                    },
-                }
-            ],
+            "InputDataConfig": channels,
             "OutputDataConfig": {
                 "S3OutputPath": self.output_uri,
                 "CompressionType": "NONE",
@@ -248,6 +242,21 @@ class TrainingJobs:
         return "; the end of its log:" + "".join(f"\n      {line}" for line in lines)
 
 
+def _channel(name: str, uri: str) -> dict[str, Any]:
+    return {
+        "ChannelName": name,
+        "CompressionType": "None",
+        "InputMode": "File",
+        "DataSource": {
+            "S3DataSource": {
+                "S3DataType": "S3Prefix",
+                "S3Uri": uri,
+                "S3DataDistributionType": "FullyReplicated",
+            }
+        },
+    }
+
+
 def output_uri(found: Mapping[str, Any]) -> str:
     """Returns the address of what a job wrote, with the final slash that a prefix needs."""
     uri: str = found["ModelArtifacts"]["S3ModelArtifacts"]
@@ -277,10 +286,14 @@ def parameter(access: Access, environment: str, name: str) -> str:
 def require_image(access: Access, plan: CompilePlan, environment: str) -> None:
     """Checks that the compiler's image was built; a job without it would fail minutes later.
 
+    AWS's own images are not looked for: their registry lets nobody list them.
+
     Raises:
         UserError: it was not, with the command that builds it.
     """
     image = plan.image
+    if not image.repository.startswith(_OUR_REPOSITORIES):
+        return
     with account_errors():
         try:
             access.client("ecr").describe_images(

@@ -8,12 +8,13 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.planning.compiling import OUTPUT_PREFIX
+from slipway.planning.lmi_partition import LMI_REPOSITORY, image_accounts
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 class CompileRole(Construct):
-    """Read the artifacts, write what was compiled, pull our images, write a log; nothing else.
+    """Read the artifacts, write what was compiled, pull the images, write a log; nothing else.
 
     The container has none of these rights: its job is isolated from the network. SageMaker uses
     them to bring the weights in and the result out.
@@ -37,6 +38,11 @@ class CompileRole(Construct):
         stack = cdk.Stack.of(self)
         bucket_arn = f"arn:{stack.partition}:s3:::{environment.artifact_bucket}"
         place = f"{environment.region}:{environment.account}"
+        # AWS's images partition LMI's weights, each in its own registry.
+        images_of_aws = [
+            f"arn:{stack.partition}:ecr:{environment.region}:{account}:repository/{LMI_REPOSITORY}"
+            for account in image_accounts(environment.region)
+        ]
         repositories_arn = f"arn:{stack.partition}:ecr:{place}:repository/slipway/*"
         log_group_arn = f"arn:{stack.partition}:logs:{place}:log-group:{_LOG_GROUP}"
         statements = [
@@ -65,6 +71,7 @@ class CompileRole(Construct):
                     "ecr:GetDownloadUrlForLayer",
                 ],
                 repositories_arn,
+                *images_of_aws,
             ),
             # ECR's log-in token is the account's: the API knows no narrower resource.
             _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
@@ -106,5 +113,5 @@ class CompileRole(Construct):
             )
 
 
-def _allow(sid: str, actions: list[str], resource: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid=sid, actions=actions, resources=[resource])
+def _allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))

@@ -138,17 +138,27 @@ def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
     if config.serving.container == "lmi" and name == "release":
         weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
         code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})
-        return LockedArtifact(inputs_digest=digest, weights=weights, code=code)
+        compiled = None
+        if is_compiled(config, PRODUCTION):
+            instances = situation_of(config, instance_types(), PRODUCTION).instances
+            made = {
+                "digest": "ef" * 32,
+                "target": compile_target(config, PRODUCTION, instances) or "sm75",
+                "source": f"training job compile-{config.name}-abababababab",
+                "compiler": "DeepSpeed of djl-deepspeed 0.27.0",
+            }
+            compiled = weights.model_copy(update=made)
+        return LockedArtifact(inputs_digest=digest, weights=weights, compiled=compiled, code=code)
     if is_compiled(config, LOCAL if name == "sample" else PRODUCTION):
         instances = situation_of(config, instance_types(), PRODUCTION).instances
-        compiled = {
+        update = {
             "source": f"training job compile-{config.name}-abababababab",
             "target": compile_target(config, PRODUCTION, instances) or "sm75",
             "compiler": "tensorrt 10.13",
         }
         weights = part.model_copy(update={"digest": "cd" * 32, "target": "any"})
         return LockedArtifact(
-            inputs_digest=digest, weights=weights, compiled=part.model_copy(update=compiled)
+            inputs_digest=digest, weights=weights, compiled=part.model_copy(update=update)
         )
     return LockedArtifact(inputs_digest=digest, compiled=part)
 

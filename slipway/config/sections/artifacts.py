@@ -79,8 +79,8 @@ class Compile(Section):
     """Compiles the weights for the endpoint's accelerator when they are published."""
 
     instance: InstanceType = Field(
-        description="Type of the training job that compiles; it needs the endpoint's GPU, while "
-        "Neuron compiles on a CPU.",
+        description="Type of the training job that compiles; it needs the endpoint's GPU (for LMI, "
+        "as many as one copy of the model takes), while Neuron compiles on a CPU.",
         examples=["ml.g5.2xlarge"],
     )
     max_runtime_seconds: int = Field(

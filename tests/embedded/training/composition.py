@@ -14,9 +14,12 @@ REPOSITORY = "tests/compiler"
 IMAGE = f"123456789012.dkr.ecr.us-east-1.amazonaws.com/{REPOSITORY}:1-compiler"
 SERVER_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/server:1"
 _PROGRAM = (sys.executable, str(Path(__file__).with_name("program.py")))
+_PARTITION = (sys.executable, str(Path(__file__).with_name("partition.py")))
 FAMILIES = {
     REPOSITORY: ContainerFamily((*_PROGRAM, "serve"), {"FROM_IMAGE": "yes"}, _PROGRAM),
     "tests/server": ContainerFamily((*_PROGRAM, "serve")),
+    # AWS's LMI images.
+    "djl-inference": ContainerFamily((*_PROGRAM, "serve"), entrypoint=_PARTITION),
     # What a project's own image is called.
     "slipway/tensorrt": ContainerFamily((*_PROGRAM, "serve"), entrypoint=_PROGRAM),
 }

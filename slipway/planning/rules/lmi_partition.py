@@ -1,0 +1,247 @@
+"""Rules about LMI weights that a training job partitions before they are served.
+
+The image's command would find most of this out on a GPU that is paid for, or end well and leave
+parts that no server loads (facts: lmi_partition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slipway.config.sections.artifacts import Compile
+from slipway.errors import Problem
+from slipway.facts.images import versions
+from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.facts.lmi import CUSTOM
+from slipway.facts.lmi_frameworks import images_with
+from slipway.facts.lmi_partition import PartitionMethod, partition_method
+from slipway.planning.lmi_partition import Partitioning, job_settings, partitioning
+from slipway.planning.rules.lmi import device_name, devices, model_type
+from slipway.planning.rules.situation import Situation, problem
+
+_FIELD = ("artifacts", "compile")
+# Of the parts, or of where they are: Slipway writes them.
+_OWN_OPTIONS = ("checkpoint", "parallel_loading", "save_mp_checkpoint_path")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A config that asks for a partition that its image can make."""
+
+    compiling: Compile
+    host: InstanceFacts
+    partitioning: Partitioning
+
+    @property
+    def method(self) -> PartitionMethod:
+        return self.partitioning.method
+
+
+def images_handler_partitions(situation: Situation) -> Iterator[Problem]:
+    """The command calls a function `partition` of the handler, which few handlers have."""
+    setup = situation.lmi
+    if setup is None or situation.config.artifacts.compile is None or setup.handler != CUSTOM:
+        return
+    yield problem(
+        "the image's own handler partitions weights, and `script` takes its place",
+        "Remove `compile`: the weights are split when they are loaded. Or remove `script`.",
+        *_FIELD,
+    )
+
+
+def partition_can_be_used(situation: Situation) -> Iterator[Problem]:
+    """Some images have the command and write what cannot be served."""
+    asked = _asked(situation, refused=True)
+    if asked is None or asked.method.refused is None:
+        return
+    name, image = asked.partitioning.framework.name, asked.partitioning.setup.version.framework
+    able = [
+        version
+        for version in versions(image)
+        if images_with(name, version)
+        and (method := partition_method(name, version)) is not None
+        and method.refused is None
+    ]
+    other = f" Or use version {able[0]} or a later one." if able else ""
+    yield problem(
+        f"{asked.partitioning.name} {asked.method.refused}",
+        f"Remove `compile`: the weights are split when they are loaded.{other}",
+        *_FIELD,
+    )
+
+
+def engine_partitions(situation: Situation) -> Iterator[Problem]:
+    """The command starts a process for each GPU, or none, by the name of the engine."""
+    asked = _asked(situation)
+    if asked is None:
+        return
+    wanted, has = asked.method.engine, asked.partitioning.setup.engine
+    if wanted is not None and has != wanted:
+        yield problem(
+            f"{asked.partitioning.name} partitions for the engine {wanted}; the engine is {has}",
+            f"Remove `compile`, or serve with the engine {wanted}.",
+            *_FIELD,
+        )
+
+
+def there_is_something_to_split(situation: Situation) -> Iterator[Problem]:
+    """On one GPU the parts are the whole, and take as long to load."""
+    asked = _asked(situation)
+    if asked is None:
+        return
+    degree = asked.partitioning.setup.serving.tensor_parallel_degree
+    if degree < asked.method.least_degree:
+        yield problem(
+            f"{asked.partitioning.name} splits weights over GPUs, and `tensor_parallel_degree` is "
+            f"{degree}",
+            "Remove `compile`: there is nothing to split.",
+            *_FIELD,
+        )
+
+
+def parts_load_again(situation: Situation) -> Iterator[Problem]:
+    """What was saved is loaded into an empty model, which not every family can be."""
+    asked, family = _asked(situation), model_type(situation)
+    if asked is None or family is None or asked.method.model_types is None:
+        return
+    if family not in asked.method.model_types:
+        yield problem(
+            f"{asked.partitioning.name} loads the parts of {', '.join(asked.method.model_types)}; "
+            f"the family is {family}",
+            "Remove `compile`: the weights are split when they are loaded.",
+            *_FIELD,
+        )
+
+
+def options_go_with_parts(situation: Situation) -> Iterator[Problem]:
+    """An option may contradict what partitioned weights are loaded with."""
+    asked = _asked(situation)
+    if asked is None:
+        return
+    for key in asked.partitioning.setup.serving.options:
+        why = asked.method.refused_options.get(key)
+        if why is None and key in _OWN_OPTIONS:
+            why = "is written by Slipway, with the address of the parts"
+        if why is not None:
+            yield problem(
+                f"with `compile` the option `{key}` {why}",
+                f"Remove `{key}`, or `compile`.",
+                "serving", "options", key,
+            )  # fmt: skip
+
+
+def settings_have_a_line_each(situation: Situation) -> Iterator[Problem]:
+    """The command reads serving.properties without the escapes that the server knows."""
+    asked = _asked(situation)
+    if asked is None or asked.method.engine not in (None, asked.partitioning.setup.engine):
+        return
+    for key, value in job_settings(asked.partitioning).items():
+        if value.splitlines() not in ([], [value]) or value != value.strip():
+            yield problem(
+                f"the command that partitions reads the option `{key.removeprefix('option.')}` as "
+                "another value: it has a line break, or white space at an end",
+                "Write it on one line, without white space around it.",
+                "serving", "options", key.removeprefix("option."),
+            )  # fmt: skip
+
+
+def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
+    """The parts are made, and loaded once, on GPUs like those that will serve them."""
+    asked = _asked(situation)
+    if asked is None or not asked.host.accelerator_known:
+        return
+    setup, host = asked.partitioning.setup, asked.host
+    endpoint = situation.instance
+    count = devices(setup, host.accelerator)
+    if count is None or count < setup.devices_per_copy:
+        has = "has none" if count is None else f"has {count}"
+        yield problem(
+            f"one copy takes {setup.devices_per_copy} {device_name(setup)}; {host.name} {has}",
+            f"Partition on the endpoint's type, `{endpoint.name}`.",
+            *_FIELD, "instance",
+        )  # fmt: skip
+        return
+    wanted, given = _capability(endpoint), _capability(host)
+    if wanted is not None and wanted != given:
+        yield problem(
+            f"{host.name} has {_described(host)}; the endpoint's {endpoint.name} has "
+            f"{_described(endpoint)}",
+            f"Partition on a type with {wanted}, for example `{endpoint.name}`.",
+            *_FIELD, "instance",
+        )  # fmt: skip
+
+
+def types_share_the_parts(situation: Situation) -> Iterator[Problem]:
+    """Every type of an endpoint loads the same parts."""
+    asked = _asked(situation)
+    if asked is None:
+        return
+    first = situation.placements[0].instance
+    wanted = _capability(first)
+    for placement in situation.placements[1:]:
+        given = _capability(placement.instance)
+        if None not in (wanted, given) and given != wanted:
+            yield problem(
+                f"{placement.instance.name} has {_described(placement.instance)}, and {first.name} "
+                f"has {_described(first)}: the weights are partitioned once, for one of them",
+                f"Use types with {wanted} only, or remove `compile`.",
+                *placement.field,
+            )
+
+
+def job_has_the_disk(situation: Situation) -> Iterator[Problem]:
+    """The job reads the weights from its disk, and writes parts that are about as large."""
+    asked, size_gb = _asked(situation), situation.config.artifacts.size_gb
+    if asked is None or size_gb is None or asked.host.local_nvme_gb is None:
+        return
+    needed, local = 2 * size_gb, asked.host.local_nvme_gb
+    if local and needed > local:
+        yield problem(
+            f"weights of {size_gb:g} GB and as much in parts do not fit on the local disk of "
+            f"{asked.host.name}, which has {local} GB",
+            "Partition on a type with the same GPU and a larger local disk.",
+            *_FIELD, "instance",
+        )  # fmt: skip
+    elif not local and needed > asked.compiling.volume_size_gb:
+        yield problem(
+            f"weights of {size_gb:g} GB and as much in parts do not fit on the job's volume of "
+            f"{asked.compiling.volume_size_gb} GB",
+            f"Set `volume_size_gb: {int(needed * 1.1) + 1}` or more.",
+            *_FIELD, "volume_size_gb",
+        )  # fmt: skip
+
+
+def _asked(situation: Situation, *, refused: bool = False) -> _Asked | None:
+    """Returns what is asked for; None where it is not, or where another rule says it cannot be."""
+    setup, compiling = situation.lmi, situation.config.artifacts.compile
+    found = partitioning(setup) if setup is not None and compiling is not None else None
+    if found is None or compiling is None or (found.method.refused is not None and not refused):
+        return None
+    return _Asked(compiling, instance_types()[compiling.instance], found)
+
+
+def _capability(instance: InstanceFacts) -> str | None:
+    return instance.accelerator.compute_capability if instance.accelerator else None
+
+
+def _described(instance: InstanceFacts) -> str:
+    accelerator = instance.accelerator
+    if accelerator is None:
+        return "no GPU"
+    capability = accelerator.compute_capability
+    return f"{accelerator.product} ({capability})" if capability else accelerator.product
+
+
+RULES = (
+    images_handler_partitions,
+    partition_can_be_used,
+    engine_partitions,
+    there_is_something_to_split,
+    parts_load_again,
+    options_go_with_parts,
+    settings_have_a_line_each,
+    partitions_on_the_endpoints_gpus,
+    types_share_the_parts,
+    job_has_the_disk,
+)

@@ -1,0 +1,188 @@
+"""`slipway publish` of LMI weights that a training job partitions: the image is a stand-in."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.cli.plan_text import describe_plan
+from slipway.project import Project
+from slipway.publishing import java_properties
+from tests.embedded.training.test_publish import EMBEDDED, STAGING, Publishing, Said
+from tests.unit.projects import messages
+
+pytestmark = pytest.mark.timeout(120)
+
+CONFIG = """\
+name: tiny
+description: OPT in four parts
+
+model:
+  family: opt
+  parameters: 6658473984
+  layers: 32
+  hidden_size: 4096
+  attention_heads: 32
+
+serving:
+  container: lmi
+  framework: djl-deepspeed
+  version: 0.27.0
+  tensor_parallel_degree: 4
+  dtype: fp16
+  options:
+    task: text-generation
+    max_tokens: 384
+
+artifacts:
+  weights:
+    source: path
+    path: build/checkpoint
+  compile:
+    instance: ml.g5.12xlarge
+
+endpoint:
+  instances: [ml.g5.12xlarge]
+  network_isolation: false
+
+alarms:
+  model_latency_p99_milliseconds: 600
+"""
+
+
+@pytest.fixture
+def publishing(account: Any, tmp_path: Path) -> Publishing:
+    publishing = Publishing(account, tmp_path)
+    (tmp_path / "model_configs" / "tiny.yaml").write_text(CONFIG, "utf-8")
+    return publishing
+
+
+def test_the_parts_are_published_and_served(publishing: Publishing):
+    said = Said()
+    result = publishing.run(STAGING, said)
+    locked = publishing.locked(STAGING)
+    assert locked.weights is not None
+    assert locked.compiled is not None
+    assert locked.code is not None
+    (job,) = publishing.jobs()
+    name = job["TrainingJobName"]
+    assert job["AlgorithmSpecification"]["TrainingImage"] == (
+        "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121"
+    )
+    assert job["EnableNetworkIsolation"] is True
+    assert [channel["ChannelName"] for channel in job["InputDataConfig"]] == ["weights", "settings"]
+    assert said.notes == [
+        f"The training job {name} compiles for sm86 on ml.g5.12xlarge. "
+        f"Its log: /aws/sagemaker/TrainingJobs, streams {name}/"
+    ]
+    assert locked.compiled.model_dump(include={"target", "compiler", "source"}) == {
+        "target": "sm86",
+        "compiler": "DeepSpeed of djl-deepspeed 0.27.0",
+        "source": f"training job {name}",
+    }
+    parts = publishing.verify(locked.compiled.digest, STAGING)
+    assert len([path for path in parts if path.endswith(".pt")]) == 1 + 4 * 8
+    assert result.parts is not None
+    assert (result.digest, result.parts.digest) == (locked.code.digest, locked.compiled.digest)
+    plan = Project(publishing.root).plan("tiny", STAGING)
+    assert plan.weights is not None
+    assert plan.weights.digest == locked.compiled.digest
+    # What the container gets is what the plan shows.
+    key = f"artifacts/{locked.code.digest}/files/serving.properties"
+    sent = java_properties.parse(publishing.body(STAGING, key))
+    assert sent == plan.serving_properties
+    assert sent["option.model_id"] == plan.weights.s3_uri
+    assert sent["option.checkpoint"] in parts
+    assert sent["option.parallel_loading"] == "true"
+
+
+def test_a_reviewer_reads_how_it_will_be_partitioned(publishing: Publishing):
+    plan = Project(publishing.root).plan("tiny", STAGING, allow_unpublished=True)
+    rows = dict(line.split("  ", 1) for line in describe_plan(plan).splitlines())
+    assert rows["partition"].strip() == (
+        "when published, on ml.g5.12xlarge for sm86: partition --model-dir "
+        "/opt/ml/input/data/settings"
+    )
+    served_as_they_are = Project(publishing.root).plan("tiny", EMBEDDED, allow_unpublished=True)
+    assert "\npartition" not in describe_plan(served_as_they_are)
+
+
+def test_the_same_is_partitioned_once_whatever_else_is_served(publishing: Publishing):
+    publishing.run(STAGING)
+    first = publishing.locked(STAGING)
+    publishing.edit_config("  dtype: fp16\n", "  dtype: fp16\n  predict_timeout_seconds: 30\n")
+    said = Said()
+    publishing.run(STAGING, said)
+    second = publishing.locked(STAGING)
+    assert second.compiled == first.compiled
+    assert second.code != first.code
+    assert first.compiled is not None
+    assert said.notes == [f"The same was compiled before, by {first.compiled.source}."]
+    assert len(publishing.jobs()) == 1
+
+
+def test_another_degree_is_another_job(publishing: Publishing):
+    publishing.run(STAGING)
+    publishing.edit_config("tensor_parallel_degree: 4", "tensor_parallel_degree: 2")
+    publishing.run(STAGING)
+    assert len(publishing.jobs()) == 2
+    plan = Project(publishing.root).plan("tiny", STAGING)
+    assert plan.serving_properties["option.tensor_parallel_degree"] == "2"
+
+
+def test_a_job_that_ends_well_and_writes_nothing_is_no_success(publishing: Publishing):
+    publishing.write("usage")
+    error = publishing.refused(STAGING)
+    (job,) = publishing.jobs()
+    assert job["TrainingJobStatus"] == "Completed"
+    name = job["TrainingJobName"]
+    assert messages(error) == [f"the training job {name} ended well and wrote nothing"]
+    assert str(error.problems[0]).startswith("model_configs/tiny.yaml:25:3: artifacts.compile: ")
+    assert not publishing.lock_path.exists()
+
+
+def test_parts_that_the_server_would_not_find_are_not_published(publishing: Publishing):
+    def lists() -> list[str]:
+        keys = [item["Key"] for item in publishing.objects(STAGING, "artifacts/")]
+        return [key for key in keys if key.endswith("/ds_inference_config.json")]
+
+    before = lists()
+    publishing.write("kept")
+    assert messages(publishing.refused(STAGING)) == [
+        f"the training job {publishing.jobs()[0]['TrainingJobName']} wrote "
+        "ds_inference_config.json with the directory `/opt/ml/model`, in which the server would "
+        "look for the parts"
+    ]
+    assert not publishing.lock_path.exists()
+    assert lists() == before
+
+
+def test_the_embedded_aws_serves_the_weights_as_they_are(publishing: Publishing):
+    said = Said()
+    result = publishing.run(EMBEDDED, said)
+    assert said.notes == [
+        "The embedded AWS has no GPU to partition on: the weights are published as they are."
+    ]
+    assert (result.parts, publishing.jobs()) == (None, [])
+    locked = publishing.locked(EMBEDDED)
+    assert locked.weights is not None
+    assert locked.compiled is None
+    plan = Project(publishing.root).plan("tiny", EMBEDDED)
+    assert plan.weights is not None
+    assert plan.weights.digest == locked.weights.digest
+    assert not {"option.checkpoint", "option.parallel_loading"} & set(plan.serving_properties)
+
+
+def test_the_command_says_what_the_container_loads(publishing: Publishing):
+    process: subprocess.Popen[str] = publishing.command()
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    locked = publishing.locked(STAGING)
+    assert locked.compiled is not None
+    lines = output.splitlines()
+    assert lines[1].startswith("Partitioned into ")
+    assert lines[1].endswith(f" for sm86, by {locked.compiled.source}.")
+    assert lines[2] == f"The container loads the parts itself: artifact {locked.compiled.digest}"

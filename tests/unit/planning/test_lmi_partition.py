@@ -1,0 +1,194 @@
+"""Partitioning ahead of time: the job that is asked for, and what the server is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving import LmiServing
+from slipway.facts.instances import instance_types
+from slipway.planning.compiling import CompilePlan, compile_plan, partition_plan
+from slipway.planning.lmi import lmi_properties, lmi_setup
+from slipway.planning.lmi_partition import (
+    image_accounts,
+    job_arguments,
+    job_files,
+    job_settings,
+    loading_properties,
+    partitioning,
+    partitioning_of,
+)
+from slipway.planning.plan import ImagePlan, PartitionPlan
+from tests.unit.projects import LOCAL, PRODUCTION, model_config
+
+A_LOCAL_RELEASE = LOCAL.model_copy(update={"artifacts": "release"})
+ANY_IMAGE = ImagePlan("1" * 12, "eu-west-1", "slipway/any", "tag")
+TYPES = (instance_types()["ml.g5.12xlarge"],)
+
+
+def config(framework: str, version: str, *, family: str = "opt", **serving: Any) -> ModelConfig:
+    section = {
+        "container": "lmi", "framework": framework, "version": version, "dtype": "fp16",
+        "tensor_parallel_degree": 4,
+    }  # fmt: skip
+    return model_config(
+        model={"family": family},
+        serving=section | serving,
+        artifacts={
+            "release": None,
+            "sample": None,
+            "weights": {"source": "s3", "uri": "s3://my-models/any/"},
+            "compile": {"instance": "ml.g5.12xlarge", "volume_size_gb": 70},
+        },
+        endpoint={"instances": ["ml.g5.12xlarge"], "network_isolation": False},
+    )
+
+
+def settings(framework: str, version: str, **serving: Any) -> dict[str, str]:
+    return job_settings(partitioning_of(config(framework, version, **serving)))
+
+
+def test_deepspeed_is_told_what_decides_the_parts_and_no_more():
+    assert settings(
+        "djl-deepspeed", "0.27.0", max_batch_size=4, predict_timeout_seconds=30,
+        options={"task": "text-generation", "max_tokens": 384, "enable_cuda_graph": True},
+    ) == {
+        "engine": "DeepSpeed",
+        "option.entryPoint": "djl_python.deepspeed",
+        "option.model_id": "/opt/ml/input/data/weights",
+        "option.save_mp_checkpoint_path": "/opt/ml/model",
+        "option.tensor_parallel_degree": "4",
+        "option.dtype": "fp16",
+        "option.max_tokens": "384",
+        "option.task": "text-generation",
+    }  # fmt: skip
+
+
+def test_fastertransformer_is_told_the_degree_and_the_precision():
+    assert settings("djl-fastertransformer", "0.23.0", options={"enable_streaming": False}) == {
+        "engine": "FasterTransformer",
+        "option.entryPoint": "djl_python.fastertransformer",
+        "option.model_id": "/opt/ml/input/data/weights",
+        "option.save_mp_checkpoint_path": "/opt/ml/model",
+        "option.tensor_parallel_degree": "4",
+        "option.dtype": "fp16",
+    }
+
+
+def test_tensorrt_llm_builds_for_every_setting_and_is_told_no_place():
+    assert settings(
+        "djl-tensorrtllm", "0.33.0", max_rolling_batch_size=16, trust_remote_code=True,
+        options={"max_input_len": 1024},
+    ) == {
+        "option.tensor_parallel_degree": "4",
+        "option.dtype": "fp16",
+        "option.trust_remote_code": "true",
+        "option.max_rolling_batch_size": "16",
+        "option.max_input_len": "1024",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "expected"),
+    [
+        ("djl-deepspeed", "0.22.1", "partition --model-dir /opt/ml/input/data/settings"),
+        ("djl-fastertransformer", "0.24.0", "partition --model-dir /opt/ml/input/data/settings"),
+        (
+            "djl-tensorrtllm",
+            "0.25.0",
+            "python /opt/djl/partition/trt_llm_partition.py --properties_dir "
+            "/opt/ml/input/data/settings --trt_llm_model_repo /opt/ml/model "
+            "--tensor_parallel_degree 4 --model_path /opt/ml/input/data/weights",
+        ),
+        (
+            "djl-tensorrtllm",
+            "0.29.0",
+            "python /opt/djl/partition/trt_llm_partition.py --properties_dir "
+            "/opt/ml/input/data/settings --trt_llm_model_repo /opt/ml/model "
+            "--tensor_parallel_degree 4 --pipeline_parallel_degree 1 "
+            "--model_path /opt/ml/input/data/weights",
+        ),
+    ],
+)
+def test_the_arguments_of_a_version(framework, version, expected):
+    found = partitioning_of(config(framework, version))
+    assert " ".join(job_arguments(found)) == expected
+
+
+def test_a_setting_is_a_line_without_escapes():
+    found = partitioning_of(config("djl-deepspeed", "0.27.0", options={"task": "text-generation"}))
+    (content,) = job_files(found).values()
+    # Java's format would write \: for the colon of an address; partition.py would keep the slash.
+    assert content.decode().splitlines()[2:4] == [
+        "option.model_id=/opt/ml/input/data/weights",
+        "option.save_mp_checkpoint_path=/opt/ml/model",
+    ]
+    assert b"\\" not in content
+    assert content.endswith(b"option.task=text-generation\n")
+
+
+def test_the_job_is_awss_image_on_the_type_that_is_named():
+    plan = compile_plan(config("djl-deepspeed", "0.27.0"), PRODUCTION, TYPES, ANY_IMAGE)
+    assert isinstance(plan, CompilePlan)
+    assert plan.image.uri == (
+        "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121"
+    )
+    assert (plan.target, plan.compiler) == ("sm86", "DeepSpeed of djl-deepspeed 0.27.0")
+    assert (plan.instance_type, plan.volume_size_gb) == ("ml.g5.12xlarge", 70)
+    assert plan.hyperparameters == {}
+    assert list(plan.settings) == ["serving.properties"]
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "expected"),
+    [
+        (
+            "djl-deepspeed",
+            "0.27.0",
+            {
+                "option.parallel_loading": "true",
+                "option.checkpoint": "ds_inference_config.json",
+            },
+        ),
+        ("djl-fastertransformer", "0.22.1", {"option.parallel_loading": "true"}),
+        ("djl-tensorrtllm", "0.33.0", {}),
+    ],
+)
+def test_what_the_server_is_told_to_load_parts(framework, version, expected):
+    given = config(framework, version)
+    assert loading_properties(given, PRODUCTION) == expected
+    published = lmi_properties(given, "s3://b/p/", expected)
+    assert expected.items() <= published.items()
+    assert published.items() - expected.items() == lmi_properties(given, "s3://b/p/").items()
+
+
+def test_the_embedded_aws_serves_the_weights_as_they_are():
+    given = config("djl-deepspeed", "0.27.0")
+    assert loading_properties(given, A_LOCAL_RELEASE) == {}
+    assert partition_plan(given, A_LOCAL_RELEASE, TYPES) is None
+
+
+def test_a_plan_says_where_and_how():
+    assert partition_plan(config("djl-fastertransformer", "0.24.0"), PRODUCTION, TYPES) == (
+        PartitionPlan(
+            "ml.g5.12xlarge", "sm86", ("partition", "--model-dir", "/opt/ml/input/data/settings")
+        )
+    )
+    assert partition_plan(model_config(), PRODUCTION, TYPES) is None
+
+
+def test_where_the_server_picks_the_framework_nothing_is_known_to_partition():
+    serving = LmiServing(container="lmi", framework="djl-lmi", version="0.30.0", dtype="fp16")
+    assert partitioning(lmi_setup(serving)) is None
+    with pytest.raises(ValueError, match="nothing partitions its weights ahead of time"):
+        partitioning_of(config("djl-lmi", "0.36.0"))
+    with pytest.raises(TypeError, match="is not served by LMI but by tensorrt"):
+        partitioning_of(model_config())
+
+
+def test_the_registries_of_a_region():
+    assert image_accounts("eu-west-1") == ("763104351884",)
+    assert image_accounts("cn-north-1") == ("727897471807",)
+    assert image_accounts("mars-north-1") == ()
