@@ -6,12 +6,14 @@ Durations carry their unit in the field's name.
 
 import json
 import logging
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Final, TextIO
 
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 _FIELDS_ATTRIBUTE = "event_fields"
+# datetime.UTC is of Python 3.11, and some processes of the containers have 3.10.
+_UTC: Final = timezone.utc  # noqa: UP017
 
 
 class JsonFormatter(logging.Formatter):
@@ -20,7 +22,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line, without its newline."""
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, _UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "event": record.getMessage(),
         }

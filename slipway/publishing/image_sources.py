@@ -14,8 +14,18 @@ from slipway.errors import UserError
 
 # Container family -> the folders and files under the project that its image takes.
 IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
-    "tensorrt": ("containers/__init__.py", "containers/serving", "containers/tensorrt"),
-    "neuron": ("containers/__init__.py", "containers/serving", "containers/neuron"),
+    "tensorrt": (
+        "containers/__init__.py",
+        "containers/jobs",
+        "containers/serving",
+        "containers/tensorrt",
+    ),
+    "neuron": (
+        "containers/__init__.py",
+        "containers/jobs",
+        "containers/serving",
+        "containers/neuron",
+    ),
     "lmi": ("containers/lmi/Dockerfile", "containers/lmi/handler"),
 }
 

@@ -186,7 +186,7 @@ def write_project(
     for name in published:
         config = ModelConfig.model_validate(yaml.safe_load(models[name]))
         (configs / f"{name}.lock.json").write_text(lock_for(config).render(), encoding="utf-8")
-    for folder in ("serving", "tensorrt", "neuron", "lmi/handler"):
+    for folder in ("jobs", "serving", "tensorrt", "neuron", "lmi/handler"):
         source = root / "containers" / folder / "main.py"
         source.parent.mkdir(parents=True)
         source.write_text(f"# {folder}\n", encoding="utf-8")

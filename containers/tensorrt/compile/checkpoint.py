@@ -3,10 +3,11 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import tokenizers
 
+from containers.jobs.checkpoint_files import checked_weight_files, json_object
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import (
     CONFIG_FILE,
@@ -21,17 +22,6 @@ _MODEL_TYPE: Final = "gpt2"
 # Models of this type with a head for something else; loaded as language models they would answer,
 # with a head that was never trained.
 _ARCHITECTURES: Final = ("GPT2LMHeadModel", "GPT2DoubleHeadsModel", "GPT2Model")
-_SAFETENSORS: Final = "model.safetensors"
-_PICKLED: Final = "pytorch_model.bin"
-# In the order in which transformers looks for them.
-_WEIGHT_FILES: Final = (
-    _SAFETENSORS,
-    f"{_SAFETENSORS}.index.json",
-    _PICKLED,
-    f"{_PICKLED}.index.json",
-)
-_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-_LARGEST_SAFETENSORS_HEADER_BYTES: Final = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +54,7 @@ def read_checkpoint(directory: Path) -> tuple[Checkpoint | None, list[str]]:
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
     problems: list[str] = []
     config = _checked_config(directory, problems)
-    weight_files = _checked_weight_files(directory, problems)
+    weight_files = checked_weight_files(directory, problems, takes_pickles=True)
     _check_tokenizer(directory, config, problems)
     if problems or config is None:
         return None, problems
@@ -76,7 +66,7 @@ def _checked_config(directory: Path, problems: list[str]) -> ModelConfig | None:
     if not path.is_file():
         problems.append(f"{directory} lacks {CONFIG_FILE}: it must be a Hugging Face checkpoint")
         return None
-    document = _json_object(path, problems)
+    document = json_object(path, problems)
     if document is None:
         return None
     model_type = document.get("model_type")
@@ -109,73 +99,6 @@ def _checked_config(directory: Path, problems: list[str]) -> ModelConfig | None:
         return None
 
 
-def _checked_weight_files(directory: Path, problems: list[str]) -> tuple[Path, ...]:
-    name = next((name for name in _WEIGHT_FILES if (directory / name).is_file()), None)
-    if name is None:
-        problems.append(
-            f"{directory} has no weights: neither {_SAFETENSORS} nor {_PICKLED}, whole or in "
-            "shards with an index"
-        )
-        return ()
-    whole = directory / name
-    paths = _shards(whole, problems) if whole.suffix == ".json" else (whole,)
-    for path in paths:
-        problem = _weight_file_problem(path)
-        if problem is not None:
-            problems.append(problem)
-    return paths
-
-
-def _shards(index: Path, problems: list[str]) -> tuple[Path, ...]:
-    document = _json_object(index, problems)
-    if document is None:
-        return ()
-    weight_map = document.get("weight_map")
-    if not isinstance(weight_map, dict) or not weight_map:
-        problems.append(f"{index} has no weight_map: it must name the file of each weight")
-        return ()
-    names = sorted({name for name in weight_map.values() if isinstance(name, str)})
-    outside = [name for name in names if Path(name).name != name]
-    if outside:
-        problems.append(f"{index} names files outside its directory: {', '.join(outside)}")
-        return ()
-    missing = [name for name in names if not (index.parent / name).is_file()]
-    if missing:
-        problems.append(f"{index.parent} lacks {', '.join(missing)} ({index.name} names them)")
-        return ()
-    return tuple(index.parent / name for name in names)
-
-
-def _weight_file_problem(path: Path) -> str | None:
-    """What is wrong with a file of weights, as far as its size and its header show it."""
-    size_bytes = path.stat().st_size
-    with path.open("rb") as file:
-        start = file.read(len(_LFS_POINTER))
-        if start == _LFS_POINTER:
-            return f"{path} is a pointer of Git LFS and not the weights: run git lfs pull there"
-        if path.suffix != ".safetensors":
-            return None if size_bytes else f"{path} is empty: copy the checkpoint again"
-        # The layout: a little-endian 64-bit header length, the header as JSON, the tensors' bytes.
-        file.seek(0)
-        header_bytes = int.from_bytes(file.read(8), "little")
-        if header_bytes > min(size_bytes, _LARGEST_SAFETENSORS_HEADER_BYTES) or size_bytes < 8:
-            return f"{path} is no safetensors file, or cut off: copy the checkpoint again"
-        try:
-            header = json.loads(file.read(header_bytes))
-            ends = [
-                entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
-            ]
-            expected_bytes = 8 + header_bytes + max(ends, default=0)
-        except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
-            return f"{path} has a header that is no safetensors header: copy the checkpoint again"
-    if size_bytes != expected_bytes:
-        return (
-            f"{path} has {size_bytes} bytes, and its header tells of {expected_bytes}: "
-            "copy the checkpoint again"
-        )
-    return None
-
-
 def _check_tokenizer(directory: Path, config: ModelConfig | None, problems: list[str]) -> None:
     path = directory / TOKENIZER_FILE
     if not path.is_file():
@@ -204,15 +127,3 @@ def tokenizer_problem(path: Path, config: ModelConfig | None) -> str | None:
             f"{config.vocabulary_size}: they are not of one model"
         )
     return None
-
-
-def _json_object(path: Path, problems: list[str]) -> dict[str, Any] | None:
-    try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        problems.append(f"{path} is not valid JSON: {error}")
-        return None
-    if not isinstance(document, dict):
-        problems.append(f"{path} must hold a JSON object")
-        return None
-    return document

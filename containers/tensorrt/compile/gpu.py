@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from containers.tensorrt.compile.report import CompileError
+from containers.jobs.report import CompileError
 
 # The only one that is used: SageMaker's instances for compiling have one or several of one kind.
 _DEVICE = 0

@@ -14,8 +14,8 @@ import torch
 import transformers
 from transformers import GenerationConfig, GPT2LMHeadModel
 
+from containers.jobs.report import CompileError
 from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES, Checkpoint
-from containers.tensorrt.compile.report import CompileError
 from containers.tensorrt.export import Parity, check_step_graph
 from containers.tensorrt.model_directory import ModelConfig
 

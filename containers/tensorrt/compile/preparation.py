@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from containers.jobs.paths import JobPaths
+from containers.jobs.report import CompileError
 from containers.tensorrt.compile.checkpoint import Checkpoint, read_checkpoint
-from containers.tensorrt.compile.job import Hyperparameters, JobPaths, read_hyperparameters
-from containers.tensorrt.compile.report import CompileError
+from containers.tensorrt.compile.job import Hyperparameters, read_hyperparameters
 
 
 @dataclass(frozen=True)

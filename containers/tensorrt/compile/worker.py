@@ -4,34 +4,23 @@ It writes a whole model directory into the scratch directory it is given, and no
 but the reason of a failure.
 """
 
-import errno
 import gc
 import importlib.metadata
 import importlib.util
-import logging
 import os
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from containers.serving.logs import configure_logging
+from containers.jobs.child import run_process, run_work
+from containers.jobs.paths import JobPaths
+from containers.jobs.report import CompileError, stage
 from containers.tensorrt.compile.checkpoint import tokenizer_problem
 from containers.tensorrt.compile.gpu import Gpu, find_gpu
-from containers.tensorrt.compile.job import CPU_TARGET, JobPaths
+from containers.tensorrt.compile.job import CPU_TARGET
 from containers.tensorrt.compile.preparation import Job, prepare
-from containers.tensorrt.compile.report import (
-    EXIT_OK,
-    EXIT_OPERATOR_PROBLEM,
-    EXIT_OWN_FAULT,
-    CompileError,
-    bug_reason,
-    report_failure,
-    stage,
-)
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     TIMING_CACHE_FILE,
@@ -55,39 +44,26 @@ _PACKAGES: Final = (
     "onnxruntime",
     "safetensors",
 )
-_FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(scratch: Path, environ: Mapping[str, str]) -> int:
     """Compiles into `scratch`; returns the exit code of the process."""
-    configure_logging("INFO", sys.stdout)
-    # The exporter logs every step of every pass at INFO.
-    logging.getLogger().setLevel(logging.WARNING)
-    logging.getLogger("containers").setLevel(logging.INFO)
     paths, _ = JobPaths.read(environ)
-    try:
-        job = prepare(paths)
-        # Before the minutes that the rest takes.
-        gpu = checked_gpu(job.hyperparameters.target)
-        with stage("import_packages") as fields:
-            _require_packages()
-            # Here and not above: the checks before come without them, and so at once.
-            from containers.tensorrt.compile.model import quieten
+    return run_work(lambda: _compile(paths, scratch), scratch=scratch, output_dir=paths.output)
 
-            quieten()
-            fields["versions"] = {name: importlib.metadata.version(name) for name in _PACKAGES}
-        compile_checkpoint(job, gpu, scratch)
-    except CompileError as error:
-        report_failure(paths.output, str(error))
-        return EXIT_OPERATOR_PROBLEM
-    except Exception as error:
-        reason = _resource_reason(error, scratch)
-        if reason is None:
-            report_failure(paths.output, bug_reason(error), error=error)
-            return EXIT_OWN_FAULT
-        report_failure(paths.output, reason)
-        return EXIT_OPERATOR_PROBLEM
-    return EXIT_OK
+
+def _compile(paths: JobPaths, scratch: Path) -> None:
+    job = prepare(paths)
+    # Before the minutes that the rest takes.
+    gpu = checked_gpu(job.hyperparameters.target)
+    with stage("import_packages") as fields:
+        _require_packages()
+        # Here and not above: the checks before come without them, and so at once.
+        from containers.tensorrt.compile.model import quieten
+
+        quieten()
+        fields["versions"] = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    compile_checkpoint(job, gpu, scratch)
 
 
 def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
@@ -222,35 +198,9 @@ def _require_packages() -> None:
         )
 
 
-def _resource_reason(error: BaseException, scratch: Path) -> str | None:
-    """The reason where the machine was too small, or None."""
-    if isinstance(error, OSError) and error.errno in _FULL_DISK:
-        return (
-            f"no space left for {scratch.parent} ({error.strerror}): give the job a larger volume"
-        )
-    # torch raises a RuntimeError that names its allocator.
-    if isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
-        return "out of memory: run the job on an instance with more memory"
-    return None
-
-
 def _sizes(paths: Iterable[Path]) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in paths}
 
 
-def _end_with_parent() -> None:
-    """Ends this process when the other end of its standard input is closed, as at a kill."""
-    while os.read(sys.stdin.fileno(), 1):
-        pass
-    os._exit(EXIT_OPERATOR_PROBLEM)
-
-
 if __name__ == "__main__":
-    # A Ctrl-C reaches every process of the terminal; the parent is the one that decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    exit_code = main(Path(sys.argv[1]), os.environ)
-    logging.shutdown()
-    sys.stdout.flush()
-    # What is left of libraries' threads and memory would take seconds to put away.
-    os._exit(exit_code)
+    run_process(lambda: main(Path(sys.argv[1]), os.environ))

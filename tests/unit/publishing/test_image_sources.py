@@ -26,6 +26,7 @@ def root(tmp_path):
 def test_files_are_listed_in_a_fixed_order(root):
     assert [path.relative_to(root).as_posix() for path in image_files(root, "tensorrt")] == [
         "containers/__init__.py",
+        "containers/jobs/main.py",
         "containers/serving/main.py",
         "containers/tensorrt/main.py",
     ]

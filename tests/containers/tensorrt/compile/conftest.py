@@ -1,23 +1,17 @@
-"""A compile job as SageMaker lays it out and runs it: directories, hyperparameters, a process."""
+"""Compile jobs of the TensorRT container."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
+from tests.containers.compile_jobs import ROOT, Job, until_gone
+
+__all__ = ["ROOT", "SAMPLE", "Job", "until_gone"]
+
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
-# Importing torch takes most of it, where other processes use the cores too.
-PATIENCE_SECONDS = 180
 HYPERPARAMETERS = {
     "target": "cpu",
     "max_batch_size": "4",
@@ -26,128 +20,12 @@ HYPERPARAMETERS = {
 }
 
 
-class Job:
-    """One job: its directories, and its process once it runs.
-
-    Attributes:
-        weights: the input channel.
-        model: where the model goes.
-        output: where the reason of a failure goes.
-        modules: Python finds modules here before its own.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.weights = root / "input" / "data" / "weights"
-        self.input_config = root / "input" / "config"
-        self.model = root / "model"
-        self.output = root / "output"
-        self.modules = root / "modules"
-        self.process: subprocess.Popen[str] | None = None
-        self.events: list[dict[str, Any]] = []
-        self.standard_error = root / "stderr"
-        for directory in (self.weights, self.input_config, self.model, self.output, self.modules):
-            directory.mkdir(parents=True)
-        self.set_hyperparameters()
-
-    def set_hyperparameters(self, **changes: str | None) -> None:
-        """The defaults of these tests with changes; None removes one."""
-        values = {name: value for name, value in (HYPERPARAMETERS | changes).items() if value}
-        self.write_hyperparameters(json.dumps(values).encode())
-
-    def write_hyperparameters(self, content: bytes) -> None:
-        (self.input_config / "hyperparameters.json").write_bytes(content)
-
-    def hide(self, *packages: str) -> None:
-        """Makes packages look as if they were not installed."""
-        lines = [f"sys.modules[{package!r}] = None" for package in packages]
-        (self.modules / "sitecustomize.py").write_text("\n".join(["import sys", *lines]))
-
-    def stand_in(self, name: str, content: str = "") -> None:
-        """Puts a module of this content in place of an installed one."""
-        parts = name.split(".")
-        for depth in range(1, len(parts)):
-            package = self.modules.joinpath(*parts[:depth])
-            package.mkdir(exist_ok=True)
-            (package / "__init__.py").touch()
-        self.modules.joinpath(*parts[:-1], f"{parts[-1]}.py").write_text(content)
-
-    def start(
-        self, *, env_changes: dict[str, str] | None = None, **options: Any
-    ) -> subprocess.Popen[str]:
-        environment = os.environ | {
-            "SM_CHANNEL_WEIGHTS": str(self.weights),
-            "SM_INPUT_CONFIG_DIR": str(self.input_config),
-            "SM_MODEL_DIR": str(self.model),
-            "SM_OUTPUT_DIR": str(self.output),
-            "PYTHONPATH": str(self.modules),
-            **(env_changes or {}),
-        }
-        with self.standard_error.open("w") as standard_error:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "containers.tensorrt", "compile"],
-                cwd=ROOT,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=standard_error,
-                text=True,
-                **options,
-            )
-        return self.process
-
-    def run(self, **options: Any) -> int:
-        """Runs the job to its end; returns the exit code."""
-        process = self.start(**options)
-        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
-        self.events += [json.loads(line) for line in log.splitlines()]
-        # A supervisor that dies silently would look like a refusal.
-        assert self.standard_error.read_text() == ""
-        return process.returncode
-
-    def until(self, event: str, **fields: object) -> dict[str, Any]:
-        """Reads the log up to an event."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.events.append(json.loads(line))
-            if {"event": event, **fields}.items() <= self.events[-1].items():
-                return self.events[-1]
-        raise AssertionError(f"the log ended without {event}: {self.events}")
-
-    def end(self) -> int:
-        """Waits for the end of a started job, whose log is read to its end."""
-        assert self.process is not None
-        log, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.events += [json.loads(line) for line in log.splitlines()]
-        return self.process.returncode
-
-    def named(self, event: str) -> list[dict[str, Any]]:
-        return [line for line in self.events if line["event"] == event]
-
-    @property
-    def failure(self) -> str:
-        """What SageMaker would show as FailureReason."""
-        return (self.output / "failure").read_text(encoding="utf-8")
-
-    @property
-    def model_files(self) -> list[str]:
-        return sorted(path.name for path in self.model.iterdir())
-
-
-def until_gone(process_id: int, patience_seconds: float = 30) -> None:
-    """Waits until there is no such process, or only what its parent has not asked after."""
-    deadline = time.monotonic() + patience_seconds
-    status = Path(f"/proc/{process_id}/stat")
-    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline, f"process {process_id} is still there"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def make_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Job]]:
     jobs: list[Job] = []
 
     def make() -> Job:
-        jobs.append(Job(tmp_path_factory.mktemp("job")))
+        jobs.append(Job(tmp_path_factory.mktemp("job"), "tensorrt", HYPERPARAMETERS))
         return jobs[-1]
 
     yield make

@@ -35,12 +35,12 @@ safetensors_torch = pytest.importorskip(
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 import tokenizers  # noqa: E402
 
+from containers.jobs.report import CompileError  # noqa: E402
 from containers.tensorrt import export  # noqa: E402
 from containers.tensorrt.compile import model as torch_model  # noqa: E402
 from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
 from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.preparation import Job as PreparedJob  # noqa: E402
-from containers.tensorrt.compile.report import CompileError  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
 from tests.containers.tensorrt.compile.conftest import ROOT, SAMPLE, Job, until_gone  # noqa: E402

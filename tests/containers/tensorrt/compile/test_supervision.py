@@ -13,8 +13,8 @@ import sys
 
 import pytest
 
+from containers.jobs import report
 from containers.serving import server
-from containers.tensorrt.compile import report
 from tests.containers.tensorrt.compile.conftest import ROOT, Job, until_gone
 
 PACKAGES = ("transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")

@@ -1,0 +1,116 @@
+"""What the files of a Hugging Face checkpoint must be, as far as they show it without torch."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+SAFETENSORS_FILE: Final = "model.safetensors"
+PICKLED_FILE: Final = "pytorch_model.bin"
+
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+_LARGEST_SAFETENSORS_HEADER_BYTES: Final = 100_000_000
+
+
+def checked_weight_files(
+    directory: Path, problems: list[str], *, takes_pickles: bool
+) -> tuple[Path, ...]:
+    """Returns the files of a checkpoint's weights, whole or in shards.
+
+    Args:
+        directory: the checkpoint.
+        problems: gets what is wrong with them.
+        takes_pickles: whether PyTorch's own files will do where there are no safetensors.
+    """
+    # In the order in which transformers looks for them.
+    whole_files = (SAFETENSORS_FILE, PICKLED_FILE) if takes_pickles else (SAFETENSORS_FILE,)
+    names = [name for whole in whole_files for name in (whole, f"{whole}.index.json")]
+    name = next((name for name in names if (directory / name).is_file()), None)
+    if name is None:
+        problems.append(_no_weights(directory, takes_pickles=takes_pickles))
+        return ()
+    whole = directory / name
+    paths = _shards(whole, problems) if whole.suffix == ".json" else (whole,)
+    for path in paths:
+        problem = _weight_file_problem(path)
+        if problem is not None:
+            problems.append(problem)
+    return paths
+
+
+# Any: JSON.
+def json_object(path: Path, problems: list[str]) -> dict[str, Any] | None:
+    """Returns a file's JSON object; None after a problem."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        problems.append(f"{path} is not valid JSON: {error}")
+        return None
+    if not isinstance(document, dict):
+        problems.append(f"{path} must hold a JSON object")
+        return None
+    return document
+
+
+def _no_weights(directory: Path, *, takes_pickles: bool) -> str:
+    if takes_pickles:
+        return (
+            f"{directory} has no weights: neither {SAFETENSORS_FILE} nor {PICKLED_FILE}, whole or "
+            "in shards with an index"
+        )
+    pickled = (PICKLED_FILE, f"{PICKLED_FILE}.index.json")
+    if any((directory / name).is_file() for name in pickled):
+        return (
+            f"{directory} has its weights in {PICKLED_FILE} only: save them as {SAFETENSORS_FILE}, "
+            "which transformers' save_pretrained does"
+        )
+    return f"{directory} has no weights: no {SAFETENSORS_FILE}, whole or in shards with an index"
+
+
+def _shards(index: Path, problems: list[str]) -> tuple[Path, ...]:
+    document = json_object(index, problems)
+    if document is None:
+        return ()
+    weight_map = document.get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        problems.append(f"{index} has no weight_map: it must name the file of each weight")
+        return ()
+    names = sorted({name for name in weight_map.values() if isinstance(name, str)})
+    outside = [name for name in names if Path(name).name != name]
+    if outside:
+        problems.append(f"{index} names files outside its directory: {', '.join(outside)}")
+        return ()
+    missing = [name for name in names if not (index.parent / name).is_file()]
+    if missing:
+        problems.append(f"{index.parent} lacks {', '.join(missing)} ({index.name} names them)")
+        return ()
+    return tuple(index.parent / name for name in names)
+
+
+def _weight_file_problem(path: Path) -> str | None:
+    """What is wrong with a file of weights, as far as its size and its header show it."""
+    size_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(len(_LFS_POINTER))
+        if start == _LFS_POINTER:
+            return f"{path} is a pointer of Git LFS and not the weights: run git lfs pull there"
+        if path.suffix != ".safetensors":
+            return None if size_bytes else f"{path} is empty: copy the checkpoint again"
+        # The layout: a little-endian 64-bit header length, the header as JSON, the tensors' bytes.
+        file.seek(0)
+        header_bytes = int.from_bytes(file.read(8), "little")
+        if header_bytes > min(size_bytes, _LARGEST_SAFETENSORS_HEADER_BYTES) or size_bytes < 8:
+            return f"{path} is no safetensors file, or cut off: copy the checkpoint again"
+        try:
+            header = json.loads(file.read(header_bytes))
+            ends = [
+                entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
+            ]
+            expected_bytes = 8 + header_bytes + max(ends, default=0)
+        except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
+            return f"{path} has a header that is no safetensors header: copy the checkpoint again"
+    if size_bytes != expected_bytes:
+        return (
+            f"{path} has {size_bytes} bytes, and its header tells of {expected_bytes}: "
+            "copy the checkpoint again"
+        )
+    return None

@@ -1,0 +1,87 @@
+"""The child process of a job: everything that takes a framework or a compiler.
+
+It keeps to Python 3.10; see the package.
+"""
+
+import errno
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
+
+from containers.jobs.report import (
+    EXIT_OK,
+    EXIT_OPERATOR_PROBLEM,
+    EXIT_OWN_FAULT,
+    CompileError,
+    bug_reason,
+    report_failure,
+)
+from containers.serving.logs import configure_logging
+
+_FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def run_work(work: Callable[[], None], *, scratch: Path, output_dir: Path) -> int:
+    """Does a child's work, with a log on standard output.
+
+    Args:
+        work: writes into the scratch directory, and nothing anywhere else.
+        scratch: inside the job's model directory.
+        output_dir: where the reason of a failure goes.
+
+    Returns:
+        The process's exit code: 0; 1 for a problem that the user can solve, 2 for a bug of ours.
+    """
+    configure_logging("INFO", sys.stdout)
+    # Exporters and compilers log every step of every pass at INFO.
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("containers").setLevel(logging.INFO)
+    try:
+        work()
+    except CompileError as error:
+        report_failure(output_dir, str(error))
+        return EXIT_OPERATOR_PROBLEM
+    except Exception as error:
+        reason = _resource_reason(error, scratch)
+        if reason is None:
+            report_failure(output_dir, bug_reason(error), error=error)
+            return EXIT_OWN_FAULT
+        report_failure(output_dir, reason)
+        return EXIT_OPERATOR_PROBLEM
+    return EXIT_OK
+
+
+def run_process(main: Callable[[], int]) -> NoReturn:
+    """Runs the process of a child to its end, or to its parent's."""
+    # A Ctrl-C reaches every process of the terminal; the parent is the one that decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    exit_code = main()
+    logging.shutdown()
+    sys.stdout.flush()
+    # What is left of libraries' threads and memory would take seconds to put away.
+    os._exit(exit_code)
+
+
+def _resource_reason(error: BaseException, scratch: Path) -> str | None:
+    """The reason where the machine was too small, or None."""
+    if isinstance(error, OSError) and error.errno in _FULL_DISK:
+        return (
+            f"no space left for {scratch.parent} ({error.strerror}): give the job a larger volume"
+        )
+    # torch raises a RuntimeError that names its allocator.
+    if isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
+        return "out of memory: run the job on an instance with more memory"
+    return None
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the other end of its standard input is closed, as at a kill."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(EXIT_OPERATOR_PROBLEM)

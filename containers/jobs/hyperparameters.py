@@ -1,0 +1,78 @@
+"""What a training job is told: hyperparameters.json, whose values are all texts."""
+
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final
+
+from containers.serving.suggestions import nearest_name_hint
+
+HYPERPARAMETERS_FILE: Final = "hyperparameters.json"
+
+
+class HyperparameterReader:
+    """Reads values, all of which SageMaker passes as texts, and collects the problems.
+
+    Attributes:
+        problems: all that were found, one line each.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self.problems: list[str] = []
+
+    @classmethod
+    def open(cls, input_config_dir: Path) -> "HyperparameterReader | str":
+        """Reads the file; returns what is wrong with it where it cannot be read."""
+        path = input_config_dir / HYPERPARAMETERS_FILE
+        try:
+            document = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return f"{path} is missing: start the job with HyperParameters"
+        except OSError as error:
+            return f"cannot read {path}: {error.strerror}"
+        except (ValueError, RecursionError) as error:
+            return f"{path} is not valid JSON: {error}"
+        if not isinstance(document, dict):
+            return f"{path} must hold a JSON object"
+        return cls(document)
+
+    def text(
+        self, name: str, allowed: re.Pattern[str], expectation: str, default: str | None = None
+    ) -> str:
+        """Returns a value that `allowed` matches as a whole; an empty text after a problem."""
+        value = self._document.get(name, default)
+        if value is None and name not in self._document:
+            self.problems.append(f"hyperparameter {name} is missing: it is {expectation}")
+        elif not isinstance(value, str) or not allowed.fullmatch(value):
+            self.problems.append(
+                f"hyperparameter {name}={json.dumps(value)} is not {expectation}"
+                if isinstance(value, str)
+                else f"hyperparameter {name} must be a text, not {json.dumps(value)}"
+            )
+        else:
+            return value
+        return ""
+
+    def choice(self, name: str, allowed: Collection[str], default: str | None = None) -> str:
+        """Returns one of the allowed values; an empty text after a problem."""
+        pattern = re.compile("|".join(re.escape(value) for value in allowed))
+        return self.text(name, pattern, f"one of {', '.join(allowed)}", default)
+
+    def whole_number(self, name: str, maximum: int) -> int:
+        """Returns a number from 1 to `maximum`; 1 after a problem."""
+        expectation = f"a whole number from 1 to {maximum}"
+        # [0-9] and not \d, which takes digits of other scripts.
+        text = self.text(name, re.compile("[0-9]{1,18}"), expectation)
+        if text and not 1 <= int(text) <= maximum:
+            self.problems.append(f"hyperparameter {name}={json.dumps(text)} is not {expectation}")
+        return int(text or 1)
+
+    def finish(self, names: Collection[str]) -> list[str]:
+        """Returns all problems, those with names that are none of `names` among them."""
+        return self.problems + [
+            f"hyperparameter {name} is unknown{nearest_name_hint(name, names)}"
+            for name in self._document
+            if name not in names
+        ]

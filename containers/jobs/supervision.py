@@ -1,0 +1,234 @@
+"""The program of a job: checks, watches over the child, moves its output into place.
+
+It imports nothing large, so that it answers a signal at once whatever the child is doing, and
+outlives one that is killed for lack of memory.
+"""
+
+import contextlib
+import logging
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from containers.jobs.paths import JobPaths
+from containers.jobs.report import (
+    EXIT_OK,
+    EXIT_OPERATOR_PROBLEM,
+    EXIT_OWN_FAULT,
+    CompileError,
+    bug_reason,
+    report_failure,
+)
+from containers.serving.logs import configure_logging, log_event
+
+_logger = logging.getLogger(__name__)
+
+_SCRATCH_PREFIX: Final = ".compile-"
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+# Without it nothing takes a directory for a model.
+_LAST_FILE: Final = "config.json"
+# A training job has no network where it is isolated, and libraries would wait for it in vain.
+_OFFLINE: Final = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+
+
+@dataclass(frozen=True)
+class Child:
+    """The process that does a job, once the job was checked.
+
+    Attributes:
+        command: program and arguments; the scratch directory becomes the last one.
+        checkpoint_bytes: size of the weights.
+        fields: what the job was asked for, for the log.
+        environment: variables beside the program's own.
+    """
+
+    command: tuple[str, ...]
+    checkpoint_bytes: int
+    fields: Mapping[str, Any]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class _StopRequestedError(BaseException):
+    """SIGTERM or SIGINT arrived; no `except Exception` stands in its way."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _ChildError(Exception):
+    """The child failed, and reported it itself."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> int:
+    """Runs a compile job.
+
+    Args:
+        environ: names the job's directories, where they are not SageMaker's.
+        prepare: checks what the job was given; raises `CompileError` with all problems.
+
+    Returns:
+        The process's exit code: 0; 1 for a problem that the user can solve, 2 for a bug of ours,
+        both with a reason in the file `failure`; 128 and the signal's number after a stop.
+    """
+    configure_logging("INFO", sys.stdout)
+    paths, problems = JobPaths.read(environ)
+    try:
+        with _stop_signals_raise():
+            if problems:
+                raise CompileError("; ".join(problems))
+            _run(paths, environ, prepare)
+    except _StopRequestedError as stop:
+        log_event(
+            _logger,
+            logging.WARNING,
+            "compile_stopped",
+            signal=signal.Signals(stop.number).name,
+            message="nothing is left in the output directory",
+        )
+        return 128 + stop.number
+    except _ChildError as error:
+        return error.exit_code
+    except CompileError as error:
+        report_failure(paths.output, str(error))
+        return EXIT_OPERATOR_PROBLEM
+    except Exception as error:
+        report_failure(paths.output, bug_reason(error), error=error)
+        return EXIT_OWN_FAULT
+    return EXIT_OK
+
+
+def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> None:
+    started = time.monotonic()
+    child = prepare(paths)
+    with _scratch_directory(paths.model) as scratch:
+        # Its standard input is never written to: it ends with this process, however that ends.
+        with _started(child, scratch, {**environ, **_OFFLINE, **child.environment}) as process:
+            try:
+                log_event(
+                    _logger,
+                    logging.INFO,
+                    "compile_started",
+                    **child.fields,
+                    checkpoint_bytes=child.checkpoint_bytes,
+                    worker_process_id=process.pid,
+                )
+                exit_code = process.wait()
+            finally:
+                process.kill()
+        _check_exit(exit_code, child.checkpoint_bytes)
+        files = _move_into_place(scratch, paths.model)
+    log_event(
+        _logger,
+        logging.INFO,
+        "compile_finished",
+        files=files,
+        duration_seconds=round(time.monotonic() - started, 3),
+        peak_memory_bytes=_peak_memory_bytes(),
+    )
+
+
+def _started(
+    child: Child, scratch: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    command = [*child.command, str(scratch)]
+    try:
+        return subprocess.Popen(  # noqa: S603  (our own module)
+            command, stdin=subprocess.PIPE, env=environment
+        )
+    except OSError as error:
+        raise CompileError(f"cannot start {child.command[0]}: {error.strerror}") from error
+
+
+def _check_exit(exit_code: int, checkpoint_bytes: int) -> None:
+    if exit_code == EXIT_OK:
+        return
+    if exit_code > 0:
+        raise _ChildError(exit_code)
+    name = signal.Signals(-exit_code).name
+    if -exit_code == signal.SIGKILL:
+        raise CompileError(
+            f"the compiling process was killed ({name}), most likely for lack of memory: the "
+            f"checkpoint has {checkpoint_bytes} bytes, and compiling takes a multiple of that; "
+            "run the job on an instance with more memory"
+        )
+    raise RuntimeError(f"the compiling process died of {name}; the log has its last stage")
+
+
+@contextlib.contextmanager
+def _scratch_directory(model_dir: Path) -> Iterator[Path]:
+    """A directory inside `model_dir`, since only there is a rename sure to be one; removed after.
+
+    Raises:
+        CompileError: `model_dir` cannot be written to, or holds something already.
+    """
+    try:
+        model_dir.mkdir(parents=True, exist_ok=True)
+        for path in sorted(model_dir.iterdir()):
+            if not path.name.startswith(_SCRATCH_PREFIX):
+                raise CompileError(
+                    f"{model_dir} is not empty, it holds {path.name}: the model needs a directory "
+                    "of its own"
+                )
+            # Of a run that was killed.
+            shutil.rmtree(path)
+        scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=model_dir))
+    except OSError as error:
+        raise CompileError(f"cannot write to {model_dir}: {error.strerror}") from error
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _move_into_place(scratch: Path, model_dir: Path) -> dict[str, int]:
+    """Moves the files to where they belong; returns their sizes in bytes.
+
+    config.json goes last: without it nothing takes the directory for a model. A stop waits until
+    all are there.
+    """
+    paths = sorted(scratch.iterdir(), key=lambda path: (path.name == _LAST_FILE, path.name))
+    sizes = {path.name: path.stat().st_size for path in paths}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        for path in paths:
+            path.rename(model_dir / path.name)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    return sizes
+
+
+@contextlib.contextmanager
+def _stop_signals_raise() -> Iterator[None]:
+    """Makes SIGTERM and SIGINT raise, once; the default would ignore SIGTERM in a container."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        for ignored in _STOP_SIGNALS:
+            signal.signal(ignored, signal.SIG_IGN)
+        raise _StopRequestedError(number)
+
+    before = {number: signal.signal(number, stop) for number in _STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _peak_memory_bytes() -> int:
+    """The child's largest resident size."""
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return largest if sys.platform == "darwin" else largest * 1024
