@@ -30,13 +30,17 @@ class CompileError(Exception):
 
 
 @contextlib.contextmanager
-def stage(name: str) -> Iterator[dict[str, Any]]:
+def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
     """Logs the start and the end of a stage, with its duration.
+
+    Args:
+        name: of the stage.
+        about: fields of both lines, such as which of several it is.
 
     Yields:
         Fields for the line at the end; sizes belong here.
     """
-    log_event(_logger, logging.INFO, "stage_started", stage=name)
+    log_event(_logger, logging.INFO, "stage_started", stage=name, **about)
     started = time.monotonic()
     fields: dict[str, Any] = {}
     yield fields
@@ -46,6 +50,7 @@ def stage(name: str) -> Iterator[dict[str, Any]]:
         "stage_finished",
         stage=name,
         duration_seconds=round(time.monotonic() - started, 3),
+        **about,
         **fields,
     )
 

@@ -1,4 +1,4 @@
-"""The container's program: `python -m containers.neuron serve`."""
+"""The container's program: `python -m containers.neuron serve`, or `compile`."""
 
 import argparse
 import logging
@@ -20,7 +20,14 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     parser = argparse.ArgumentParser(prog="containers.neuron")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="serve /opt/ml/model on port 8080, as SageMaker asks")
-    parser.parse_args(arguments)
+    commands.add_parser(
+        "compile", help="compile a checkpoint into a model directory, as a training job"
+    )
+    if parser.parse_args(arguments).command == "compile":
+        # Here, so that serving does not load it.
+        from containers.neuron.compile.command import run
+
+        sys.exit(run(environ))
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     serving = ServingSettings.read(reader)

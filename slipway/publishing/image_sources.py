@@ -38,7 +38,13 @@ _NOT_IN_IMAGE: Mapping[str, frozenset[str]] = {
             "containers/tensorrt/requirements-compile.in",
         }
     ),
-    "neuron": frozenset({"containers/neuron/requirements.in"}),
+    "neuron": frozenset(
+        {
+            "containers/neuron/requirements.in",
+            "containers/neuron/requirements-pytorch-inference-neuron.in",
+            "containers/neuron/requirements-pytorch-inference-neuronx.in",
+        }
+    ),
     "lmi": frozenset(),
 }
 _CACHES = frozenset({"__pycache__"})

@@ -1,0 +1,221 @@
+"""What a compile job is given: a checkpoint of an encoder, checked without torch."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from containers.jobs.checkpoint_files import checked_weight_files, json_object
+from containers.neuron.compile.job import Hyperparameters
+from containers.neuron.compile.sentence_modules import read_pooling
+from containers.neuron.manifest import (
+    EMBEDDINGS,
+    QUESTION_ANSWERING,
+    SEQUENCE_CLASSIFICATION,
+    TOKEN_CLASSIFICATION,
+)
+from containers.neuron.model_directory import CONFIG_FILE, TOKENIZER_FILE, read_config
+from containers.neuron.tokenization import TextTokenizer
+from containers.serving.predictor import ModelLoadError
+
+# model_type to what the names of its classes begin with.
+_CLASSES: Final = {
+    "bert": "Bert",
+    "distilbert": "DistilBert",
+    "roberta": "Roberta",
+    "xlm-roberta": "XLMRoberta",
+}
+# Task to what the name of the class with its head ends with.
+_HEADS: Final = {
+    QUESTION_ANSWERING: "ForQuestionAnswering",
+    SEQUENCE_CLASSIFICATION: "ForSequenceClassification",
+    TOKEN_CLASSIFICATION: "ForTokenClassification",
+    EMBEDDINGS: "Model",
+}
+# Their positions begin after the padding token's id.
+_OFFSET_POSITIONS: Final = ("roberta", "xlm-roberta")
+# Of all four, where config.json does not say.
+_DEFAULT_POSITIONS: Final = 512
+# The first and the last token of an answer.
+_ANSWER_LABELS: Final = 2
+_FEWEST_TEXT_TOKENS: Final = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A Hugging Face directory that has been checked.
+
+    Attributes:
+        directory: where it is.
+        model_class: class of transformers that has the task's head.
+        weight_files: all files of its weights.
+        pooling: how the vector of a text is made of its tokens', for embeddings; else None.
+        normalize: whether embeddings have length 1 where a request does not say.
+    """
+
+    directory: Path
+    model_class: str
+    weight_files: tuple[Path, ...]
+    pooling: str | None
+    normalize: bool
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of all weights together."""
+        return sum(path.stat().st_size for path in self.weight_files)
+
+
+def read_checkpoint(
+    directory: Path, asked: Hyperparameters | None
+) -> tuple[Checkpoint | None, list[str]]:
+    """Checks a checkpoint's files, and that they are fit for what is asked of them.
+
+    Args:
+        directory: the checkpoint.
+        asked: None where the hyperparameters are wrong; then the files alone are checked.
+
+    Returns:
+        The checkpoint, and every problem with it; None where there is one.
+    """
+    if not directory.is_dir():
+        return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
+    problems: list[str] = []
+    document = _config_document(directory, problems)
+    model_class = ""
+    if document is not None:
+        model_class = _model_class(directory / CONFIG_FILE, document, asked, problems)
+        _check_config(directory, document, asked, problems)
+    weight_files = checked_weight_files(directory, problems, takes_pickles=False)
+    _check_tokenizer(directory, document or {}, asked, problems)
+    pooling, normalize = None, False
+    if asked is not None and asked.task == EMBEDDINGS:
+        pooling, normalize = read_pooling(directory, problems)
+    if problems or asked is None:
+        return None, problems
+    return Checkpoint(directory, model_class, weight_files, pooling, normalize), []
+
+
+# Any: JSON.
+def _config_document(directory: Path, problems: list[str]) -> dict[str, Any] | None:
+    path = directory / CONFIG_FILE
+    if not path.is_file():
+        problems.append(f"{directory} lacks {CONFIG_FILE}: it must be a Hugging Face checkpoint")
+        return None
+    return json_object(path, problems)
+
+
+def _model_class(
+    path: Path, document: dict[str, Any], asked: Hyperparameters | None, problems: list[str]
+) -> str:
+    model_type = document.get("model_type")
+    start = _CLASSES.get(model_type) if isinstance(model_type, str) else None
+    if start is None:
+        problems.append(
+            f"{path} has model_type {json.dumps(model_type)}: this container compiles "
+            f"{', '.join(_CLASSES)}"
+        )
+        return ""
+    if asked is None:
+        return ""
+    model_class = f"{start}{_HEADS[asked.task]}"
+    architectures = document.get("architectures")
+    named = architectures if isinstance(architectures, list) else []
+    # Every one of them has the encoder, which is all that embeddings need.
+    if named and asked.task != EMBEDDINGS and model_class not in named:
+        problems.append(
+            f"{path} has architectures {json.dumps(named)}, and {asked.task} needs "
+            f"{model_class}: another head was never trained for it"
+        )
+    return model_class
+
+
+def _check_config(
+    directory: Path,
+    document: dict[str, Any],
+    asked: Hyperparameters | None,
+    problems: list[str],
+) -> None:
+    path = directory / CONFIG_FILE
+    if document.get("is_decoder") or document.get("add_cross_attention"):
+        problems.append(
+            f"{path} is a decoder's (is_decoder, add_cross_attention), not an encoder's"
+        )
+    if document.get("quantization_config"):
+        problems.append(
+            f"{path} has quantization_config: give the checkpoint that it was quantised from"
+        )
+    embedding = document.get("position_embedding_type", "absolute")
+    if embedding != "absolute":
+        problems.append(
+            f"{path} has position_embedding_type {json.dumps(embedding)}, which transformers does "
+            "not compute any more: only absolute positions can be compiled"
+        )
+    if asked is None:
+        return
+    try:
+        # As the container reads it when it serves.
+        read_config(directory, asked.task)
+    except ModelLoadError as error:
+        problems.append(str(error))
+    labels = document.get("id2label")
+    count = len(labels) if isinstance(labels, dict) else _ANSWER_LABELS
+    if asked.task == QUESTION_ANSWERING and count != _ANSWER_LABELS:
+        problems.append(
+            f"{path} has {count} labels, and {QUESTION_ANSWERING} computes {_ANSWER_LABELS} "
+            "numbers for each token"
+        )
+    _check_positions(path, document, asked, problems)
+
+
+def _check_positions(
+    path: Path, document: dict[str, Any], asked: Hyperparameters, problems: list[str]
+) -> None:
+    stated = document.get("max_position_embeddings", _DEFAULT_POSITIONS)
+    if not isinstance(stated, int) or isinstance(stated, bool) or stated < 1:
+        problems.append(
+            f"{path}: max_position_embeddings must be a positive whole number, not "
+            f"{json.dumps(stated)}"
+        )
+        return
+    positions = stated
+    if document.get("model_type") in _OFFSET_POSITIONS:
+        padding = document.get("pad_token_id")
+        positions -= 1 + (padding if isinstance(padding, int) else 1)
+    longest = asked.sequence_lengths[-1]
+    if longest > positions:
+        problems.append(
+            f"sequence_lengths go up to {longest}, and the checkpoint has {positions} positions "
+            f"(max_position_embeddings={stated}): lower them"
+        )
+
+
+def _check_tokenizer(
+    directory: Path,
+    document: dict[str, Any],
+    asked: Hyperparameters | None,
+    problems: list[str],
+) -> None:
+    path = directory / TOKENIZER_FILE
+    if not path.is_file():
+        problems.append(
+            f"{directory} lacks {TOKENIZER_FILE}: save it there with transformers' "
+            "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
+        )
+        return
+    try:
+        tokenizer = TextTokenizer.read(path)
+    except ModelLoadError as error:
+        problems.append(str(error))
+        return
+    vocabulary_size = document.get("vocab_size")
+    if isinstance(vocabulary_size, int) and tokenizer.vocabulary_size > vocabulary_size:
+        problems.append(
+            f"{path} has {tokenizer.vocabulary_size} tokens, and {CONFIG_FILE} has vocab_size "
+            f"{vocabulary_size}: they are not of one model"
+        )
+    special_tokens = tokenizer.pair.special_tokens
+    if asked is not None and asked.sequence_lengths[-1] < special_tokens + _FEWEST_TEXT_TOKENS:
+        problems.append(
+            f"a sequence of {asked.sequence_lengths[-1]} tokens leaves no room for texts beside "
+            f"{special_tokens} special tokens"
+        )

@@ -1,0 +1,52 @@
+"""The program of a compile job: checks what it was given, and has the worker do it."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Final
+
+from containers.jobs.paths import JobPaths
+from containers.jobs.report import CompileError
+from containers.jobs.supervision import Child, run_job
+from containers.neuron.compile.checkpoint import read_checkpoint
+from containers.neuron.compile.job import read_hyperparameters
+from containers.neuron.compile.order import CompileOrder
+
+# The interpreter that has the framework, as for the workers that serve.
+_WORKER_PYTHON: Final = "SLIPWAY_WORKER_PYTHON"
+# neuronx's libraries look for the device when they are imported, and end the process where there is
+# none and this does not say which one to take for granted
+# (https://github.com/huggingface/optimum-neuron/pull/961).
+_PLATFORM: Final = "NEURON_PLATFORM_TARGET_OVERRIDE"
+_NEURONX_TARGETS: Final = ("inf2", "trn1")
+
+
+def run(environ: Mapping[str, str]) -> int:
+    """Runs a compile job; returns the process's exit code, see `run_job`."""
+    python = environ.get(_WORKER_PYTHON) or sys.executable
+    return run_job(environ, lambda paths: _checked(paths, python))
+
+
+def _checked(paths: JobPaths, python: str) -> Child:
+    asked, problems = read_hyperparameters(paths.input_config)
+    try:
+        checkpoint, checkpoint_problems = read_checkpoint(paths.weights, asked)
+    except OSError as error:
+        raise CompileError(f"cannot read {error.filename}: {error.strerror}") from error
+    problems += checkpoint_problems
+    if problems or asked is None or checkpoint is None:
+        raise CompileError("; ".join(problems))
+    order = CompileOrder(
+        checkpoint=checkpoint.directory.absolute(),
+        output=paths.output.absolute(),
+        model_class=checkpoint.model_class,
+        pooling=checkpoint.pooling,
+        normalize=checkpoint.normalize,
+        **asdict(asked),
+    )
+    return Child(
+        command=(python, "-m", "containers.neuron.compile.worker", order.to_json()),
+        checkpoint_bytes=checkpoint.weight_bytes,
+        fields={**asdict(asked), "model_class": checkpoint.model_class},
+        environment={_PLATFORM: asked.target} if asked.target in _NEURONX_TARGETS else {},
+    )

@@ -1,0 +1,111 @@
+"""A module and a shape to a graph of TorchScript: for Neuron devices, or for the CPU.
+
+Imports torch, and torch_neuron or torch_neuronx where it is called for them; it keeps to
+Python 3.10.
+
+Sources, AWS's documentation at https://awsdocs-neuron.readthedocs-hosted.com/en/latest/:
+
+- `torch_neuron.trace(model, example_inputs, compiler_args=...)`:
+  archive/torch-neuron/api-compilation-python-api.html
+- `torch_neuronx.trace(func, example_inputs, compiler_args=..., cpu_backend=...)`:
+  frameworks/torch/torch-neuronx/api-reference-guide/inference/api-torch-neuronx-trace.html
+- `neuron-cc compile`: compiler/neuron-cc/command-line-reference.html
+- `neuronx-cc compile`: compiler/neuronx-cc/api-reference-guide/index.html
+"""
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any, Final
+
+import torch
+
+from containers.jobs.report import CompileError
+from containers.neuron.compile.modules import EncoderModule, example_inputs
+from containers.neuron.compile.order import CompileOrder
+from containers.serving.logs import log_event
+
+_logger = logging.getLogger(__name__)
+
+# neuron-cc has no float32: `--fast-math none`, its most accurate, casts products to bf16 too.
+_NEURON_CC_CASTS: Final = {"bf16": "matmult-bf16", "fp16": "matmult-fp16"}
+# What the operators that run on a device are called in a graph.
+_NEURON_OPERATOR: Final = "neuron::"
+
+
+def compiler_arguments(order: CompileOrder) -> tuple[str, ...]:
+    """Returns what the target's compiler is told; nothing for the CPU.
+
+    Products alone are cast. Sums, softmax and the mask's large negative numbers stay in float32,
+    which is what makes a graph in fp16 safe.
+    """
+    if order.runtime == "torch_neuron":
+        arguments = ["--fp32-cast", _NEURON_CC_CASTS[order.dtype]]
+        if order.pipeline_cores > 1:
+            arguments += ["--neuroncore-pipeline-cores", str(order.pipeline_cores)]
+        return tuple(arguments)
+    if order.runtime == "torch_neuronx":
+        cast = ["none"] if order.dtype == "fp32" else ["matmult", "--auto-cast-type", order.dtype]
+        return ("--target", order.target, "--model-type", "transformer", "--auto-cast", *cast)
+    return ()
+
+
+# Any: a ScriptModule, whatever torch calls it.
+def compiled(
+    module: EncoderModule, inputs: tuple[str, ...], order: CompileOrder, tokens: int
+) -> Any:
+    """Compiles a module for a batch of the order's rows and `tokens` columns.
+
+    Raises:
+        CompileError: the compiler refuses it, or leaves all of it to the CPU.
+    """
+    example = example_inputs(inputs, rows=order.batch_size, columns=tokens)
+    if order.runtime == "torchscript":
+        return cpu_trace(module, example)
+    try:
+        graph = _compiled(module, example, order)
+    except MemoryError:
+        raise
+    # What the frameworks and their compilers raise is not documented.
+    except Exception as error:
+        log_event(_logger, logging.ERROR, "compiler_failed", error=error, sequence_length=tokens)
+        raise CompileError(
+            f"{order.runtime} cannot compile {order.model_class} for {order.batch_size} x {tokens} "
+            f"tokens: {type(error).__name__}: {error}; the job's log has what its compiler wrote"
+        ) from error
+    # Operators that the compiler does not know are left to the CPU, and with a warning all of them.
+    if _NEURON_OPERATOR not in str(graph.inlined_graph):
+        raise CompileError(
+            f"{order.runtime} compiled nothing of {order.model_class} for {order.target}: it would "
+            "all run on the processor; the job's log has what it wrote"
+        )
+    return graph
+
+
+def cpu_trace(module: EncoderModule, example: tuple[torch.Tensor, ...]) -> Any:
+    """Traces a module for the CPU, for the example's shape."""
+    with _tracing():
+        # One trace is compared with the model itself afterwards, not with another trace.
+        return torch.jit.trace(module, example, check_trace=False)
+
+
+@contextlib.contextmanager
+def _tracing() -> Iterator[None]:
+    with warnings.catch_warnings(), torch.no_grad():
+        # Of branches that a trace takes once for all; the check of the trace shows which matter.
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)
+        yield
+
+
+def _compiled(module: EncoderModule, example: tuple[torch.Tensor, ...], order: CompileOrder) -> Any:
+    arguments = list(compiler_arguments(order))
+    with _tracing():
+        if order.runtime == "torch_neuron":
+            import torch_neuron
+
+            return torch_neuron.trace(module, example, compiler_args=arguments)
+        import torch_neuronx
+
+        # No device here: the operators are recorded on the CPU, for the `--target`.
+        return torch_neuronx.trace(module, example, compiler_args=arguments, cpu_backend=True)

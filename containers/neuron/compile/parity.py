@@ -1,0 +1,99 @@
+"""Whether a graph computes what its model does. Imports torch; it keeps to Python 3.10.
+
+Rows of several lengths in one padded batch are held against the model computing each of them
+alone, without padding: a mask that is wrong shows as well as an operator that is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from containers.jobs.report import CompileError
+from containers.neuron.compile.modules import EncoderModule
+from containers.neuron.compile.order import CompileOrder
+from containers.neuron.manifest import INPUT_NAMES, SEQUENCE_CLASSIFICATION
+
+# Largest difference accepted between two float32 implementations of one model, as a share of the
+# largest number that it computes, or as it is where that is below 1. The BERT of the sample and
+# random ones of every family here were below 1e-5.
+TOLERANCE: Final = 1e-3
+_ROWS_COMPARED: Final = 3
+# Any: float32.
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """What was compared.
+
+    Attributes:
+        values: numbers of the model.
+        largest_difference: between one of them and the graph's.
+    """
+
+    values: int
+    largest_difference: float
+
+
+def check_graph(
+    run: Callable[[Arrays], "tuple[NDArray[Any], ...]"],
+    module: EncoderModule,
+    inputs: "tuple[str, ...]",
+    order: CompileOrder,
+    tokens: int,
+) -> Parity:
+    """Checks the graph of one bucket.
+
+    Args:
+        run: computes a batch with the graph; gets all inputs that there are.
+        module: what it was made of.
+        inputs: names of the module's.
+        order: has the batch and the task.
+        tokens: of the bucket.
+
+    Raises:
+        CompileError: the graph computes something else.
+    """
+    numbers = np.random.default_rng(tokens)
+    lengths = [tokens, max(1, tokens // 2), max(1, tokens // 3)][:_ROWS_COMPARED]
+    lengths = [lengths[row % len(lengths)] for row in range(order.batch_size)]
+    arrays = {name: np.zeros((order.batch_size, tokens), np.int64) for name in INPUT_NAMES}
+    for row, length in enumerate(lengths):
+        vocabulary = int(module.model.config.vocab_size)
+        # Positions of RoBERTa's are counted without the padding token, whichever that is.
+        padding = int(module.model.config.pad_token_id or 0)
+        ids = numbers.integers(vocabulary - 1, size=length) if vocabulary > 1 else np.zeros(length)
+        arrays["input_ids"][row] = padding
+        arrays["input_ids"][row, :length] = ids + (ids >= padding)
+        arrays["attention_mask"][row, :length] = 1
+    computed = run(arrays)
+    largest, scale, values = 0.0, 1.0, 0
+    for row, length in list(enumerate(lengths))[:_ROWS_COMPARED]:
+        alone = tuple(
+            torch.from_numpy(arrays[name][row : row + 1, :length].copy()) for name in inputs
+        )
+        with torch.no_grad():
+            expected = module(*alone)
+        for ours, theirs in zip(computed, expected, strict=True):
+            wanted = theirs[0].float().numpy()
+            found = ours[row] if order.task == SEQUENCE_CLASSIFICATION else ours[row, :length]
+            if found.shape != wanted.shape or not np.isfinite(found).all():
+                raise CompileError(
+                    f"the graph for {tokens} tokens does not compute what the model does: its "
+                    f"output has the shape {list(found.shape)} for {list(wanted.shape)}, or holds "
+                    "numbers that are not finite"
+                )
+            largest = max(largest, float(np.abs(found - wanted).max()))
+            scale = max(scale, float(np.abs(wanted).max()))
+            values += wanted.size
+    if largest > TOLERANCE * scale:
+        raise CompileError(
+            f"the graph for {tokens} tokens does not compute what the model does: it differs by "
+            f"{largest:.3g} where the largest number is {scale:.3g}, and at most "
+            f"{TOLERANCE * scale:.3g} is accepted"
+        )
+    return Parity(values, largest)

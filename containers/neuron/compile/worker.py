@@ -1,0 +1,228 @@
+"""The child process of a compile job: everything that takes torch, or a compiler.
+
+    python -m containers.neuron.compile.worker ORDER SCRATCH
+
+It writes a whole model directory into the scratch directory it is given, and nothing anywhere else
+but the reason of a failure. It keeps to Python 3.10; see the package.
+"""
+
+import importlib.metadata
+import importlib.util
+import logging
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from containers.jobs.child import run_process, run_work
+from containers.jobs.report import CompileError, stage
+from containers.neuron.compile.order import CompileOrder
+from containers.neuron.manifest import (
+    CPU,
+    RUNTIME_PACKAGES,
+    TASK_OUTPUTS,
+    Manifest,
+    write_manifest,
+)
+from containers.serving.logs import log_event
+
+if TYPE_CHECKING:
+    from containers.neuron.compile.modules import EncoderModule
+
+# By name: this module is __main__, and only loggers of the containers are heard at INFO.
+_logger = logging.getLogger("containers.neuron.compile.worker")
+
+CONFIG_FILE: Final = "config.json"
+TOKENIZER_FILE: Final = "tokenizer.json"
+_ONNX_FILE: Final = "model.onnx"
+_CHECK_THREADS: Final = 1
+# Package to the module that it is imported as; of those that only a compiler needs, none.
+_MODULES: Final = {
+    "torch": "torch",
+    "transformers": "transformers",
+    "safetensors": "safetensors",
+    "onnx": "onnx",
+    "onnx-ir": "onnx_ir",
+    "onnxscript": "onnxscript",
+    "onnxruntime": "onnxruntime",
+    "torch-neuron": "torch_neuron",
+    "torch-neuronx": "torch_neuronx",
+}
+_ALWAYS: Final = ("torch", "transformers", "safetensors")
+_EXPORTERS: Final = ("onnx", "onnx-ir", "onnxscript", "onnxruntime")
+
+
+def main(order: CompileOrder, scratch: Path) -> int:
+    """Compiles into `scratch`; returns the exit code of the process."""
+    return run_work(lambda: compile_order(order, scratch), scratch=scratch, output_dir=order.output)
+
+
+def compile_order(order: CompileOrder, scratch: Path) -> None:
+    """Writes the model directory of a checkpoint.
+
+    Args:
+        order: what to compile for what.
+        scratch: an empty directory.
+
+    Raises:
+        CompileError: the checkpoint or this Python is not fit for it.
+    """
+    with stage("import_packages") as fields:
+        versions = _versions(order)
+        # Here and not above: what is missing is said without a traceback.
+        from containers.neuron.compile import model as torch_model
+        from containers.neuron.compile.compilers import compiler_arguments
+        from containers.neuron.compile.modules import EncoderModule, input_names
+
+        torch_model.quieten()
+        fields["versions"] = versions
+    with stage("load_checkpoint") as fields:
+        model = torch_model.load_model(order)
+        fields["parameters"] = sum(weights.numel() for weights in model.parameters())
+    inputs = input_names(model)
+    module = EncoderModule(model, order.task, inputs).eval()
+    with stage("write_configs"):
+        for name in (CONFIG_FILE, TOKENIZER_FILE):
+            shutil.copyfile(order.checkpoint / name, scratch / name)
+    if order.runtime == "onnxruntime":
+        graphs = _export(module, order, scratch)
+    else:
+        graphs = _compile_buckets(module, inputs, order, scratch)
+    manifest = Manifest(
+        task=order.task,
+        target=order.target,
+        runtime=order.runtime,
+        batch_size=order.batch_size,
+        pipeline_cores=order.pipeline_cores,
+        dtype=order.dtype,
+        graphs=graphs,
+        inputs=inputs,
+        outputs=TASK_OUTPUTS[order.task],
+        pooling=order.pooling,
+        normalize=order.normalize,
+        versions=versions,
+        compiler_arguments=compiler_arguments(order),
+    )
+    if order.target == CPU:
+        _check_graphs(module, manifest, order, scratch)
+    else:
+        log_event(
+            _logger,
+            logging.INFO,
+            "graphs_not_run",
+            message=f"graphs for {order.target} run on its devices alone: what was checked here is "
+            "that the traced module computes what the model does, before it was compiled",
+        )
+    write_manifest(manifest, scratch)
+
+
+def _export(module: "EncoderModule", order: CompileOrder, scratch: Path) -> Mapping[int, str]:
+    """Writes one graph that takes every length."""
+    from containers.neuron.compile.onnx_graph import export_onnx
+
+    with stage("export_graph") as fields:
+        export_onnx(module.model, order.task, scratch / _ONNX_FILE)
+        fields["bytes"] = {_ONNX_FILE: (scratch / _ONNX_FILE).stat().st_size}
+    return dict.fromkeys(order.sequence_lengths, _ONNX_FILE)
+
+
+def _compile_buckets(
+    module: "EncoderModule", inputs: tuple[str, ...], order: CompileOrder, scratch: Path
+) -> Mapping[int, str]:
+    """Writes a graph for each length."""
+    from containers.neuron.compile.compilers import compiled, compiler_arguments
+
+    if order.target != CPU:
+        _check_traces(module, inputs, order)
+    graphs = {}
+    for number, tokens in enumerate(order.sequence_lengths, 1):
+        bucket = f"{number} of {len(order.sequence_lengths)}"
+        with stage("compile_graph", sequence_length=tokens, bucket=bucket) as fields:
+            graphs[tokens] = f"model-{tokens}.pt"
+            path = scratch / graphs[tokens]
+            compiled(module, inputs, order, tokens).save(str(path))
+            fields["bytes"] = {path.name: path.stat().st_size}
+            fields["compiler_arguments"] = compiler_arguments(order)
+    return graphs
+
+
+def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: CompileOrder) -> None:
+    """Checks, in seconds and before the minutes of a compiler, what a trace records of the module.
+
+    A branch that depends on the example, or a mask that is lost, is in every trace alike.
+    """
+    import torch
+
+    from containers.neuron.compile.compilers import cpu_trace
+    from containers.neuron.compile.modules import example_inputs
+    from containers.neuron.compile.parity import check_graph
+
+    for tokens in order.sequence_lengths:
+        with stage("verify_trace", sequence_length=tokens) as fields:
+            graph = cpu_trace(module, example_inputs(inputs, rows=order.batch_size, columns=tokens))
+
+            # Any: float32.
+            def run(arrays: dict[str, Any], graph: Any = graph) -> tuple[Any, ...]:
+                with torch.no_grad():
+                    computed = graph(*(torch.from_numpy(arrays[name]) for name in inputs))
+                return tuple(each.numpy() for each in computed)
+
+            parity = check_graph(run, module, inputs, order, tokens)
+            fields["values_compared"] = parity.values
+            fields["largest_difference"] = parity.largest_difference
+
+
+def _check_graphs(
+    module: "EncoderModule", manifest: Manifest, order: CompileOrder, scratch: Path
+) -> None:
+    """Checks the graphs themselves, with what will serve them."""
+    from containers.neuron.compile.parity import check_graph
+    from containers.neuron.runtimes.selection import open_session
+
+    session = open_session(scratch, manifest, threads=_CHECK_THREADS)
+    for tokens in manifest.buckets:
+        with stage("verify_graph", sequence_length=tokens) as fields:
+            parity = check_graph(
+                lambda arrays: tuple(session.run(arrays).values()),
+                module,
+                manifest.inputs,
+                order,
+                tokens,
+            )
+            fields["values_compared"] = parity.values
+            fields["largest_difference"] = parity.largest_difference
+
+
+def _versions(order: CompileOrder) -> Mapping[str, str]:
+    """Returns the versions of the packages that make the graphs.
+
+    Raises:
+        CompileError: some are not installed here.
+    """
+    required, compilers = RUNTIME_PACKAGES[order.runtime]
+    exporters = _EXPORTERS if order.runtime == "onnxruntime" else ()
+    versions: dict[str, str] = {}
+    missing = []
+    for name in dict.fromkeys((*_ALWAYS, *exporters, *required, *compilers)):
+        try:
+            if name in _MODULES and importlib.util.find_spec(_MODULES[name]) is None:
+                raise importlib.metadata.PackageNotFoundError(name)
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        elsewhere = (
+            ", or pip install -r requirements-export.txt"
+            if order.target == CPU
+            else f": it is the one for {order.target}"
+        )
+        raise CompileError(
+            f"compiling for {order.target} needs {', '.join(missing)}: run the job in the compiler "
+            f"image{elsewhere}"
+        )
+    return versions
+
+
+if __name__ == "__main__":
+    run_process(lambda: main(CompileOrder.from_json(sys.argv[1]), Path(sys.argv[2])))
