@@ -9,7 +9,7 @@ allocator's slack) is a flat assumption, which no measurement of ours stands beh
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.model import Model
@@ -24,7 +24,7 @@ from slipway.facts.images import UnknownImageError
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.planning.lmi import lmi_setup
 from slipway.planning.lmi_handlers import brings_handler
-from slipway.planning.neuron import place
+from slipway.planning.neuron import place, sequence_lengths
 
 _BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
 # Weights of one byte are computed with, and cached, in two.
@@ -134,9 +134,9 @@ def estimate(config: ModelConfig, instance: InstanceFacts) -> MemoryEstimate | N
       `gpu_memory_utilization` of each GPU (0.9 where the option is not set) when it starts; its
       cache is what weights and activations leave of that, and requests wait where it is full. So
       `cache_gib` is what the configured batch would want of that share, not what is allocated.
-    - `neuron`: a copy for each worker, each core holding its part; the cores of a device share its
-      memory, and workers fill one device before the next. Weights are kept in `dtype`, which the
-      compiler casts fp32 to.
+    - `neuron`: a copy for each graph of each worker, each core holding its part; the cores of a
+      device share its memory, and workers fill one device before the next. Weights are kept in
+      `dtype`, which the compiler casts fp32 to.
     - `custom`: weights in `dtype`, spread over all accelerators: what the server makes of them
       Slipway does not know, and more than all there are it cannot have.
 
@@ -180,7 +180,14 @@ def _layout(
         placement = place(config, instance)
         if placement is None:
             return None
-        return _over_cores(accelerator, placement.pipeline_cores, placement.workers)
+        layout = _over_cores(accelerator, placement.pipeline_cores, placement.workers)
+        graphs = len(sequence_lengths(serving))
+        return layout and replace(
+            layout,
+            copies=layout.copies * graphs,
+            copies_on_one=layout.copies_on_one * graphs,
+            weights_share=layout.weights_share * graphs,
+        )
     if isinstance(serving, LmiServing):
         tensor, pipeline = serving.tensor_parallel_degree, serving.pipeline_parallel_degree
         parts = tensor * pipeline

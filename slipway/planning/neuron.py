@@ -9,6 +9,7 @@ Pure: config and facts in, numbers out. Whether they fit is for the rules to say
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipway.config.schema import ModelConfig
@@ -23,6 +24,10 @@ _WEIGHTS_PER_STEP = 20_000_000
 _CORES_PER_STEP = 4
 # Requests in flight that fill one pipeline of AWS's BERT-base example.
 _PIPELINE_REQUESTS = 12
+
+
+# Family of instances to what is compiled for it. trn1n differs from trn1 in its network alone.
+TARGETS: Mapping[str, str] = {"inf1": "inf1", "inf2": "inf2", "trn1": "trn1", "trn1n": "trn1"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,16 @@ def pipeline_depth(weights: int) -> int:
         0 for less than about 10 million weights. Halves are rounded to the even number.
     """
     return _CORES_PER_STEP * round(weights / _WEIGHTS_PER_STEP)
+
+
+def instance_family(instance: InstanceFacts) -> str:
+    """Returns the family of a type, for example `inf2`."""
+    return instance.name.split(".")[1]
+
+
+def sequence_lengths(serving: NeuronServing) -> tuple[int, ...]:
+    """Returns the tokens of each graph, ascending."""
+    return serving.sequence_lengths or (serving.sequence_length,)
 
 
 def place(config: ModelConfig, instance: InstanceFacts) -> NeuronPlacement | None:

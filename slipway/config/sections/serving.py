@@ -222,6 +222,13 @@ class NeuronServing(Section):
         description="Tokens the graph is traced for; shorter texts are padded to it.",
         examples=[128],
     )  # fmt: skip
+    sequence_lengths: tuple[Annotated[int, Field(ge=8, le=4096)], ...] | None = Field(
+        None, min_length=1, max_length=16, strict=False,
+        description="Buckets: a graph for each of these lengths, ascending up to "
+        "`sequence_length`, and a text is computed by the shortest that it fits. Each graph has "
+        "weights of its own. Without it there is one.",
+        examples=[[32, 128]],
+    )  # fmt: skip
     batch_size: int = Field(
         1, ge=1, le=1024, description="Sequences the graph is traced for.", examples=[6]
     )

@@ -9,15 +9,15 @@ from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.neuron import (
     PIPELINE_GENERATION,
+    TARGETS,
     aws_neuron_image,
     container_environment,
+    instance_family,
     place,
 )
 from slipway.planning.rules.situation import Placement, Situation, problem
 
 _ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta", "other")
-# What `artifacts.release.target` can name. trn1n differs from trn1 in its network alone.
-_TARGETS = {"inf1": "inf1", "inf2": "inf2", "trn1": "trn1", "trn1n": "trn1"}
 _FAMILIES_OF = {"neuron": "inf1", "neuronx": "inf2 and Trainium"}
 _AN_INSTANCE_OF = {
     "neuron": "an inf1 type, for example `ml.inf1.xlarge`",
@@ -90,7 +90,7 @@ def generation_can_be_compiled_for(situation: Situation) -> Iterator[Problem]:
     if not isinstance(situation.config.serving, NeuronServing):
         return
     for item, _ in _frameworks(situation):
-        if _family(item.instance) not in _TARGETS:
+        if instance_family(item.instance) not in TARGETS:
             yield problem(
                 f"{item.instance.name} has {_devices(item.instance)}; models are compiled for "
                 "inf1, inf2 and trn1 only",
@@ -218,6 +218,46 @@ def queue_holds_a_batch(situation: Situation) -> Iterator[Problem]:
         )  # fmt: skip
 
 
+def buckets_end_at_the_longest(situation: Situation) -> Iterator[Problem]:
+    """The container expects its longest graph to be of `sequence_length`."""
+    serving = situation.config.serving
+    if not isinstance(serving, NeuronServing) or serving.sequence_lengths is None:
+        return
+    lengths = serving.sequence_lengths
+    shown = ", ".join(map(str, lengths))
+    if list(lengths) != sorted(set(lengths)):
+        yield problem(
+            f"sequence lengths go up from one to the next, and {shown} do not",
+            f"Write `sequence_lengths: {sorted(set(lengths))}`.",
+            "serving", "sequence_lengths",
+        )  # fmt: skip
+    elif lengths[-1] != serving.sequence_length:
+        yield problem(
+            f"the longest of {shown} is not `sequence_length: {serving.sequence_length}`, which is "
+            "the longest text that the endpoint takes",
+            f"End the list with {serving.sequence_length}, or change `sequence_length`.",
+            "serving", "sequence_lengths",
+        )  # fmt: skip
+
+
+def inf1_has_no_single_precision(situation: Situation) -> Iterator[Problem]:
+    """The most accurate of neuron-cc's options still casts products to bf16 (facts: neuron)."""
+    config = situation.config
+    serving = config.serving
+    if (
+        isinstance(serving, NeuronServing)
+        and config.artifacts.compile is not None
+        and serving.framework == "neuron"
+        and serving.dtype == "fp32"
+    ):
+        yield problem(
+            "inf1 computes every matrix product in bf16 or fp16, and so nothing can be compiled "
+            "with `dtype: fp32`",
+            "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
+            "serving", "dtype",
+        )  # fmt: skip
+
+
 def release_fits_family(situation: Situation) -> Iterator[Problem]:
     """A compiled model runs on the family that it was compiled for."""
     config, release = situation.config, situation.config.artifacts.release
@@ -229,13 +269,13 @@ def release_fits_family(situation: Situation) -> Iterator[Problem]:
         return
     told: set[str] = set()
     for item, _ in _frameworks(situation):
-        family = _family(item.instance)
-        target = _TARGETS.get(family)
+        family = instance_family(item.instance)
+        target = TARGETS.get(family)
         # A family that nothing is compiled for is another rule's.
         if target is None or target == release.target or family in told:
             continue
         told.add(family)
-        other = f", or choose a type of {release.target}" if release.target in _TARGETS else ""
+        other = f", or choose a type of {release.target}" if release.target in TARGETS else ""
         yield problem(
             f"the model was compiled for {release.target}, but {item.instance.name} has "
             f"{_devices(item.instance)} ({target})",
@@ -251,11 +291,11 @@ def compiled_for_one_family(situation: Situation) -> Iterator[Problem]:
         return
     first: InstanceFacts | None = None
     for item, wanted in _frameworks(situation):
-        target = _TARGETS.get(_family(item.instance))
+        target = TARGETS.get(instance_family(item.instance))
         if target is None or wanted != config.serving.framework:
             continue
         first = first or item.instance
-        before = _TARGETS[_family(first)]
+        before = TARGETS[instance_family(first)]
         if target != before:
             yield problem(
                 f"{first.name} needs a model compiled for {before}, {item.instance.name} one for "
@@ -282,10 +322,6 @@ def _devices(instance: InstanceFacts) -> str:
     return f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
 
 
-def _family(instance: InstanceFacts) -> str:
-    return instance.name.split(".")[1]
-
-
 def _settings(serving: object) -> str:
     pipelined = isinstance(serving, NeuronServing) and (
         serving.objective == "latency" and serving.framework == "neuron"
@@ -305,6 +341,8 @@ RULES = (
     placements_agree,
     latency_waits_for_no_batch,
     queue_holds_a_batch,
+    buckets_end_at_the_longest,
+    inf1_has_no_single_precision,
     release_fits_family,
     compiled_for_one_family,
 )

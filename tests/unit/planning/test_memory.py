@@ -270,6 +270,13 @@ class TestNeuron:
         assert (found.copies, found.copies_per_accelerator) == (2, 2)
         assert found.weights_gib == pytest.approx(0.816, abs=0.001)
 
+    def test_each_bucket_is_a_graph_with_weights_of_its_own(self):
+        one = known("ml.inf1.xlarge", model=BERT, serving=neuron())
+        three = known("ml.inf1.xlarge", model=BERT, serving=neuron(sequence_lengths=[32, 64, 128]))
+        assert three.weights_gib == pytest.approx(3 * one.weights_gib, abs=0.002)
+        assert (three.copies, three.copies_per_accelerator) == (12, 12)
+        assert "12 copies" in three.parts
+
     def test_fewer_workers_are_fewer_copies(self):
         found = known("ml.inf1.6xlarge", model=BERT, serving=neuron(workers=3))
         # Cores are taken in order: all three are on the first of four devices.

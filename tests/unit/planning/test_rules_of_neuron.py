@@ -345,6 +345,65 @@ class TestBatches:
         ]
         assert findings(rule, **neuron(batch_size=6, max_queue_length=6)) == []
 
+    @pytest.mark.parametrize(
+        ("lengths", "message", "remedy"),
+        [
+            (
+                [64, 32, 128],
+                "sequence lengths go up from one to the next, and 64, 32, 128 do not",
+                "Write `sequence_lengths: [32, 64, 128]`.",
+            ),
+            (
+                [32, 32, 128],
+                "sequence lengths go up from one to the next, and 32, 32, 128 do not",
+                "Write `sequence_lengths: [32, 128]`.",
+            ),
+            (
+                [32, 64],
+                "the longest of 32, 64 is not `sequence_length: 128`, which is the longest text "
+                "that the endpoint takes",
+                "End the list with 128, or change `sequence_length`.",
+            ),
+        ],
+    )
+    def test_buckets_go_up_to_the_longest_text(self, lengths, message, remedy):
+        assert findings(rules.buckets_end_at_the_longest, **neuron(sequence_lengths=lengths)) == [
+            ("serving.sequence_lengths", message, remedy)
+        ]
+
+    @pytest.mark.parametrize("lengths", [None, [128], [8, 32, 128]])
+    def test_buckets_that_do(self, lengths):
+        rule = rules.buckets_end_at_the_longest
+        assert findings(rule, **neuron(sequence_lengths=lengths)) == []
+
+
+COMPILED = {
+    "artifacts": {
+        "release": None,
+        "weights": {"source": "path", "path": "build/bert"},
+        "compile": {"instance": "ml.c5.4xlarge"},
+    }
+}
+
+
+class TestPrecision:
+    def test_inf1_has_none_of_four_bytes(self):
+        rule = rules.inf1_has_no_single_precision
+        assert findings(rule, **neuron(dtype="fp32"), **COMPILED) == [
+            (
+                "serving.dtype",
+                "inf1 computes every matrix product in bf16 or fp16, and so nothing can be "
+                "compiled with `dtype: fp32`",
+                "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
+            )
+        ]
+
+    def test_others_and_what_is_compiled_elsewhere_may_have_it(self):
+        rule = rules.inf1_has_no_single_precision
+        assert findings(rule, **neuron(dtype="fp16"), **COMPILED) == []
+        assert findings(rule, **neuronx(dtype="fp32"), **COMPILED) == []
+        assert findings(rule, **neuron(dtype="fp32"), **release("inf1")) == []
+
 
 class TestCompiled:
     @pytest.mark.parametrize(
