@@ -49,7 +49,7 @@ def images_to_build(
 ) -> list[ImageToBuild]:
     """Lists every image of a container: those for each base that a plan can choose.
 
-    Of TensorRT one serves and the other compiles. All of them, whatever models there are: what the
+    One serves and the other compiles. All of them, whatever models there are: what the
     stack holds does not depend on what was selected, and no model waits for a build when it is the
     first on its accelerator. Of LMI there are eleven bases of gigabytes each, most of which nobody
     asks for: those that the project's configs name, which does not depend on a selection either.
@@ -81,7 +81,7 @@ def images_to_build(
 
 
 def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBuild]:
-    """Yields an image for each of AWS's bases that is published in the environment's region."""
+    """Yields the images for each of AWS's bases that is published in the environment's region."""
     for framework in NEURON_BASES.values():
         base = image(framework, versions(framework)[-1], environment.region)
         if base.uri is None:
@@ -93,6 +93,7 @@ def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBui
             f"{neuron_base_tag(framework, base.version)}-{digest}",
         )
         yield ImageToBuild(serving, base.uri, SERVING_TARGET)
+        yield ImageToBuild(compiler_image(serving), base.uri, COMPILER_TARGET)
 
 
 def _lmi_images(

@@ -75,7 +75,9 @@ FAMILIES: Mapping[str, ContainerFamily] = {
         },
     ),
     # On the CPU: a model directory says itself what runs it.
-    "slipway/neuron": ContainerFamily((*_NEURON, "serve"), environment={"SLIPWAY_DOCS": "true"}),
+    "slipway/neuron": ContainerFamily(
+        (*_NEURON, "serve"), environment={"SLIPWAY_DOCS": "true"}, entrypoint=_NEURON
+    ),
 }
 
 

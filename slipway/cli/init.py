@@ -226,7 +226,7 @@ def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
     family = image_family(config)
     reasons: list[str] = []
     for environment in sourced:
-        unready = [f"{what} is not supported yet" for _, what in unpublishable(config, environment)]
+        unready = [f"{what} is not supported yet" for _, what in unpublishable(config)]
         if not unready and environment.is_local and family is None:
             unready.append("the embedded AWS does not run this image")
         if not unready:

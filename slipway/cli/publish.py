@@ -59,7 +59,7 @@ def publish(
     elif result.weights_digest is not None and result.target == ANY:
         typer.echo(f"The container loads the weights itself: artifact {result.weights_digest}")
     elif result.weights_digest is not None:
-        why = ", as the embedded AWS has no GPU" if environment.is_local else ""
+        why = ", as the embedded AWS has no accelerator" if environment.is_local else ""
         typer.echo(f"Compiled for {result.target}{why}, by {result.source}.")
     typer.echo(f"Artifact {result.digest}")
     lock = project.lock_path(name).relative_to(project.root).as_posix()

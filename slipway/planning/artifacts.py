@@ -102,7 +102,7 @@ def _unpublished(config: ModelConfig, environment: Environment, *, was_published
         }[wanted]
         message = f"environment `{environment.name}` deploys the {wanted}, and there is none"
         return Problem(Kind.STATE, message, remedy, ("artifacts",))
-    for field, what in unpublishable(config, environment):
+    for field, what in unpublishable(config):
         return Problem(
             Kind.STATE,
             f"the {wanted} was never published: {what} is not supported yet",

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.artifacts import Compile
-from slipway.config.sections.serving import LmiServing, TensorRTServing
+from slipway.config.sections.serving import LmiServing, NeuronServing, TensorRTServing
 from slipway.errors import Kind, Problem
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.containers import tensorrt_release
 from slipway.planning.images import aws_image, compiler_image
 from slipway.planning.lmi_partition import job_arguments, job_files, partitioning_of
 from slipway.planning.lock import is_compiled
+from slipway.planning.neuron_compiling import neuron_compilation
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.targets import CPU, compile_target
 
@@ -28,7 +29,8 @@ class CompilePlan:
     """What one training job is asked to do.
 
     Args:
-        target: what the result runs on: `cpu`, or a compute capability such as `sm75`.
+        target: what the result runs on: `cpu`, a compute capability such as `sm75`, or a family of
+            Neuron devices such as `inf2`.
         compiler: what makes it, for example `tensorrt 10.13`.
         image: the compiler's image.
         instance_type: where the job runs.
@@ -59,38 +61,23 @@ def compile_plan(
     """Returns the training job of a config that Slipway compiles, or why there can be none.
 
     Args:
-        config: a config of the TensorRT container or of LMI that breaks no rule, with `compile`.
+        config: a config of the TensorRT or Neuron container or of LMI that breaks no rule, with
+            `compile`.
         environment: where the job runs.
         instances: every type the endpoint may run on.
         serving_image: the image that serves the result.
     """
     compiling, serving = config.artifacts.compile, config.serving
-    if compiling is not None and isinstance(serving, LmiServing):
-        return _partition_job(config, compiling, environment, instances)
-    release = tensorrt_release(config, instances)
-    if compiling is None or not isinstance(serving, TensorRTServing) or release is None:
-        raise ValueError(f"{config.name}: nothing compiles for the container {serving.container}")
+    if compiling is None:
+        raise ValueError(f"{config.name} has nothing to compile")
     target = compile_target(config, environment, instances)
-    if target is None:
-        return _no_target(
-            instances,
-            "no engine can be built for it",
-            "Choose another type, or build the engine yourself and set `artifacts.release`.",
-        )
-    return CompilePlan(
-        target=target,
-        compiler="onnx" if target == CPU else f"tensorrt {release.version}",
-        image=compiler_image(serving_image),
-        instance_type=compiling.instance,
-        volume_size_gb=compiling.volume_size_gb,
-        max_runtime_seconds=compiling.max_runtime_seconds,
-        hyperparameters={
-            "max_batch_size": str(serving.max_batch_size),
-            "max_input_tokens": str(serving.max_input_tokens),
-            "max_new_tokens": str(serving.max_new_tokens),
-            "target": target,
-        },
-    )
+    if isinstance(serving, LmiServing):
+        return _partition_job(config, compiling, environment, instances, target)
+    if isinstance(serving, NeuronServing) and target is not None:
+        return _graph_job(config, compiling, environment, instances, target, serving_image)
+    if isinstance(serving, TensorRTServing):
+        return _engine_job(config, compiling, instances, target, serving_image)
+    raise ValueError(f"{config.name}: nothing compiles for the container {serving.container}")
 
 
 def partition_plan(
@@ -115,17 +102,71 @@ def partition_plan(
     )
 
 
+def _engine_job(
+    config: ModelConfig,
+    compiling: Compile,
+    instances: tuple[InstanceFacts, ...],
+    target: str | None,
+    serving_image: ImagePlan,
+) -> CompilePlan | Problem:
+    """TensorRT builds its engine on the endpoint's own kind of GPU."""
+    serving, release = config.serving, tensorrt_release(config, instances)
+    if not isinstance(serving, TensorRTServing) or release is None:
+        raise ValueError(f"{config.name}: no TensorRT is known for its GPUs")
+    if target is None:
+        return _no_target(
+            instances,
+            "no engine can be built for it",
+            "Choose another type, or build the engine yourself and set `artifacts.release`.",
+        )
+    return CompilePlan(
+        target=target,
+        compiler="onnx" if target == CPU else f"tensorrt {release.version}",
+        image=compiler_image(serving_image),
+        instance_type=compiling.instance,
+        volume_size_gb=compiling.volume_size_gb,
+        max_runtime_seconds=compiling.max_runtime_seconds,
+        hyperparameters={
+            "max_batch_size": str(serving.max_batch_size),
+            "max_input_tokens": str(serving.max_input_tokens),
+            "max_new_tokens": str(serving.max_new_tokens),
+            "target": target,
+        },
+    )
+
+
+def _graph_job(
+    config: ModelConfig,
+    compiling: Compile,
+    environment: Environment,
+    instances: tuple[InstanceFacts, ...],
+    target: str,
+    serving_image: ImagePlan,
+) -> CompilePlan:
+    """Neuron's graphs are compiled on a CPU."""
+    made = neuron_compilation(config, instances[0], target, environment.region)
+    return CompilePlan(
+        target=target,
+        compiler=made.compiler,
+        image=compiler_image(serving_image),
+        instance_type=compiling.instance,
+        volume_size_gb=compiling.volume_size_gb,
+        max_runtime_seconds=compiling.max_runtime_seconds,
+        hyperparameters=made.hyperparameters,
+    )
+
+
 def _partition_job(
     config: ModelConfig,
     compiling: Compile,
     environment: Environment,
     instances: tuple[InstanceFacts, ...],
+    target: str | None,
 ) -> CompilePlan | Problem:
     """AWS's image that serves an LMI model partitions its weights, too."""
     aws = aws_image(config, environment.region)
     if aws is None or aws.account is None:
         raise ValueError(f"{config.name}: no rule refused an image that is not published")
-    target = compile_target(config, environment, instances)
     if target is None:
         return _no_target(
             instances,

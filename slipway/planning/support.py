@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import FieldPath, Kind, Problem
 
@@ -22,7 +21,7 @@ def unsupported(config: ModelConfig) -> Iterator[Problem]:
         )
 
 
-def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tuple[FieldPath, str]]:
+def unpublishable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
     """Yields every part of a config whose files cannot be published yet: field and what it is.
 
     Such a config can be planned, synthesised and reviewed, and not deployed.
@@ -31,12 +30,6 @@ def unpublishable(config: ModelConfig, environment: Environment) -> Iterator[tup
         yield ("serving", "container"), f"publishing for the container `{config.serving.container}`"
     if config.serving.container == "lmi" and config.artifacts.release is not None:
         yield ("artifacts", "release"), "`release` for the container `lmi`"
-    if config.serving.container == "neuron" and environment.artifacts == "release":
-        # What is compiled already, and the sample, are files like any other.
-        if config.artifacts.compile is not None:
-            yield ("artifacts", "compile"), "`compile` for the container `neuron`"
-        elif config.artifacts.release is None:
-            yield ("artifacts", "weights"), "a checkpoint that nobody compiles for Neuron"
 
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:

@@ -1,8 +1,8 @@
 """What a compiled model has to be made for, and whether a published one was.
 
-An engine runs on GPUs of one compute capability, so it is built on the endpoint's own. The embedded
-AWS has no GPU: what is published to it is made for the CPU back end, and counts in that environment
-alone.
+An engine runs on GPUs of one compute capability, so it is built on the endpoint's own. A graph for
+Neuron runs on one family of instances. The embedded AWS has no accelerator: what is published to it
+is made for the CPU back end, and counts in that environment alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
 from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.planning.neuron import TARGETS, instance_family
 
 CPU = "cpu"
 
@@ -24,12 +25,14 @@ def compile_target(
 
     Args:
         config: a config that breaks no rule: its types share one compute capability, and that of
-            the type that compiles.
-        environment: the embedded AWS has no GPU.
+            the type that compiles; or they are of one family with Neuron devices.
+        environment: the embedded AWS has no accelerator.
         instances: every type the endpoint may run on.
     """
     if environment.is_local:
         return CPU
+    if config.serving.container == "neuron":
+        return TARGETS.get(instance_family(instances[0]))
     compiling = config.artifacts.compile
     hosts = [instance_types()[compiling.instance]] if compiling else []
     capabilities = (
@@ -50,7 +53,7 @@ def wrong_target(
     if wanted is None or wanted == target:
         return None
     has = (
-        "the embedded AWS has no GPU"
+        "the embedded AWS has no accelerator"
         if environment.is_local
         else f"{instances[0].name} needs {wanted}"
     )

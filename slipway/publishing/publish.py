@@ -145,7 +145,7 @@ def _require_publishable(config: ModelConfig, environment: Environment) -> None:
             "`-c allow-unpublished=true` synthesises the deployment for reading.",
             field,
         )
-        for field, what in unpublishable(config, environment)
+        for field, what in unpublishable(config)
     ]
     if not refused and not has_source(config, environment):
         wanted = environment.artifacts

@@ -328,7 +328,7 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
             Kind.STATE,
             f"no training job may run on {job.plan.instance_type} in this account: {said}",
             f"Ask for more of `{job.plan.instance_type} for training job usage` in Service Quotas, "
-            "or name another type with the same GPU.",
+            "or name another type that it can compile on.",
             (*field, "instance"),
         )
     if code in ("AccessDenied", "AccessDeniedException"):

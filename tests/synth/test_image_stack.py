@@ -244,7 +244,8 @@ def test_the_asset_holds_the_images_files_and_no_other(assembly: Assembly, proje
     folder = assembly.directory / f"asset.{digest}"
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
     assert files == [
-        "containers/__init__.py", "containers/serving/main.py", "containers/tensorrt/main.py",
+        "containers/__init__.py", "containers/jobs/main.py", "containers/serving/main.py",
+        "containers/tensorrt/main.py",
     ]  # fmt: skip
     assert (folder / "containers" / "tensorrt" / "Dockerfile").is_file()
     assert image_digest(folder, "tensorrt") == image_digest(project.root, "tensorrt")
@@ -391,14 +392,15 @@ def test_neuron_has_an_image_on_each_of_awss_bases():
         for built in images_to_build(PRODUCTION, "neuron", "0123")
     ] == [
         (
-            f"{REGISTRY}/slipway/neuron:{tag}-0123",
+            f"{REGISTRY}/slipway/neuron:{tag}-0123{suffix}",
             f"{registry}/{facts.repository}:{facts.tag}",
-            "serving",
+            target,
         )
         for tag, facts in (
             ("neuron1.13.1-sdk2.20.2", newest("pytorch-inference-neuron")),
             ("neuronx2.9.0-sdk2.31.1", newest("pytorch-inference-neuronx")),
         )
+        for suffix, target in (("", "serving"), ("-compiler", "compiler"))
     ]
 
 

@@ -72,7 +72,10 @@ def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> 
     refused = bench.fails("slipway", "plan", MODEL)
     assert "the release was never published" in refused
     output = bench.must("slipway", "publish", MODEL)
-    assert "Compiled for cpu, as the embedded AWS has no GPU, by training job compile-" in output
+    assert (
+        "Compiled for cpu, as the embedded AWS has no accelerator, by training job compile-"
+        in output
+    )
     lock = json.loads((bench.project / "model_configs" / f"{MODEL}.lock.json").read_text())
     released = lock["environments"]["local"]
     assert released["weights"]["source"] == CHECKPOINT

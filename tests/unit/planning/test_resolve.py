@@ -369,7 +369,8 @@ def test_what_another_environment_compiled_is_not_this_ones():
         (
             EMBEDDED,
             "sm75",
-            "the release in the lock was compiled for sm75, and the embedded AWS has no GPU",
+            "the release in the lock was compiled for sm75, and the embedded AWS has no "
+            "accelerator",
         ),
     ],
     ids=["no GPU", "another GPU", "embedded"],

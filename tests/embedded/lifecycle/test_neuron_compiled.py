@@ -1,0 +1,152 @@
+"""A BERT checkpoint, compiled by a training job when it is published, then deployed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.neuron.batches import batch_arrays
+from containers.neuron.tasks.question_answering import QuestionAnswering
+from containers.neuron.tasks.task import TaskSetting
+from containers.neuron.tokenization import TextTokenizer
+from tests.embedded.workbench import Workbench
+
+torch = pytest.importorskip("torch", reason="needs requirements-export.txt")
+transformers = pytest.importorskip("transformers", reason="needs requirements-export.txt")
+
+pytestmark = [pytest.mark.cdk, pytest.mark.torch, pytest.mark.timeout(900)]
+
+MODEL = "bert-qa-throughput"
+# Where the shipped config has it.
+CHECKPOINT = "build/bert-qa"
+TOKENS = 128
+BODY = {
+    "inputs": {
+        "question": "Which region is search-qa in?",
+        "context": "ml.inf1.6xlarge has 24 vCPUs. search-qa is in eu-west-1.",
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """An account whose environment deploys releases, and a random BERT with the sample's words."""
+    with Workbench(tmp_path_factory.mktemp("neuron-compiled")) as bench:
+        environments = bench.project / "environments.yaml"
+        text = environments.read_text("utf-8")
+        assert text.count("artifacts: sample") == 1
+        environments.write_text(text.replace("artifacts: sample", "artifacts: release"), "utf-8")
+        _write_checkpoint(bench.project / CHECKPOINT, bench.project / "samples/bert-qa/model")
+        config = bench.config(MODEL)
+        text = config.read_text("utf-8")
+        assert text.count("  sequence_length: 128\n") == 1
+        longer = "  sequence_length: 128\n  sequence_lengths: [64, 128]\n"
+        config.write_text(text.replace("  sequence_length: 128\n", longer), "utf-8")
+        bench.bootstrap()
+        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
+        yield bench
+
+
+def _write_checkpoint(directory: Path, sample: Path) -> None:
+    torch.manual_seed(5)
+    sizes = json.loads((sample / "config.json").read_text())
+    config = transformers.BertConfig(
+        vocab_size=sizes["vocab_size"],
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=TOKENS,
+        pad_token_id=sizes["pad_token_id"],
+        # So that one answer is better than the others by more than rounding.
+        initializer_range=0.5,
+    )
+    directory.parent.mkdir(exist_ok=True)
+    transformers.BertForQuestionAnswering(config).save_pretrained(directory)
+    shutil.copyfile(sample / "tokenizer.json", directory / "tokenizer.json")
+
+
+def _expected(checkpoint: Path) -> Any:
+    """What the model answers when transformers computes it, without padding."""
+    model = transformers.BertForQuestionAnswering.from_pretrained(checkpoint).eval()
+    task = QuestionAnswering(
+        TaskSetting(
+            tokenizer=TextTokenizer.read(checkpoint / "tokenizer.json"),
+            buckets=(TOKENS,),
+            max_inputs=8,
+            max_characters=10_000,
+        )
+    )
+    (value,) = task.parse(json.dumps(BODY).encode())
+    arrays = batch_arrays([value.row], bucket=len(value.row), batch_size=None, pad_token_id=0)
+    with torch.inference_mode():
+        output = model(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+    logits = {
+        "start_logits": output.start_logits[0].numpy(),
+        "end_logits": output.end_logits[0].numpy(),
+    }
+    return json.loads(task.render([task.decode(value, logits)]))
+
+
+def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
+    refused = bench.fails("slipway", "plan", MODEL)
+    assert "the release was never published" in refused
+    output = bench.must("slipway", "publish", MODEL)
+    assert "Compiled for cpu, as the embedded AWS has no accelerator, by training job" in output
+    lock = json.loads((bench.project / "model_configs" / f"{MODEL}.lock.json").read_text())
+    released = lock["environments"]["local"]
+    assert released["weights"]["source"] == CHECKPOINT
+    assert (released["compiled"]["target"], released["compiled"]["compiler"]) == ("cpu", "onnx")
+    (job,) = bench.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    described = bench.client("sagemaker").describe_training_job(
+        TrainingJobName=job["TrainingJobName"]
+    )
+    assert described["TrainingJobStatus"] == "Completed"
+    assert described["HyperParameters"] == {
+        "batch_size": "6",
+        "dtype": "fp32",
+        "pipeline_cores": "1",
+        "sequence_lengths": "64,128",
+        "target": "cpu",
+        "task": "question-answering",
+    }
+    assert described["ResourceConfig"]["InstanceType"] == "ml.c5.4xlarge"
+    bench.deploy(MODEL)
+    try:
+        response = bench.client("sagemaker-runtime").invoke_endpoint(
+            EndpointName=f"{MODEL}-local",
+            ContentType="application/json",
+            Body=json.dumps(BODY),
+        )
+        answer = json.load(response["Body"])
+        expected = _expected(bench.project / CHECKPOINT)
+        assert answer.pop("score") == pytest.approx(expected.pop("score"), rel=1e-3)
+        assert answer == expected
+    finally:
+        bench.destroy(MODEL)
+    assert bench.serving_processes() == []
+    bench.must("slipway", "leftovers", MODEL)
+
+
+def test_a_checkpoint_that_cannot_be_compiled_is_told_in_the_programs_words(
+    bench: Workbench,
+) -> None:
+    config = bench.project / CHECKPOINT / "config.json"
+    before = config.read_text("utf-8")
+    other = before.replace("BertForQuestionAnswering", "BertForMaskedLM")
+    config.write_text(other, "utf-8")
+    try:
+        report = bench.fails("slipway", "publish", MODEL)
+    finally:
+        config.write_text(before, "utf-8")
+    assert "failed: AlgorithmError: " in report
+    assert (
+        'has architectures ["BertForMaskedLM"], and question-answering needs '
+        "BertForQuestionAnswering" in report
+    )
+    assert ", exit code: 1; the end of its log:" in report
