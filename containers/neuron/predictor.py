@@ -53,6 +53,8 @@ _TASKS: Final[Mapping[str, Callable[[TaskSetting], Task]]] = {
     EMBEDDINGS: Embeddings,
 }
 _VERSIONS_TIMEOUT_SECONDS: Final = 60
+# Of about ten microseconds each, see `Task.values_to_render`.
+_MOST_VALUES_RENDERED_AT_ONCE: Final = 100
 # Run by the workers' Python: prints a line for each package that it has.
 _VERSIONS_PROGRAM: Final = """
 import sys
@@ -224,6 +226,10 @@ class EncoderPredictor:
     def render(self, outputs: Sequence[Any]) -> bytes:
         """Returns the JSON answer of a request."""
         return self._task.render(outputs)
+
+    def renders_long(self, outputs: Sequence[Any]) -> bool:
+        """Returns whether that takes more than about a millisecond."""
+        return self._task.values_to_render(outputs) > _MOST_VALUES_RENDERED_AT_ONCE
 
     def close(self) -> None:
         """Ends the workers."""

@@ -96,6 +96,12 @@ class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT])
             waited the longest is never passed over.
         """
 
+    def renders_long(self, outputs: Sequence[OutputT]) -> bool:
+        """Returns whether `render` takes more than about a millisecond.
+
+        It runs on a thread of its own then; a short one costs less than the way there and back.
+        """
+
     def close(self) -> None:
         """Ends what `load` started; called once, also where `load` failed."""
 

@@ -65,13 +65,16 @@ class InferenceService:
         self, predictor: AnyPredictor, settings: ServingSettings, metrics: Metrics | None = None
     ) -> None:
         self._predictor = predictor
+        # Asked once: looking at the protocol takes as long as a small answer.
+        self._concurrent = predictor if isinstance(predictor, ConcurrentPredictor) else None
         self.metrics = metrics or Metrics()
         self._model_dir = settings.model_dir
         self._compute_executor = ThreadPoolExecutor(
-            _MOST_CONCURRENT_BATCHES if isinstance(predictor, ConcurrentPredictor) else 1,
+            _MOST_CONCURRENT_BATCHES if self._concurrent else 1,
             thread_name_prefix="compute",
         )
         self._parse_executor = ThreadPoolExecutor(1, thread_name_prefix="parse")
+        self._render_executor = ThreadPoolExecutor(1, thread_name_prefix="render")
         self._batcher = self._new_batcher(settings)
         self._batching: asyncio.Task[None] | None = None
         self._is_loading = False
@@ -129,9 +132,9 @@ class InferenceService:
         if self._batching is None:
             return
         ends: set[asyncio.Future[None]] = {self._batching}
-        if isinstance(self._predictor, ConcurrentPredictor):
+        if self._concurrent:
             # It may be lost while nothing is asked for, too.
-            ends.add(asyncio.wrap_future(self._predictor.lost))
+            ends.add(asyncio.wrap_future(self._concurrent.lost))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         try:
             for end in done:
@@ -174,7 +177,13 @@ class InferenceService:
             ServingError: the request is answered with an error; see `errors.ERROR_KINDS`.
         """
         batched = await self._batcher.submit(inputs, deadline=deadline)
-        return self._predictor.render(batched.outputs), batched
+        outputs = batched.outputs
+        if self._concurrent is None or not self._concurrent.renders_long(outputs):
+            return self._predictor.render(outputs), batched
+        rendering = asyncio.get_running_loop().run_in_executor(
+            self._render_executor, self._predictor.render, outputs
+        )
+        return await rendering, batched
 
     def stream(
         self, inputs: Sequence[Any], *, deadline: float
@@ -190,10 +199,11 @@ class InferenceService:
         if self._batching is not None:
             self._batching.cancel()
             await asyncio.wait([self._batching])
-        if isinstance(self._predictor, ConcurrentPredictor):
-            await asyncio.to_thread(self._predictor.close)
+        if self._concurrent:
+            await asyncio.to_thread(self._concurrent.close)
         self._compute_executor.shutdown(wait=False, cancel_futures=True)
         self._parse_executor.shutdown(wait=False, cancel_futures=True)
+        self._render_executor.shutdown(wait=False, cancel_futures=True)
         self._process_memory.close()
 
     def _add_gauges(self) -> None:
@@ -230,8 +240,7 @@ class InferenceService:
                 max_queue_length=settings.max_queue_length,
                 record_rows=record_rows,
             )
-        predictor = self._predictor
-        several = predictor if isinstance(predictor, ConcurrentPredictor) else None
+        predictor, several = self._predictor, self._concurrent
         return Batcher(
             predict=predictor.predict,
             executor=self._compute_executor,

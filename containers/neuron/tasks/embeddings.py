@@ -1,13 +1,12 @@
 """Embeddings: a text in, a vector out."""
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
 
 from containers.neuron.pooling import normalized
 from containers.neuron.requests import EmbeddingRequest, parse_embedding_request
-from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting, json_array
 
 
 class Embeddings:
@@ -33,4 +32,8 @@ class Embeddings:
 
     def render(self, outputs: Sequence[list[float]]) -> bytes:
         """Returns an array of vectors, also where one text came by itself."""
-        return json.dumps(list(outputs)).encode()
+        return f"[{', '.join(map(json_array, outputs))}]".encode()
+
+    def values_to_render(self, outputs: Sequence[list[float]]) -> int:
+        """Returns the numbers of all vectors, ten of which are written in the time of a unit."""
+        return sum(map(len, outputs)) // 10

@@ -78,6 +78,10 @@ class QuestionAnswering:
             answers.append(best if request.top_k > 1 else best[0])
         return json.dumps(answers if request.is_list else answers[0], ensure_ascii=False).encode()
 
+    def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
+        """Returns the spans of all windows, which are sorted and joined."""
+        return sum(len(output.answers.spans) for output in outputs)
+
     def _windows(
         self, request: QuestionRequest, number: int, name: str, question: Question
     ) -> list[RowInput]:

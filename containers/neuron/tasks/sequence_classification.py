@@ -42,3 +42,7 @@ class SequenceClassification:
         answers = [output.labels for output in outputs]
         is_list = outputs[0].request.is_list
         return json.dumps(answers if is_list else answers[0], ensure_ascii=False).encode()
+
+    def values_to_render(self, outputs: Sequence[_TextOutput]) -> int:
+        """Returns the labels of all texts."""
+        return sum(len(output.labels) for output in outputs)

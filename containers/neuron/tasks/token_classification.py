@@ -1,6 +1,5 @@
 """Token classification: a text in, the entities in it out."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,7 +9,7 @@ import numpy as np
 from containers.neuron.entities import entities
 from containers.neuron.labels import Scores, scores
 from containers.neuron.requests import TokenRequest, parse_token_request
-from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting, json_array
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window, kept_tokens, text_windows
 from containers.serving.errors import InvalidRequestError
@@ -85,7 +84,12 @@ class TokenClassification:
                     ignore_labels=request.ignore_labels,
                 )
             )
-        return json.dumps(answers if request.is_list else answers[0], ensure_ascii=False).encode()
+        texts = list(map(json_array, answers))
+        return (f"[{', '.join(texts)}]" if request.is_list else texts[0]).encode()
+
+    def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
+        """Returns the tokens of all windows; each may be an entity of its own."""
+        return sum(len(output.token_scores) for output in outputs)
 
 
 def _token_scores(windows: Sequence[_WindowOutput]) -> Scores:

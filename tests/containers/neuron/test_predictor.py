@@ -308,3 +308,40 @@ def body_of(words: int) -> bytes:
     """A question about a context of so many words."""
     inputs = {"question": "who", "context": " ".join(["the"] * words)}
     return json.dumps({"inputs": inputs}).encode()
+
+
+def outputs_of(predictor: EncoderPredictor, **body: Any) -> list[Any]:
+    rows = predictor.parse(json.dumps(body).encode())
+    return [output for row in rows for output in predictor.predict([row])]
+
+
+@pytest.mark.parametrize(
+    ("task", "short", "long"),
+    [
+        (
+            "question-answering",
+            {"inputs": {"question": "who", "context": CONTEXT}},
+            {
+                "inputs": [{"question": "who", "context": CONTEXT}] * 40,
+                "parameters": {"top_k": 10},
+            },
+        ),
+        ("sequence-classification", {"inputs": CONTEXT}, {"inputs": [CONTEXT] * 101}),
+        ("token-classification", {"inputs": CONTEXT}, {"inputs": "the first program " * 40}),
+    ],
+)
+def test_a_long_answer_is_known_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, short: Any, long: Any
+) -> None:
+    with loaded(tmp_path, monkeypatch, task=task) as predictor:
+        assert not predictor.renders_long(outputs_of(predictor, **short))
+        assert predictor.renders_long(outputs_of(predictor, **long))
+
+
+def test_the_numbers_of_vectors_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with loaded(tmp_path, monkeypatch, task="embeddings") as predictor:
+        [vector] = outputs_of(predictor, inputs=CONTEXT)
+        of_bert_base = vector * (768 // len(vector))
+        assert not predictor.renders_long([of_bert_base])
+        assert predictor.renders_long([of_bert_base] * 2)
+        assert json.loads(predictor.render([vector] * 2)) == [vector] * 2

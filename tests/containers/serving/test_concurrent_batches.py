@@ -36,8 +36,11 @@ class SeveralPredictor(EchoPredictor):
         self.concurrent_batches = concurrent_batches
         self.lost: Future[None] = Future()
         self.is_closed = False
-        # An input called "held" waits for it.
+        # An input called "held" waits for it, and so does the answer of one called "long".
         self.held = threading.Event()
+        # Set while an answer with an output called "long" is rendered, which waits for `held`.
+        self.is_rendering = threading.Event()
+        self.rendered_by: list[str] = []
         self.most_at_a_time = 0
         self._at_a_time = 0
         self._lock = threading.Lock()
@@ -58,6 +61,16 @@ class SeveralPredictor(EchoPredictor):
         finally:
             with self._lock:
                 self._at_a_time -= 1
+
+    def renders_long(self, outputs: Sequence[Any]) -> bool:
+        return "long" in outputs
+
+    def render(self, outputs: Sequence[Any]) -> bytes:
+        self.rendered_by.append(threading.current_thread().name)
+        if "long" in outputs:
+            self.is_rendering.set()
+            assert self.held.wait(PATIENCE_SECONDS)
+        return super().render(outputs)
 
     def close(self) -> None:
         self.is_closed = True
@@ -243,3 +256,17 @@ async def test_a_server_ends_when_its_model_is_lost_while_idle() -> None:
     assert line["message"] == "6 workers died"
     [stopped] = logs.events("stopped")
     assert stopped["exit_code"] == 1
+
+
+async def test_a_long_answer_is_written_while_others_are_answered() -> None:
+    predictor = SeveralPredictor(2)
+    async with running_server(predictor) as running:
+        long = asyncio.create_task(running.post("long"))
+        await until(predictor.is_rendering.is_set)
+        assert (await running.post("short")).json() == ["short"]
+        assert (await running.client.get("/ping")).status_code == 200
+        assert not long.done()
+        predictor.held.set()
+        assert (await long).json() == ["long"]
+    # The short one on the event loop: the way to another thread would cost more.
+    assert predictor.rendered_by == ["render_0", threading.current_thread().name]

@@ -1,0 +1,28 @@
+"""Long arrays, written in pieces."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from containers.neuron.tasks.task import json_array
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 250])
+def test_it_is_the_json_of_the_whole(length: int) -> None:
+    values = [{"word": "Zoë", "start": number} for number in range(length)]
+    assert json_array(values) == json.dumps(values, ensure_ascii=False)
+
+
+def test_no_piece_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    dumps = json.dumps
+
+    def counted(values: list[int], *, ensure_ascii: bool) -> str:
+        lengths.append(len(values))
+        return dumps(values, ensure_ascii=ensure_ascii)
+
+    monkeypatch.setattr(json, "dumps", counted)
+    json_array(list(range(250)))
+    assert lengths == [100, 100, 50]
