@@ -33,7 +33,7 @@ def ask(bench: Workbench, model: str, body: Any) -> Any:
     return json.load(response["Body"])
 
 
-@pytest.mark.parametrize("model", ["bert-qa-throughput", "bert-qa-latency"])
+@pytest.mark.parametrize("model", ["bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2"])
 def test_a_shipped_config_is_published_deployed_and_answers(bench: Workbench, model: str) -> None:
     lock = bench.project / "model_configs" / f"{model}.lock.json"
     committed = lock.read_bytes()
