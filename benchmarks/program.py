@@ -22,7 +22,16 @@ ROOT = Path(__file__).resolve().parents[1]
 Say = Callable[[str], None]
 
 
-class Parser(argparse.ArgumentParser):
+class ExitOneParser(argparse.ArgumentParser):
+    """Ends with 1, the exit code of everything a user can put right, and not with 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """Says what is wrong and ends."""
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
+class Parser(ExitOneParser):
     """Reads a command line with the options of every benchmark.
 
     Args:
@@ -46,11 +55,6 @@ class Parser(argparse.ArgumentParser):
             help=f"folder for {result}.json and {result}.md",
         )
         self.add_argument("--json", action="store_true", help="print the JSON, not the page")
-
-    def error(self, message: str) -> NoReturn:
-        """Ends with 1, the exit code of everything a user can put right."""
-        self.print_usage(sys.stderr)
-        self.exit(1, f"{self.prog}: {message}\n")
 
 
 def positive(text: str) -> int:

@@ -75,7 +75,7 @@ class Model:
     seconds: float
 
 
-BERT_BASE = Model("bert-base", "BERT-base", 12, 768, 12, 3072, 30522, None, 5.0)
+BERT_BASE = Model("bert-base", "BERT-base", 12, 768, 12, 3072, 30522, None, 4.0)
 BERT_SMALL = Model("bert-small", "a small random BERT", 2, 64, 2, 128, 1024, None, 0.3)
 SAMPLE = Model("bert-qa", "the sample", 3, 128, 4, 256, 536, "samples/bert-qa/model", 2.0)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from benchmarks.program import ROOT
 from tests.embedded.workbench import Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
@@ -48,6 +51,34 @@ def test_a_shipped_config_is_published_deployed_and_answers(bench: Workbench, mo
         assert [answer["answer"] for answer in answers] == list(QUESTIONS.values())
         assert all(NOTES[a["start"] : a["end"]] == a["answer"] for a in answers)
         assert bench.serving_processes() != []
+        if model == "bert-qa-inf2":
+            check_that_it_can_be_loaded(bench, model)
     finally:
         bench.destroy(model)
     assert bench.serving_processes() == []
+
+
+def check_that_it_can_be_loaded(bench: Workbench, model: str) -> None:
+    """With the command that benchmarks/neuron.md measures endpoints with."""
+    command = (
+        sys.executable, "-m", "benchmarks.neuron.endpoint", model, "--project", str(bench.project),
+        "--clients", "3", "--processes", "2", "--sentences", "2",
+        "--seconds", "2", "--warm-up-seconds", "1",
+    )  # fmt: skip
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert loaded.returncode == 0, loaded.stderr
+    found = json.loads(loaded.stdout)
+    assert found["requests"] > 0
+    assert found["sentences_per_second"] > 0
+    assert 0 < found["p50_milliseconds"] <= found["p95_milliseconds"] <= found["p99_milliseconds"]
+    absent = subprocess.run(
+        [*command[:3], "bert-qa", *command[4:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert absent.returncode == 1
+    assert "The load ended early: bert-qa-local: An error occurred (ValidationError)" in (
+        absent.stderr
+    )

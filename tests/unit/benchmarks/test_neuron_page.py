@@ -1,0 +1,201 @@
+"""benchmarks/neuron.md: every command on it is one that its program takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from benchmarks.neuron.endpoint import make_parser
+from benchmarks.program import ROOT
+from demo import copy_project
+from slipway.cli.main import app
+from slipway.project import Project
+
+PAGE = (ROOT / "benchmarks" / "neuron.md").read_text("utf-8")
+COMMANDS = [
+    line
+    for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S)
+    for line in block.splitlines()
+    if line
+]
+MEASURED = (
+    "bert-qa-latency",
+    "measure-inf1-xlarge",
+    "measure-inf1-6xlarge",
+    "measure-inf2-batch-8",
+    "measure-inf2-batch-1",
+)
+
+
+def commands_of(*program: str) -> list[list[str]]:
+    """The arguments of each of a program's commands, those of the program left out."""
+    parts = [shlex.split(line) for line in COMMANDS]
+    return [each[len(program) :] for each in parts if each[: len(program)] == list(program)]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the configs in which the page's own have been made, by its own commands."""
+    root = tmp_path_factory.mktemp("project")
+    copy_project(root)
+    for line in COMMANDS:
+        if line.startswith("sed "):
+            subprocess.run(["/bin/sh", "-c", line], cwd=root, check=True, timeout=60)
+    return root
+
+
+def test_every_command_is_of_a_program_that_is_checked_here() -> None:
+    checked = {"sed", "slipway", "cdk", "python", "aws", "rm"}
+    assert {shlex.split(line)[0] for line in COMMANDS} == checked
+    assert len(COMMANDS) > 30
+    # Nothing that looks like a command stands outside of what is checked.
+    assert len(re.findall(r"^(?:slipway|cdk|aws|python|sed) ", PAGE, re.M)) + 1 == len(COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", commands_of("slipway"), ids=" ".join)
+def test_slipway_takes_it(arguments: list[str]) -> None:
+    # Any: typer brings a click of its own, or takes the one that is installed.
+    group: Any = typer.main.get_command(app)
+    context = group.make_context("slipway", list(arguments))
+    name, command, rest = group.resolve_command(context, list(arguments))
+    assert command is not None
+    # Raises where an option or an argument is not the command's.
+    command.make_context(name, rest, parent=context)
+
+
+def test_a_command_that_does_not_parse_is_found() -> None:
+    with pytest.raises(Exception, match="No such option: --environment"):
+        test_slipway_takes_it(["status", "bert-qa-latency", "--environment", "production"])
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["bert-qa-latency", "--client", "x"])
+
+
+def test_the_loads_are_taken_and_fit_the_configs(project: Path) -> None:
+    loads = [
+        make_parser().parse_args(arguments)
+        for arguments in commands_of("python", "-m", "benchmarks.neuron.endpoint")
+    ]
+    assert sorted({load.name for load in loads}) == sorted(MEASURED)
+    for load in loads:
+        assert load.env == "production"
+        assert load.processes <= load.clients
+        # With the second load of a section each request has six sentences.
+        config = (project / "model_configs" / f"{load.name}.yaml").read_text("utf-8")
+        if expected := re.search(r"expected_concurrency: (\d+)", config):
+            most = int(expected[1])
+            assert load.clients * load.sentences in (most, 1, 2)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_each_config_is_valid_on_the_published_instance(project: Path, name: str) -> None:
+    config = Project(project).config(name, "ci").config
+    instance, batch_size = {
+        "bert-qa-latency": ("ml.inf1.6xlarge", 1),
+        "measure-inf1-xlarge": ("ml.inf1.xlarge", 6),
+        "measure-inf1-6xlarge": ("ml.inf1.6xlarge", 6),
+        "measure-inf2-batch-8": ("ml.inf2.xlarge", 8),
+        "measure-inf2-batch-1": ("ml.inf2.xlarge", 1),
+    }[name]
+    assert config.name == name
+    assert list(config.endpoint.instances) == [instance]
+    assert config.serving.batch_size == batch_size
+    assert config.serving.sequence_length == 128
+    if config.autoscaling:
+        assert config.autoscaling.max_instance_count == 1
+
+
+def test_the_configs_have_no_problem_and_can_be_planned(project: Path) -> None:
+    for arguments in (
+        ["validate", *MEASURED],
+        *(["plan", name, "--env", "ci", "--allow-unpublished"] for name in MEASURED),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", "from slipway.cli.main import main; main()", *arguments],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_endpoint_is_published_deployed_loaded_destroyed_and_looked_for() -> None:
+    for name in MEASURED:
+        own = [line for line in COMMANDS if name in shlex.split(line)]
+        steps = [shlex.split(line)[:2] for line in own if not line.startswith(("sed", "slipway v"))]
+        shown = [step for step in steps if step != ["slipway", "status"]]
+        loads = [["python", "-m"]] * shown.count(["python", "-m"])
+        assert loads
+        assert shown == [
+            ["slipway", "publish"],
+            ["cdk", "deploy"],
+            *loads,
+            ["cdk", "destroy"],
+            ["slipway", "leftovers"],
+        ]
+
+
+@pytest.mark.parametrize("arguments", commands_of("cdk"), ids=" ".join)
+def test_cdk_is_told_of_stacks_that_there_are(arguments: list[str]) -> None:
+    verb, *rest = arguments
+    assert verb in ("bootstrap", "deploy", "destroy")
+    stacks, context = list(_stacks(rest)), list(_contexts(rest))
+    assert context[-1] == "env=production"
+    if verb == "bootstrap":
+        assert stacks == []
+    elif stacks[0] in ("foundation", "image-neuron"):
+        assert context == ["env=production"]
+    else:
+        assert context == [f"models={stacks[0]}", "env=production"]
+        assert stacks[0] in MEASURED
+    assert ("--force" in rest) == (verb == "destroy")
+
+
+def _stacks(arguments: list[str]) -> Iterator[str]:
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if not argument.startswith("-") and before != "-c":
+            yield argument
+
+
+def _contexts(arguments: list[str]) -> Iterator[str]:
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if before == "-c":
+            yield argument
+
+
+@pytest.mark.parametrize("arguments", commands_of("aws"), ids=lambda each: each[1])
+def test_the_aws_cli_takes_it(arguments: list[str]) -> None:
+    program = shutil.which("aws", path=f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}")
+    if program is None:
+        pytest.skip("the AWS CLI is not installed: pip install -r requirements-dev.txt")
+    # It reads the options, and calls nothing.
+    done = subprocess.run(
+        [program, *arguments, "--generate-cli-skeleton", "output"],
+        env={**os.environ, "AWS_DEFAULT_REGION": "us-east-1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Datapoints" in json.loads(done.stdout)
+
+
+def test_production_is_left_to_the_reader() -> None:
+    assert "production" not in Project(ROOT).environment_names
+    assert "An environment `production` in `environments.yaml`" in PAGE
+
+
+def test_its_first_paragraph_says_what_has_not_run() -> None:
+    assert PAGE.split("\n\n")[1].startswith("**Nobody has run this.**")
