@@ -43,9 +43,14 @@ def images_handler_partitions(situation: Situation) -> Iterator[Problem]:
     setup = situation.lmi
     if setup is None or situation.config.artifacts.compile is None or setup.handler != CUSTOM:
         return
+    other, without = (
+        ("`script`", "remove `script`")
+        if setup.serving.script is not None
+        else ("`image: built`", "use `image: managed`")
+    )
     yield problem(
-        "the image's own handler partitions weights, and `script` takes its place",
-        "Remove `compile`: the weights are split when they are loaded. Or remove `script`.",
+        f"the image's own handler partitions weights, and {other} takes its place",
+        f"Remove `compile`: the weights are split when they are loaded. Or {without}.",
         *_FIELD,
     )
 

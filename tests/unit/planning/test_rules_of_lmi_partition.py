@@ -73,6 +73,16 @@ def test_a_script_takes_the_handlers_place():
     ]
 
 
+def test_our_image_answers_in_the_handlers_place():
+    assert found(lmi_partition.images_handler_partitions, FT, image="built") == [
+        (
+            "artifacts.compile",
+            "the image's own handler partitions weights, and `image: built` takes its place",
+            f"{SPLIT_LATER} Or use `image: managed`.",
+        )
+    ]
+
+
 class TestVersions:
     rule: Rule = staticmethod(lmi_partition.partition_can_be_used)
 
