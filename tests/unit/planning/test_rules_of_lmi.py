@@ -27,8 +27,8 @@ WEIGHTS = {"source": "s3", "uri": "s3://my-models/flan-t5-xxl/"}
 ALL_RULES = (*lmi.RULES, *lmi_batching.RULES, *lmi_options.RULES)
 
 
-def sections(image: tuple[str, str], **serving: Any) -> dict[str, Any]:
-    framework, version = image
+def sections(base: tuple[str, str], **serving: Any) -> dict[str, Any]:
+    framework, version = base
     section = {"container": "lmi", "framework": framework, "version": version, "dtype": "fp32"}
     return {
         "serving": section | serving,

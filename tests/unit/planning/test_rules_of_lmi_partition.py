@@ -18,7 +18,7 @@ SPLIT_LATER = "Remove `compile`: the weights are split when they are loaded."
 
 def found(
     rule: Rule,
-    image: tuple[str, str] = DEEPSPEED,
+    base: tuple[str, str] = DEEPSPEED,
     *,
     on: str = "ml.g5.12xlarge",
     instances: tuple[str, ...] = ("ml.g5.12xlarge",),
@@ -28,7 +28,7 @@ def found(
     compiled: bool = True,
     **serving: Any,
 ) -> list[tuple[str, str, str]]:
-    given = sections(image, **{"tensor_parallel_degree": 4} | serving)
+    given = sections(base, **{"tensor_parallel_degree": 4} | serving)
     given["endpoint"]["instances"] = list(instances)
     artifacts: dict[str, Any] = {
         "weights": {"source": "s3", "uri": "s3://my-models/any/"},
