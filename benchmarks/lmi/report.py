@@ -260,7 +260,7 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
         "not say how it does it.",
         "**What it does not say.** Nothing of the network: S3 gives one connection far less than "
         "this store does, which slows down one GET, and not the many of s5cmd. Nothing of the "
-        "time that compressing and sending 2 GB takes before. The processor seconds are of the "
+        "time that compressing and sending a tar.gz takes before. The processor seconds are of the "
         "programs that fetch and extract; the store's own, on the same cores, are not in them.",
     ]  # fmt: skip
 
