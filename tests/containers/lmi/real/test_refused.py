@@ -1,0 +1,167 @@
+"""More of what our rules refuse, and what the real DJL Serving does with it: dies, or says nothing.
+
+Beside test_start.py, which has engines, numbers, the first call and misspelt options.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from slipway.planning.lmi import ordered
+from slipway.publishing import java_properties
+from tests.containers.lmi.real.servers import ROOT, Home, Start
+from tests.containers.lmi.real.test_start import echo, seen
+
+pytestmark = pytest.mark.djl_serving
+
+SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
+NEWEST_OWN_HANDLER = (0, 36)
+NO_LONGER_COPIES_S3URL = (0, 27)
+FILLS_GAPS = (0, 27)
+ONE_REQUEST = b"""
+from djl_python import Output
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        return None
+    return Output(200, "OK").add_as_json({"got": inputs.get_as_json()["inputs"]})
+"""
+FAILS = b"""
+from djl_python import Output
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        return None
+    if inputs.get_as_json()["inputs"] == "raise":
+        raise ValueError("no such token")
+    return {"not": "an Output"}
+"""
+
+
+def package(script: bytes, **properties: str) -> dict[str, bytes]:
+    given = {"engine": "Python", "minWorkers": "1", "maxWorkers": "1", **properties}
+    return {"model.py": script, "serving.properties": java_properties.render(given)}
+
+
+def inner(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"model/{name}": content for name, content in files.items()}
+
+
+def test_a_space_after_an_engine_ends_it(start: Start) -> None:
+    """A file written by hand has it easily; the rule is `engine_is_accepted`."""
+    log = start(echo(engine="Python ")).wait_for_end()
+    assert "Deep learning engine not found: Python \n" in log
+
+
+def test_a_handler_that_is_not_there_ends_it(start: Start) -> None:
+    """Only once a worker has started; the rule is `entry_point_is_built_in`."""
+    properties = {"engine": "Python", "option.entryPoint": "djl_python.hugging"}
+    log = start({"serving.properties": java_properties.render(properties)}).wait_for_end()
+    assert "No module named 'djl_python.hugging'" in log
+
+
+def test_a_handler_of_one_request_fails_every_request_of_a_batch(start: Start) -> None:
+    """Alone each is answered, so that no first try finds it; the rule is `batches_are_answered`."""
+    server = start(package(ONE_REQUEST, batch_size="2", max_batch_delay="5000"))
+    server.wait_until_ready()
+    alone = server.post({"inputs": "a"})
+    assert (alone.status, alone.document) == (200, {"got": "a"})
+    together = server.post_together({"inputs": "a"}, {"inputs": "b"})
+    assert [answer.status for answer in together] == [400, 400]
+    assert {answer.document["message"] for answer in together} == {
+        "Batch output size mismatch, expected: 2, actual: 1"
+    }
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error"),
+    [("raise", "no such token"), ("return", "Invalid output type: <class 'dict'>")],
+)
+def test_what_a_handler_does_not_catch_reaches_the_client(
+    start: Start, inputs: str, error: str
+) -> None:
+    """Which ours does not let happen: `containers/lmi/handler` answers 500 without the reason."""
+    server = start(package(FAILS))
+    server.wait_until_ready()
+    answer = server.post({"inputs": inputs})
+    assert (answer.status, answer.document["error"]) == (424, error)
+    assert server.ping().status == 200
+
+
+def test_two_addresses_of_weights_are_refused_or_one_is_passed_over(
+    home: Home, start: Start
+) -> None:
+    """A package has one; the rule for a second is `options_have_no_field`."""
+    files = echo(option__model_id=str(SAMPLE), option__s3url="s3://bucket/prefix/")
+    server = start(files)
+    if ordered(home.version) < NO_LONGER_COPIES_S3URL:
+        assert "model_id and s3url could not both set!" in server.wait_for_end()
+    else:
+        assert seen(server)["model_id"] == str(SAMPLE)
+
+
+def test_the_old_address_of_weights_is_passed_over_in_silence(home: Home, start: Start) -> None:
+    """Which is why a package of 0.22.1 and later says `option.model_id`."""
+    server = start(echo(option__s3url="s3://bucket/prefix/"))
+    if ordered(home.version) < NO_LONGER_COPIES_S3URL:
+        assert "Download model failed." in server.wait_for_end()
+        return
+    assert "model_id" not in seen(server)
+    assert "start downloading" not in server.log
+    assert not [line for line in server.log.splitlines() if line.startswith("[ERROR")]
+
+
+def test_an_option_in_a_variable_never_wins_over_the_file(home: Home, start: Start) -> None:
+    """The rule is `environment_leaves_the_file_alone`."""
+    given = seen(start(echo(option__mark="file"), OPTION_MARK="variable", OPTION_OTHER="variable"))
+    assert given["mark"] == "file"
+    assert given.get("other") == ("variable" if ordered(home.version) >= FILLS_GAPS else None)
+
+
+def test_a_package_in_a_folder_is_found_and_beside_a_file_it_is_not(start: Start) -> None:
+    """A published package has its files at the top."""
+    assert seen(start(inner(echo(option__mark="inner"))))["mark"] == "inner"
+    log = start({**inner(echo()), "README.md": b"about this model\n"}).wait_for_end()
+    assert "Failed to detect engine of the model: " in log
+
+
+@pytest.fixture
+def needs_own_handler(home: Home) -> None:
+    if ordered(home.version) < NEWEST_OWN_HANDLER:
+        pytest.skip(f"the handler of {home.version} needs older libraries than the project's")
+    if "SLIPWAY_DJL_PYTHON" not in os.environ:
+        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+
+
+@pytest.mark.usefixtures("needs_own_handler")
+def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path: Path) -> None:
+    """The start is healthy; the rule is `environment_leaves_the_file_alone`."""
+    # Without the graph: for that the server would download an engine.
+    for path in SAMPLE.iterdir():
+        if path.suffix != ".onnx":
+            (tmp_path / path.name).symlink_to(path)
+    server = start(echo(option__mark="file"), HF_MODEL_ID=str(tmp_path))
+    server.wait_until_ready()
+    answer = server.post({"inputs": "a"})
+    assert answer.status == 400
+    assert answer.document["message"] == "Parameter model_name is required."
+
+
+@pytest.mark.usefixtures("needs_own_handler")
+def test_streams_in_batches_end_the_newest_server(start: Start) -> None:
+    """With the reason in its log; the rule is `streams_share_no_batch`."""
+    properties = {
+        "engine": "Python",
+        "batch_size": "2",
+        "option.entryPoint": "djl_python.huggingface",
+        "option.model_id": str(SAMPLE),
+        "option.rolling_batch": "disable",
+        "option.enable_streaming": "true",
+    }
+    server = start({"serving.properties": java_properties.render(properties)})
+    assert "We cannot enable streaming for dynamic batching." in server.wait_for_end()

@@ -1,0 +1,61 @@
+"""The LMI configs that ship, on the real server of the version that each names.
+
+The package is what `slipway publish` sends, the weights are copied from S3, and the server goes as
+far as this machine goes: to the GPUs that it counts, or to the engine's library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slipway.config.sections.serving import LmiServing
+from slipway.project import Project
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.servers import Home
+
+pytestmark = pytest.mark.djl_serving
+
+PROJECT = Project(servers.ROOT)
+# What ends the server here, and would not in the image on the instance.
+LACKS = {
+    "flan-t5-xxl": "GPU devices are not enough to run 4 partitions.",
+    "flan-ul2": "GPU devices are not enough to run 4 partitions.",
+    "gpt-j-6b": "GPU devices are not enough to run 1 partitions.",
+    "qwen2-7b-two-gpus": "No module named 'vllm'",
+    "qwen2-7b-vllm": "No module named 'vllm'",
+}
+# No DJL Serving of its version was at hand.
+NEVER_LOADED = {"qwen2-7b-trtllm"}
+
+
+def lmi_configs() -> dict[str, Any]:
+    configs = {name: PROJECT.config(name, "ci").config for name in PROJECT.files}
+    return {
+        name: config for name, config in configs.items() if isinstance(config.serving, LmiServing)
+    }
+
+
+def test_every_shipped_config_is_loaded_or_named_here() -> None:
+    assert set(lmi_configs()) == LACKS.keys() | NEVER_LOADED
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_a_shipped_package_loads_up_to_what_this_machine_lacks(
+    home: Home, name: str, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    config = lmi_configs()[name]
+    if config.serving.version != home.version:
+        pytest.skip(f"{name} names DJL Serving {config.serving.version}, not {home.version}")
+    files = servers.package_for(config)
+    directory = tmp_path_factory.mktemp("djl")
+    with servers.started(home, directory, files, aws_url=aws_url) as server:
+        log = server.wait_for_end()
+    address = f"s3://{servers.BUCKET}/artifacts/{servers.WEIGHTS_DIGEST}/files/"
+    assert f"S3 url found, start downloading from {address}" in log
+    assert LACKS[name] in log
+    # Nothing before it was wrong.
+    assert "NumberFormatException" not in log
+    assert "Deep learning engine not found" not in log
+    assert "Download model failed" not in log
