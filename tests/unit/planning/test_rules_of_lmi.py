@@ -112,8 +112,8 @@ class TestVersions:
 
 
 class TestHandlers:
-    @pytest.mark.parametrize("engine", ["python", "PYTHON"])
-    def test_the_case_of_an_engine_matters(self, engine):
+    @pytest.mark.parametrize("engine", ["python", "PYTHON", "Python "])
+    def test_the_case_of_an_engine_matters_and_a_space_after_it(self, engine):
         assert found(lmi.engine_is_accepted, ("djl-lmi", "0.28.0"), engine=engine) == [
             (
                 "serving.engine",
