@@ -9,6 +9,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.planning.lmi_variables import MODEL_VARIABLE
+
 _DIGEST = re.compile(r"/artifacts/([0-9a-f]{64})/files/$")
 
 
@@ -19,7 +21,8 @@ class Served:
     Args:
         config: name of the endpoint configuration.
         image: image URI of its model; None where the configuration or the model is gone.
-        artifact: digest of its model data, or the data's address where it has none of ours.
+        artifact: digest of its model data, or of the weights that its variables name where it has
+            none; the address where that is none of ours.
     """
 
     config: str
@@ -71,7 +74,11 @@ def config_name(sagemaker: Any, arn: str) -> str:
 
 def _artifact(container: Mapping[str, Any]) -> str | None:
     source = container.get("ModelDataSource", {}).get("S3DataSource", {})
-    address: str | None = source.get("S3Uri") or container.get("ModelDataUrl")
+    address: str | None = (
+        source.get("S3Uri")
+        or container.get("ModelDataUrl")
+        or container.get("Environment", {}).get(MODEL_VARIABLE)
+    )
     match = _DIGEST.search(address or "")
     return match[1] if match else address
 

@@ -1,9 +1,9 @@
 """Which files a deployment uses: the parts that its lock names, or the reason that there are none.
 
 LMI's model data is its `code` (serving.properties and a model.py), and the container copies the
-`weights` itself, or what they were partitioned into, which is `compiled`. The model data of every
-other container is `compiled`, or its sample. Only an image of the user's own takes `weights` as its
-model data.
+`weights` itself, or what they were partitioned into, which is `compiled`; with settings as
+variables these are all there is. The model data of every other container is `compiled`, or its
+sample. Only an image of the user's own takes `weights` as its model data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.lock import Lock, LockedPart, has_code, inputs_digest, is_compiled
+from slipway.planning.lock import (
+    Lock,
+    LockedPart,
+    copies_weights,
+    has_code,
+    inputs_digest,
+    is_compiled,
+)
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.support import unpublishable
 from slipway.planning.targets import wrong_target
@@ -26,7 +33,10 @@ UNPUBLISHED = "unpublished"
 
 @dataclass(frozen=True)
 class Parts:
-    """What SageMaker brings to the container, and what an LMI container copies itself."""
+    """What SageMaker brings to the container, and what an LMI container copies itself.
+
+    The two are one where SageMaker brings nothing.
+    """
 
     model_data: ArtifactPlan
     weights: ArtifactPlan | None
@@ -55,16 +65,18 @@ def parts(
     allow_unpublished: bool,
 ) -> Parts | Problem:
     """Returns the published parts, those of an unpublished plan, or what has to be done first."""
-    separate = has_code(config, environment)
+    separate, packaged = copies_weights(config, environment), has_code(config, environment)
     locked = lock.artifact(config, environment) if has_source(config, environment) else None
     mismatch: Problem | None = None
     if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
         as_it_is = locked.weights if config.serving.container == "custom" else None
-        model_data = locked.code if separate else locked.compiled or as_it_is
         compiled = is_compiled(config, environment)
+        weights = locked.compiled if compiled else locked.weights
+        model_data = locked.code if packaged else locked.compiled or as_it_is
+        if separate and not packaged:
+            model_data = weights
         if compiled and locked.compiled is not None:
             mismatch = wrong_target(config, environment, instances, locked.compiled.target)
-        weights = locked.compiled if compiled else locked.weights
         whole = model_data is not None and (weights is not None or not separate)
         if model_data is not None and whole and mismatch is None:
             return Parts(

@@ -133,19 +133,28 @@ def inference_ami(
 def serving_properties(
     config: ModelConfig, environment: Environment, parts: Parts
 ) -> dict[str, str]:
-    """Returns an LMI package's serving.properties; empty for the other containers."""
-    if not isinstance(config.serving, LmiServing) or parts.weights is None:
+    """Returns an LMI package's serving.properties; empty where there is none."""
+    serving = config.serving
+    if not isinstance(serving, LmiServing) or parts.weights is None:
+        return {}
+    if serving.configuration == "environment":
         return {}
     return lmi.lmi_properties(config, parts.weights.s3_uri, loading_properties(config, environment))
 
 
-def container_environment(config: ModelConfig, instance: InstanceFacts) -> dict[str, str]:
+def container_environment(
+    config: ModelConfig, instance: InstanceFacts, environment: Environment, parts: Parts
+) -> dict[str, str]:
     """Returns the variables that the container is started with."""
     serving = config.serving
     if isinstance(serving, CustomServing):
         return dict(serving.environment)
     if isinstance(serving, LmiServing):
-        return lmi.container_environment(config)
+        return lmi.container_environment(
+            config,
+            parts.weights.s3_uri if parts.weights else None,
+            loading_properties(config, environment),
+        )
     if isinstance(serving, NeuronServing):
         return neuron.container_environment(config, instance)
     if isinstance(serving, TritonServing):

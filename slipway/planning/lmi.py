@@ -15,6 +15,7 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing, OptionValue
 from slipway.facts.lmi import CUSTOM, LmiVersion, OptionFacts, lmi_version
 from slipway.planning.lmi_handlers import OurHandler, brings_handler, our_handler
+from slipway.planning.lmi_variables import variables
 from slipway.planning.timeouts import loading_timeout_seconds
 
 OFF = "disable"
@@ -279,8 +280,18 @@ def rendered(value: OptionValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def container_environment(config: ModelConfig) -> dict[str, str]:
+def container_environment(
+    config: ModelConfig,
+    weights_uri: str | None = None,
+    loading: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """Returns the variables of an LMI container.
+
+    Args:
+        config: a config that breaks no rule.
+        weights_uri: S3 prefix of the weights' files; None where they are in the model data, with
+            settings of their own.
+        loading: as in `lmi_properties`.
 
     Raises:
         UnknownVersionError: there is no such image.
@@ -288,7 +299,10 @@ def container_environment(config: ModelConfig) -> dict[str, str]:
     serving = _serving(config)
     weights = lmi_version(serving.framework, serving.version).weights
     caches = {} if weights.cache_directory else dict.fromkeys(_CACHE_VARIABLES, _CACHE_DIRECTORY)
-    return {**caches, **serving.environment}
+    told: dict[str, str] = {}
+    if serving.configuration == "environment" and weights_uri is not None:
+        told = variables(lmi_properties(config, weights_uri, loading))
+    return {**caches, **told, **serving.environment}
 
 
 def _serving(config: ModelConfig) -> LmiServing:

@@ -40,9 +40,9 @@ class LockedPart(Section):
 class LockedArtifact(Section):
     """One published artifact: its parts, and the config fields they were made from.
 
-    Which parts there are depends on the container: LMI has `weights` and `code`, and as `compiled`
-    what the weights were partitioned into, where they were; the others have `compiled`, with the
-    `weights` that it was compiled from where Slipway compiled it.
+    Which parts there are depends on the container: LMI has `weights`, as `compiled` what they were
+    partitioned into, where they were, and `code` unless its settings are variables; the others have
+    `compiled`, with the `weights` that it was compiled from where Slipway compiled it.
     """
 
     inputs_digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -105,9 +105,21 @@ def is_compiled(config: ModelConfig, environment: Environment) -> bool:
     )
 
 
-def has_code(config: ModelConfig, environment: Environment) -> bool:
-    """Whether the model data is a package of code, with weights that the container copies."""
+def copies_weights(config: ModelConfig, environment: Environment) -> bool:
+    """Whether the container copies the weights itself, and they are not in the model data."""
     return config.serving.container == "lmi" and environment.artifacts == "release"
+
+
+def has_code(config: ModelConfig, environment: Environment) -> bool:
+    """Whether the model data is a package of code, with weights that the container copies.
+
+    Where it copies weights and there is no such package, there is no model data at all.
+    """
+    return (
+        copies_weights(config, environment)
+        and isinstance(config.serving, LmiServing)
+        and config.serving.configuration == "file"
+    )
 
 
 def _is_of_an_environment(config: ModelConfig, environment: Environment) -> bool:
@@ -132,8 +144,21 @@ def inputs_digest(config: ModelConfig, artifacts: ArtifactSet) -> str:
     if artifacts == "release" and sources.weights is not None:
         # What is made of a checkpoint follows from how it is served.
         inputs["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
-        inputs["serving"] = config.serving.model_dump(mode="json")
-        if isinstance(config.serving, LmiServing):
-            inputs["model_loading_timeout_seconds"] = loading_timeout_seconds(config)
+        inputs |= _settings(config)
     canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _settings(config: ModelConfig) -> dict[str, Any]:
+    """Returns what an artifact has of the way its model is served."""
+    serving = config.serving
+    if not isinstance(serving, LmiServing):
+        return {"serving": serving.model_dump(mode="json")}
+    if serving.configuration == "environment" and config.artifacts.compile is None:
+        # Variables are in the template: what was published are weights, whatever is set.
+        return {"configuration": serving.configuration}
+    # Younger than the locks that there are: what they say must not become another digest.
+    return {
+        "serving": serving.model_dump(mode="json", exclude={"configuration"}),
+        "model_loading_timeout_seconds": loading_timeout_seconds(config),
+    }

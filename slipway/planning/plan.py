@@ -179,7 +179,8 @@ class DeploymentPlan:
         stack_name: in CloudFormation.
         endpoint_name: in SageMaker.
         image: the container image.
-        artifact: the model data, which SageMaker brings to /opt/ml/model.
+        artifact: the model data, which SageMaker brings to /opt/ml/model; where there is none
+            (`has_model_data`), the weights.
         weights: what an LMI container copies itself while it starts; None for the other containers,
             whose model data has the weights in it.
         partition: how those were split before; None where they are not.
@@ -224,6 +225,11 @@ class DeploymentPlan:
     log_retention_days: int
     tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
+
+    @property
+    def has_model_data(self) -> bool:
+        """Whether SageMaker brings anything: an LMI container may be told all by its variables."""
+        return self.weights is None or bool(self.serving_properties)
 
     @property
     def resources(self) -> dict[str, int]:

@@ -11,8 +11,9 @@ environment, and a reviewer sees that production gets what staging had.
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,12 @@ BUCKET = "{artifact_bucket}"
 
 PROPERTIES_FILE = "serving.properties"
 SCRIPT_FILE = "model.py"
+# What the server follows in a model's directory, which is called `files` here: settings
+# (ModelInfo.java), handlers and pickled models (PyModel.java), requirements (PyEnv.java).
+_READ_BY_SERVER = re.compile(
+    r"serving\.properties|requirements\.txt|MAR-INF/.*|files"
+    r"|(model|files)\.(py|skops|joblib|pkl|pickle|cloudpkl)"
+)
 # Of the handler's own, and of the tools that a developer runs over it.
 _CACHES = frozenset({"__pycache__"})
 
@@ -133,6 +140,34 @@ def script_files(config: ModelConfig, root: Path) -> dict[str, bytes]:
     if problems:
         raise UserError(problems)
     return {name: path.read_bytes() for name, path in files.items()}
+
+
+def require_plain_weights(files: Iterable[str]) -> None:
+    """Checks weights whose directory is the model's: settings as variables leave no other.
+
+    There the server reads settings, which count more than variables, runs what looks like a
+    handler, and installs what a list of requirements names.
+
+    Args:
+        files: paths within the weights.
+
+    Raises:
+        UserError: some of them are more than weights.
+    """
+    found = [name for name in sorted(files) if _READ_BY_SERVER.fullmatch(name)]
+    if found:
+        raise UserError(
+            [
+                Problem(
+                    Kind.COMPATIBILITY,
+                    f"the weights have {', '.join(found)}, which DJL Serving would follow: with "
+                    "`configuration: environment` their directory is the model's",
+                    "Leave them out of the weights, or use `configuration: file`, which keeps "
+                    "settings and weights apart.",
+                    ("artifacts", "weights"),
+                )
+            ]
+        )
 
 
 def _serving(config: ModelConfig) -> LmiServing:

@@ -19,6 +19,7 @@ from slipway.planning.lmi_partition import loading_properties
 from slipway.planning.lock import (
     LockedArtifact,
     LockedPart,
+    copies_weights,
     has_code,
     inputs_digest,
     is_compiled,
@@ -29,7 +30,12 @@ from slipway.planning.support import unpublishable, unsupported
 from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
-from slipway.publishing.lmi_package import lmi_package, publish_lmi_package, script_files
+from slipway.publishing.lmi_package import (
+    lmi_package,
+    publish_lmi_package,
+    require_plain_weights,
+    script_files,
+)
 from slipway.publishing.lmi_parts import parts_inspection
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
@@ -212,6 +218,8 @@ def _publish_parts(
             inspect=parts_inspection(config),
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
+    if copies_weights(config, environment) and not has_code(config, environment):
+        require_plain_weights(store.file_sizes((locked.compiled or checkpoint).digest))
     if has_code(config, environment):
         if config.artifacts.compile is not None and compiling is None:
             progress.note(

@@ -52,13 +52,7 @@ class HostedEndpoint(Construct):
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=plan.image.uri,
                 environment=dict(sorted(plan.container_environment.items())),
-                model_data_source=sagemaker.CfnModel.ModelDataSourceProperty(
-                    s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
-                        s3_uri=plan.artifact.s3_uri,
-                        s3_data_type="S3Prefix",
-                        compression_type="None",
-                    )
-                ),
+                model_data_source=_model_data(plan) if plan.has_model_data else None,
             ),
         )
         config = sagemaker.CfnEndpointConfig(
@@ -85,6 +79,16 @@ class HostedEndpoint(Construct):
             )
             for variant in plan.variants
         ]
+
+
+def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourceProperty:
+    return sagemaker.CfnModel.ModelDataSourceProperty(
+        s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
+            s3_uri=plan.artifact.s3_uri,
+            s3_data_type="S3Prefix",
+            compression_type="None",
+        )
+    )
 
 
 def _production_variant(

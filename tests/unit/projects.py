@@ -19,6 +19,7 @@ from slipway.planning.lock import (
     Lock,
     LockedArtifact,
     LockedPart,
+    has_code,
     inputs_digest,
     is_compiled,
 )
@@ -148,7 +149,13 @@ def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
                 "compiler": "DeepSpeed of djl-deepspeed 0.27.0",
             }
             compiled = weights.model_copy(update=made)
-        return LockedArtifact(inputs_digest=digest, weights=weights, compiled=compiled, code=code)
+        packaged = has_code(config, PRODUCTION)
+        return LockedArtifact(
+            inputs_digest=digest,
+            weights=weights,
+            compiled=compiled,
+            code=code if packaged else None,
+        )
     if is_compiled(config, LOCAL if name == "sample" else PRODUCTION):
         instances = situation_of(config, instance_types(), PRODUCTION).instances
         update = {

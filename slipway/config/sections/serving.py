@@ -74,6 +74,13 @@ class LmiServing(Section):
         "FasterTransformer and DeepSpeed: they answer in place of the image's.",
         examples=["managed"],
     )
+    configuration: Literal["file", "environment"] = Field(
+        "file",
+        description="Settings in a package with serving.properties, or as variables of the "
+        "container (`HF_MODEL_ID`, `OPTION_...`, `SERVING_...`) without any package: of `djl-lmi` "
+        "and `djl-tensorrtllm` from 0.28.",
+        examples=["environment"],
+    )
     engine: str | None = Field(
         None,
         description="DJL engine, in the version's own spelling; without it the framework's.",

@@ -55,6 +55,8 @@ _OVERRIDDEN_VARIABLES: Mapping[str, str] = {
 # Variables that name a model beside the packaged one, or another place to look for it.
 _MODEL_VARIABLES = ("HF_MODEL_ID", "SERVING_LOAD_MODELS", "SERVING_MODEL_STORE")
 _ENTRY_POINT_VARIABLE = "DJL_ENTRY_POINT"
+# Slipway's own where settings are variables; beside a file it means nothing.
+_RETRY_VARIABLE = "SERVING_RETRY_THRESHOLD"
 
 
 def options_have_no_field(situation: Situation) -> Iterator[Problem]:
@@ -179,10 +181,17 @@ def environment_leaves_the_file_alone(situation: Situation) -> Iterator[Problem]
 
 def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
     """Returns what is wrong with a variable, and what to do."""
+    packaged = setup.serving.configuration == "file"
     if name in _MODEL_VARIABLES:
+        beside = "the one that is packaged" if packaged else "the weights of `artifacts`"
         return (
-            f"`{name}` names models, beside the one that is packaged",
+            f"`{name}` names models, beside {beside}",
             "Remove it: the weights are those of `artifacts`.",
+        )
+    if name == _RETRY_VARIABLE and not packaged:
+        return (
+            f"`{name}` is set already: without it one slow request would end the model",
+            "Remove it.",
         )
     if name == _ENTRY_POINT_VARIABLE:
         return (
@@ -200,11 +209,11 @@ def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
     key = name.removeprefix(_OPTION_VARIABLE).lower()
     fields = {known.lower(): field for known, field in _FIELDS.items()}
     place = fields.get(key, f"serving.options.{key}")
-    effect = (
-        "is an option that nothing checks, and serving.properties wins over it"
-        if setup.version.reads_option_environment
-        else f"is not read by {setup.image}"
-    )
+    effect = "is an option that nothing checks"
+    if not setup.version.reads_option_environment:
+        effect = f"is not read by {setup.image}"
+    elif packaged:
+        effect += ", and serving.properties wins over it"
     return (
         f"`{name}` {effect}",
         f"Set `{place}` and remove the variable.",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
+from slipway.config.schema import ModelConfig
 from slipway.planning.lock import Lock, inputs_digest
 from tests.unit.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 
@@ -15,6 +18,37 @@ def test_what_is_rendered_is_read_back():
     assert lock.artifact(model_config(), LOCAL) == lock.sample
     assert lock.artifact(model_config(), PRODUCTION) == lock.release
     assert Lock().artifact(model_config(), PRODUCTION) is None
+
+
+LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
+
+
+def lmi(**serving: Any) -> ModelConfig:
+    weights = {"source": "s3", "uri": "s3://my-models/qwen2/"}
+    artifacts = {"sample": None, "release": None, "weights": weights}
+    return model_config(serving=LMI | serving, artifacts=artifacts)
+
+
+def test_a_younger_field_makes_no_old_lock_stale():
+    """The digest that this config had before `configuration` was there."""
+    assert inputs_digest(lmi(), "release") == (
+        "c4ebad057669e8a51c2d95d046e7ab7f7fe6e56487d7bfc175c89c3a479787b5"
+    )
+    assert inputs_digest(lmi(configuration="file"), "release") == inputs_digest(lmi(), "release")
+
+
+def test_settings_of_a_package_are_published_and_variables_are_not():
+    packaged, told = lmi(), lmi(configuration="environment")
+    for change in ({"max_queue_length": 5}, {"options": {"max_model_len": 4096}}):
+        assert inputs_digest(lmi(**change), "release") != inputs_digest(packaged, "release")
+        changed = lmi(configuration="environment", **change)
+        assert inputs_digest(changed, "release") == inputs_digest(told, "release")
+    assert inputs_digest(told, "release") != inputs_digest(packaged, "release")
+    other = model_config(
+        serving=LMI | {"configuration": "environment"},
+        artifacts={"release": None, "weights": {"source": "s3", "uri": "s3://my-models/other/"}},
+    )
+    assert inputs_digest(other, "release") != inputs_digest(told, "release")
 
 
 def test_the_text_is_stable_and_reviewable():

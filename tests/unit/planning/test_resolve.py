@@ -218,6 +218,71 @@ def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
     assert found.variants[0].inference_ami_version == "al2023-ami-sagemaker-inference-gpu-4-1"
 
 
+def test_lmi_with_variables_has_no_model_data_and_says_all_in_them():
+    config = model_config(**lmi(configuration="environment", environment={"OMP_NUM_THREADS": "1"}))
+    found = plan(config, PRODUCTION)
+    assert found.weights is not None
+    assert found.artifact == found.weights
+    assert not found.has_model_data
+    assert found.serving_properties == {}
+    assert found.container_environment["HF_MODEL_ID"] == found.weights.s3_uri
+    assert found.container_environment["OPTION_DTYPE"] == "fp16"
+    assert found.container_environment["OMP_NUM_THREADS"] == "1"
+    packaged = plan(model_config(**lmi()), PRODUCTION)
+    assert packaged.has_model_data
+    assert packaged.container_environment == {}
+    assert plan(model_config()).has_model_data
+
+
+def test_lmi_with_variables_loads_what_was_partitioned():
+    given = lmi(
+        configuration="environment", framework="djl-tensorrtllm", version="0.30.0",
+        tensor_parallel_degree=4, rolling_batch="trtllm",
+    )  # fmt: skip
+    given["endpoint"] = given.get("endpoint", {}) | {"instances": ["ml.g5.12xlarge"]}
+    artifacts = {
+        "release": None,
+        "weights": {"source": "s3", "uri": "s3://my-models/any/"},
+        "compile": {"instance": "ml.g5.12xlarge"},
+    }
+    config = model_config(**{**given, "artifacts": artifacts})
+    found = plan(config, PRODUCTION)
+    assert found.partition is not None
+    assert found.weights is not None
+    assert f"/{'ef' * 32}/" in found.weights.s3_uri
+    assert found.artifact == found.weights
+    assert not found.has_model_data
+    assert found.container_environment["HF_MODEL_ID"] == found.weights.s3_uri
+    # What is compiled is compiled for its settings.
+    other = given["serving"] | {"dtype": "bf16"}
+    changed = model_config(**{**given, "serving": other, "artifacts": artifacts})
+    with pytest.raises(UserError, match="the config changed after the release was published"):
+        plan(changed, PRODUCTION, lock_for(config))
+
+
+def test_lmi_with_variables_is_planned_before_it_is_published():
+    config = model_config(**lmi(configuration="environment"))
+    with pytest.raises(UserError, match="the release was never published"):
+        plan(config, PRODUCTION, Lock())
+    found = plan(config, PRODUCTION, Lock(), allow_unpublished=True)
+    assert not found.has_model_data
+    assert found.container_environment["HF_MODEL_ID"].endswith("/artifacts/unpublished/files/")
+
+
+def test_lmi_with_variables_takes_a_sample_with_its_own_settings():
+    found = plan(model_config(**lmi(configuration="environment")))
+    assert found.has_model_data
+    assert found.weights is None
+    assert found.container_environment == {}
+
+
+def test_a_change_of_how_settings_are_said_needs_a_publish():
+    packaged, told = (model_config(**lmi(configuration=form)) for form in ("file", "environment"))
+    for config, lock in ((packaged, lock_for(told)), (told, lock_for(packaged))):
+        with pytest.raises(UserError, match="was never published"):
+            plan(config, PRODUCTION, lock)
+
+
 def test_lmi_serves_a_sample_as_it_is():
     found = plan(model_config(**lmi()))
     assert found.artifact.published

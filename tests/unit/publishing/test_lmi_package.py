@@ -11,7 +11,12 @@ from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing import java_properties
-from slipway.publishing.lmi_package import PROPERTIES_FILE, lmi_package, script_files
+from slipway.publishing.lmi_package import (
+    PROPERTIES_FILE,
+    lmi_package,
+    require_plain_weights,
+    script_files,
+)
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import publish
 from tests.unit.projects import PRODUCTION, messages, write_project
@@ -234,3 +239,87 @@ def test_everything_that_is_wrong_with_a_script_at_once(root):
         "handlers/flan has a serving.properties of its own",
         "handlers/flan/link.py is a symbolic link",
     ]
+
+
+TOLD_BY_VARIABLES = (
+    CONFIG.replace("framework: djl-fastertransformer", "framework: djl-lmi")
+    .replace("version: 0.23.0", "version: 0.36.0")
+    .replace("  script: handlers/flan\n", "  configuration: environment\n")
+    .replace("  options:\n    max_new_tokens: 128\n", "  rolling_batch: disable\n")
+    .replace("dtype: fp32", "entry_point: djl_python.huggingface\n  dtype: fp32")
+)
+
+
+class TestVariables:
+    @pytest.fixture
+    def told(self, root: Path) -> Path:
+        (root / "model_configs" / "flan.yaml").write_text(TOLD_BY_VARIABLES)
+        return root
+
+    def test_the_weights_are_all_that_is_published(self, told, access, buckets):
+        result, _ = run(told, access, STAGING)
+        weights = Manifest.of(told / "weights" / "flan", "weights/flan")
+        assert (result.digest, result.weights_digest) == (weights.digest, None)
+        assert set(buckets(STAGING.artifact_bucket)) == {
+            *(f"artifacts/{weights.digest}/files/{name}" for name in WEIGHTS),
+            f"artifacts/{weights.digest}/manifest.json",
+        }
+        plan = Project(told).plan("flan", STAGING)
+        assert not plan.has_model_data
+        assert plan.container_environment["HF_MODEL_ID"] == (
+            f"s3://{STAGING.artifact_bucket}/artifacts/{weights.digest}/files/"
+        )
+
+    def test_one_lock_is_for_every_environment(self, told, access, buckets):
+        run(told, access, STAGING)
+        result, _ = run(told, access, PRODUCTION)
+        assert not result.lock_changed
+        lock = Project(told).lock("flan")
+        assert lock.environments is None
+        assert lock.release is not None
+        assert lock.release.code is None
+        bucket = PRODUCTION.artifact_bucket
+        plan = Project(told).plan("flan", PRODUCTION)
+        assert plan.container_environment["HF_MODEL_ID"].startswith(f"s3://{bucket}/")
+
+    def test_a_changed_setting_needs_no_publish(self, told, access, buckets):
+        run(told, access, STAGING)
+        changed = TOLD_BY_VARIABLES.replace("dtype: fp32", "dtype: bf16")
+        (told / "model_configs" / "flan.yaml").write_text(changed)
+        plan = Project(told).plan("flan", STAGING)
+        assert plan.container_environment["OPTION_DTYPE"] == "bf16"
+
+    def test_the_other_way_to_say_it_sends_no_weights_again(self, told, access, buckets):
+        first, _ = run(told, access, STAGING)
+        packaged = TOLD_BY_VARIABLES.replace("configuration: environment", "configuration: file")
+        (told / "model_configs" / "flan.yaml").write_text(packaged)
+        with pytest.raises(UserError, match="the release was never published"):
+            Project(told).plan("flan", STAGING)
+        second, _ = run(told, access, STAGING)
+        assert second.weights_digest == first.digest
+        assert second.uploaded_bytes < 1000
+        assert Project(told).plan("flan", STAGING).has_model_data
+
+    @pytest.mark.parametrize("name", ["model.py", "serving.properties", "requirements.txt"])
+    def test_what_the_server_would_follow_is_refused(self, told, access, buckets, name: str):
+        (told / "weights" / "flan" / name).write_text("x")
+        with pytest.raises(UserError) as caught:
+            run(told, access, STAGING)
+        (problem,) = caught.value.problems
+        assert problem.message == (
+            f"the weights have {name}, which DJL Serving would follow: with `configuration: "
+            "environment` their directory is the model's"
+        )
+        assert problem.remedy == (
+            "Leave them out of the weights, or use `configuration: file`, which keeps settings and "
+            "weights apart."
+        )
+        assert problem.location is not None
+        assert Project(told).lock("flan").release is None
+
+    def test_what_it_leaves_alone_passes(self):
+        require_plain_weights(
+            ["config.json", "modeling_qwen.py", "model.safetensors", "code/model.py", "a.pkl"]
+        )
+        with pytest.raises(UserError, match=r"have MAR-INF/MANIFEST\.json, files, model\.pkl,"):
+            require_plain_weights(["model.pkl", "files", "MAR-INF/MANIFEST.json", "config.json"])

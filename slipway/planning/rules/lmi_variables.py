@@ -1,0 +1,113 @@
+"""Rules about settings that are variables of the container (`configuration: environment`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.errors import Problem
+from slipway.facts.images import versions
+from slipway.planning.lmi import lmi_properties, ordered, rendered
+from slipway.planning.lmi_variables import (
+    FRAMEWORKS,
+    MAX_VALUE_LENGTH,
+    MAX_VARIABLES,
+    is_model_of_variables,
+    option_variable,
+    variables,
+)
+from slipway.planning.rules.situation import Situation, problem
+
+
+def image_reads_variables(situation: Situation) -> Iterator[Problem]:
+    """Older servers take the address of the weights for a name on the Hub.
+
+    That of djl-neuronx takes it too, and compiles for a batch size that no variable says.
+    """
+    setup = situation.lmi
+    if setup is None or setup.serving.configuration == "file" or _reads(situation):
+        return
+    framework = setup.version.framework
+    able = [
+        version for version in versions(framework)
+        if is_model_of_variables(framework, ordered(version))
+    ]  # fmt: skip
+    other = f", or version {able[0]} or a later one" if able else ""
+    if not able:
+        other = f", or {' or '.join(FRAMEWORKS)} from 0.28.0 on"
+    yield problem(
+        f"Slipway makes no variables of the settings of {setup.image}",
+        f"Use `configuration: file`{other}.",
+        "serving", "configuration",
+    )  # fmt: skip
+
+
+def script_has_a_package(situation: Situation) -> Iterator[Problem]:
+    """A model.py travels in the package, and there is none."""
+    setup = situation.lmi
+    if setup is None or setup.serving.configuration == "file" or setup.serving.script is None:
+        return
+    yield problem(
+        "without a package there is no place for `script`",
+        "Use `configuration: file`, or remove `script`.",
+        "serving", "script",
+    )  # fmt: skip
+
+
+def options_have_variables(situation: Situation) -> Iterator[Problem]:
+    """The server passes over an empty variable, and some names lead to another option."""
+    setup = situation.lmi
+    if setup is None or setup.serving.configuration == "file":
+        return
+    for key, value in setup.serving.options.items():
+        text = rendered(value)
+        if option_variable(key) is None:
+            yield problem(
+                f"no variable of {setup.image} leads to the option '{key}'",
+                "Use `configuration: file`, or remove the option.",
+                "serving", "options", key,
+            )  # fmt: skip
+        elif not text:
+            yield problem(
+                f"`{key}` is empty, and {setup.image} passes over an empty variable",
+                "Use `configuration: file`, or remove the option.",
+                "serving", "options", key,
+            )  # fmt: skip
+        elif len(text) > MAX_VALUE_LENGTH:
+            yield problem(
+                f"`{key}` has {len(text)} characters, and a variable of a container has "
+                f"{MAX_VALUE_LENGTH} at most",
+                "Use `configuration: file`.",
+                "serving", "options", key,
+            )  # fmt: skip
+
+
+def variables_are_few(situation: Situation) -> Iterator[Problem]:
+    """A container has so many and no more."""
+    setup = situation.lmi
+    if setup is None or setup.serving.configuration == "file" or not _reads(situation):
+        return
+    if any(True for _ in options_have_variables(situation)):
+        return  # there are no variables of it
+    own = variables(lmi_properties(situation.config, "s3://weights/"))
+    count = len({*own, *setup.serving.environment})
+    if count > MAX_VARIABLES:
+        yield problem(
+            f"the container would have {count} variables; SageMaker takes {MAX_VARIABLES}",
+            "Use `configuration: file`, or remove some.",
+            "serving", "configuration",
+        )  # fmt: skip
+
+
+def _reads(situation: Situation) -> bool:
+    setup = situation.lmi
+    return setup is not None and is_model_of_variables(
+        setup.version.framework, ordered(setup.version.version)
+    )
+
+
+RULES = (
+    image_reads_variables,
+    script_has_a_package,
+    options_have_variables,
+    variables_are_few,
+)

@@ -1,0 +1,224 @@
+"""Settings as variables of the container, beside the same settings in a package.
+
+With the server's own handler of 0.36 and the sample model, as in `test_own_handler`: what the
+server says that it applies and what it answers are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.server import EmbeddedAws
+from slipway.config.schema import ModelConfig
+from slipway.errors import UserError
+from slipway.planning.lmi import container_environment, ordered
+from slipway.planning.lmi_variables import FIRST_VERSION
+from slipway.publishing.lmi_package import require_plain_weights
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.containers.lmi.real.test_endpoint import REGION, REGISTRY, TRUST
+from tests.containers.lmi.real.test_requests import SLEEPER
+
+pytestmark = pytest.mark.djl_serving
+
+SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
+DIGEST, SLEEPER_DIGEST = "ab" * 32, "ba" * 32
+WEIGHTS_URI = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
+SETTINGS: dict[str, Any] = {
+    "entry_point": "djl_python.huggingface",
+    "max_queue_length": 77,
+    "predict_timeout_seconds": 33,
+    "trust_remote_code": False,
+    "options": {"handler": "handle", "task": "text-generation", "low_cpu_mem_usage": True},
+}
+BATCHES: dict[str, Any] = {"max_batch_size": 4, "max_batch_delay_milliseconds": 250}
+ONE_BY_ONE: dict[str, Any] = {"rolling_batch": "disable"}
+BODY = {
+    "inputs": "Amazon S3 bucket",
+    "parameters": {"max_new_tokens": 16, "do_sample": False},
+}
+COMPLETION = "Amazon S3 bucket name for the Amazon S3 bucket."
+
+
+def config(home: Home, configuration: str, **serving: Any) -> ModelConfig:
+    return servers.config_without_code(home, configuration=configuration, **SETTINGS, **serving)
+
+
+@pytest.fixture(scope="module", params=[ONE_BY_ONE, BATCHES], ids=["one by one", "batches"])
+def both(
+    request: pytest.FixtureRequest,
+    home: Home,
+    aws_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[DjlServing, DjlServing]]:
+    """A server that was told by a package, and one by variables."""
+    if ordered(home.version) < FIRST_VERSION:
+        pytest.skip(f"{home.version} makes no model of variables")
+    if os.environ.get("SLIPWAY_DJL_PYTHON") is None:
+        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+    clients = LoopbackClients(aws_url)
+    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
+    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
+    clients.close()
+    by_file = config(home, "file", **request.param)
+    by_variables = config(home, "environment", **request.param)
+    told = container_environment(by_variables, WEIGHTS_URI)
+    assert container_environment(by_file, WEIGHTS_URI) == {}
+    with contextlib.ExitStack() as stack:
+        started = []
+        for files, declared in ((servers.package_for(by_file, DIGEST), {}), ({}, told)):
+            directory: Path = tmp_path_factory.mktemp("djl")
+            server = stack.enter_context(
+                servers.started(home, directory, files, aws_url=aws_url, **declared)
+            )
+            server.wait_until_ready()
+            started.append(server)
+        yield started[0], started[1]
+
+
+def applied(server: DjlServing) -> dict[str, str]:
+    """What the server says that it applies to its one model."""
+    (block,) = re.findall(r"Apply per model settings:\n((?: {4}\S.*\n)+)", server.log)
+    return dict(line.strip().split(": ", 1) for line in block.splitlines())
+
+
+def test_it_applies_the_same_settings(both: tuple[DjlServing, DjlServing]) -> None:
+    """But for two keys that the server has elsewhere: where the model is, and the retries."""
+    by_file, by_variables = (applied(server) for server in both)
+    assert by_file.pop("option.model_id") == WEIGHTS_URI
+    assert by_file.pop("retry_threshold") == "10"
+    assert by_file == by_variables
+    assert by_file["job_queue_size"] == "77"
+    assert by_file["option.predict_timeout"] == "33"
+    assert by_file["option.handler"] == "handle"
+
+
+def test_batches_turn_the_rolling_batch_off(both: tuple[DjlServing, DjlServing]) -> None:
+    """The server looks for the batch size in the file alone, so the variables say both."""
+    for server in both:
+        found = applied(server)
+        assert found["option.rolling_batch"] == "disable"
+        assert (found["max_dynamic_batch_size"], found["max_batch_delay"]) in (
+            ("1", "100"),
+            ("4", "250"),
+        )
+
+
+def test_it_answers_the_same(both: tuple[DjlServing, DjlServing]) -> None:
+    answers = [server.post(BODY) for server in both]
+    assert answers[0] == answers[1]
+    assert answers[0].document == [{"generated_text": COMPLETION}]
+
+
+@pytest.fixture
+def start_with_a_handler(
+    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., DjlServing]]:
+    """Starts servers by variables alone, on a prefix in which a model.py lies beside the weights.
+
+    Publishing refuses such weights: it is what the server would run.
+    """
+    if ordered(home.version) < FIRST_VERSION:
+        pytest.skip(f"{home.version} makes no model of variables")
+    clients = LoopbackClients(aws_url)
+    servers.put_weights(
+        clients.client("s3", "us-east-1"),
+        {**servers.WEIGHTS, "model.py": SLEEPER},
+        SLEEPER_DIGEST,
+    )
+    clients.close()
+    with pytest.raises(UserError, match=r"the weights have model\.py"):
+        require_plain_weights([*servers.WEIGHTS, "model.py"])
+    uri = f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/"
+    told = container_environment(
+        servers.config_without_code(
+            home,
+            configuration="environment",
+            rolling_batch="disable",
+            predict_timeout_seconds=2,
+        ),
+        uri,
+    )
+    with contextlib.ExitStack() as stack:
+
+        def start(*without: str) -> DjlServing:
+            declared = {name: value for name, value in told.items() if name not in without}
+            directory = tmp_path_factory.mktemp("djl")
+            server = stack.enter_context(
+                servers.started(home, directory, {}, aws_url=aws_url, **declared)
+            )
+            server.wait_until_ready()
+            return server
+
+        yield start
+
+
+def test_an_endpoint_needs_no_model_data(
+    home: Home, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """From what the template has, an image and variables, on the embedded AWS."""
+    if ordered(home.version) < FIRST_VERSION:
+        pytest.skip(f"{home.version} makes no model of variables")
+    families = {"djl-inference": home.family}
+    with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws"), families=families) as aws:
+        clients = LoopbackClients(aws.url)
+        weights = {**servers.WEIGHTS, "model.py": SLEEPER}
+        servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
+        iam, sagemaker = clients.client("iam", REGION), clients.client("sagemaker", REGION)
+        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+            iam.create_role(RoleName="lmi", AssumeRolePolicyDocument=json.dumps(TRUST))
+        told = container_environment(
+            servers.config_without_code(home, configuration="environment", **ONE_BY_ONE),
+            f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/",
+        )
+        sagemaker.create_model(
+            ModelName="told",
+            ExecutionRoleArn="arn:aws:iam::123456789012:role/lmi",
+            PrimaryContainer={
+                "Image": f"{REGISTRY}/djl-inference:{home.version}",
+                "Environment": told,
+            },
+        )
+        variant = {
+            "VariantName": "AllTraffic",
+            "ModelName": "told",
+            "InstanceType": "ml.g5.2xlarge",
+            "InitialInstanceCount": 1,
+        }
+        sagemaker.create_endpoint_config(EndpointConfigName="told", ProductionVariants=[variant])
+        sagemaker.create_endpoint(EndpointName="told", EndpointConfigName="told")
+
+        def settled() -> Any:
+            described = sagemaker.describe_endpoint(EndpointName="told")
+            return described if not described["EndpointStatus"].endswith("ing") else None
+
+        described = servers.eventually(settled, 120)
+        assert described["EndpointStatus"] == "InService", described
+        runtime = clients.client("sagemaker-runtime", REGION)
+        answer = runtime.invoke_endpoint(EndpointName="told", Body=b'{"seconds": 0}')
+        assert json.load(answer["Body"]) == {"slept": 0}
+        clients.close()
+
+
+@pytest.mark.parametrize("without", [(), ("SERVING_RETRY_THRESHOLD",)], ids=["all", "no retries"])
+def test_a_slow_call_is_survived_by_variables_too(
+    start_with_a_handler: Callable[..., DjlServing], without: tuple[str, ...]
+) -> None:
+    server = start_with_a_handler(*without)
+    assert server.post({"seconds": 0}).document == {"slept": 0}
+    late = server.post({"seconds": 60})
+    assert (late.status, late.document["type"]) == (503, "WlmException")
+    if without:
+        assert servers.eventually(lambda: server.ping().status == 500)
+    else:
+        assert servers.eventually(lambda: server.post({"seconds": 0}).status == 200)
+        assert server.ping().status == 200

@@ -1,0 +1,162 @@
+"""Variables of an LMI container: read back as the server reads them, they are the properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from slipway.config.schema import ModelConfig
+from slipway.facts.images import versions
+from slipway.planning.lmi import container_environment, lmi_properties, ordered
+from slipway.planning.lmi_variables import (
+    FRAMEWORKS,
+    is_model_of_variables,
+    option_variable,
+    variables,
+)
+from tests.unit.projects import model_config
+
+WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
+IMAGES = [
+    (framework, version)
+    for framework in FRAMEWORKS
+    for version in versions(framework)
+    if is_model_of_variables(framework, ordered(version))
+]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "numbers": {
+        "tensor_parallel_degree": 4,
+        "max_queue_length": 7,
+        "predict_timeout_seconds": 30,
+        "model_loading_timeout_seconds": 500,
+    },
+    "batches": {"max_batch_size": 8, "max_batch_delay_milliseconds": 20},
+    "one by one": {"rolling_batch": "disable"},
+    "an entry point": {"entry_point": "djl_python.huggingface", "rolling_batch": "disable"},
+    "options": {
+        "options": {
+            "max_model_len": 8192,
+            "gpu_memory_utilization": 0.85,
+            "enable_prefix_caching": True,
+            "pythonExecutable": "/opt/python",
+            "modelName": "My model",
+            "guided_decoding_backend": '{"a": "b = c\\\\d\\n\\u4e2d"}',
+        }
+    },
+    "another engine": {"engine": "MPI", "trust_remote_code": True},
+}
+
+
+def lmi(framework: str, version: str, **serving: Any) -> ModelConfig:
+    section = {"container": "lmi", "framework": framework, "version": version, "dtype": "fp16"}
+    return model_config(serving={**section, "configuration": "environment", **serving})
+
+
+def read_by_server(environment: Mapping[str, str]) -> dict[str, str]:
+    """Properties that DJL Serving makes of a container's variables, as its Java does.
+
+    ModelInfo.loadServingProperties, ConfigManager, ModelInfo.getStatus, ModelStore.initialize.
+    """
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        if not value:
+            continue
+        if name == "HF_MODEL_ID":
+            found["option.model_id"] = value
+        elif name.startswith("SERVING_"):
+            found[name.removeprefix("SERVING_").lower()] = value
+        elif name.startswith("OPTION_"):
+            key = name.removeprefix("OPTION_")
+            if re.fullmatch(r"[A-Z_\d]+", key):
+                key = key.lower()
+            if key == "engine":
+                found["engine"] = value
+                continue
+            found[f"option.{'entryPoint' if key == 'entrypoint' else key}"] = value
+    return found
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("image", IMAGES, ids=" ".join)
+def test_they_say_what_the_file_says(image: tuple[str, str], settings: dict[str, Any]):
+    config = lmi(*image, **settings)
+    properties = lmi_properties(config, WEIGHTS)
+    if settings.get("max_batch_size", 1) > 1:
+        # What the server makes of a file with a batch size (LmiConfigRecommender).
+        properties["option.rolling_batch"] = "disable"
+    assert read_by_server(variables(lmi_properties(config, WEIGHTS))) == properties
+
+
+def test_there_are_images_of_both_frameworks():
+    assert {framework for framework, _ in IMAGES} == set(FRAMEWORKS)
+    assert ("djl-lmi", "0.28.0") in IMAGES
+    assert ("djl-tensorrtllm", "0.27.0") not in IMAGES
+
+
+def test_vllm_word_for_word():
+    config = lmi(
+        "djl-lmi", "0.36.0", dtype="bf16", max_rolling_batch_size=64, rolling_batch="vllm",
+        options={"max_model_len": 8192}, environment={"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert container_environment(config, WEIGHTS) == {
+        "OPTION_ENGINE": "Python",
+        "HF_MODEL_ID": WEIGHTS,
+        "OPTION_TENSOR_PARALLEL_DEGREE": "1",
+        "OPTION_DTYPE": "bf16",
+        "OPTION_TRUST_REMOTE_CODE": "false",
+        "OPTION_ROLLING_BATCH": "vllm",
+        "OPTION_MAX_ROLLING_BATCH_SIZE": "64",
+        "SERVING_JOB_QUEUE_SIZE": "1000",
+        "SERVING_RETRY_THRESHOLD": "10",
+        "OPTION_PREDICT_TIMEOUT": "60",
+        "OPTION_MODEL_LOADING_TIMEOUT": "600",
+        "OPTION_MAX_MODEL_LEN": "8192",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def test_a_file_needs_no_variable():
+    config = lmi("djl-lmi", "0.36.0", configuration="file", environment={"OMP_NUM_THREADS": "1"})
+    assert container_environment(config, WEIGHTS) == {"OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("max_model_len", "OPTION_MAX_MODEL_LEN"),
+        ("load_in_4bit", "OPTION_LOAD_IN_4BIT"),
+        ("entryPoint", "OPTION_ENTRYPOINT"),
+        ("pythonExecutable", "OPTION_pythonExecutable"),
+        # Each would be read as another key, or by nobody.
+        ("engine", None),
+        ("entrypoint", None),
+        ("DTYPE", None),
+        ("max-model-len", None),
+        ("a.b", None),
+        ("", None),
+    ],
+)
+def test_what_leads_to_an_option(key: str, name: str | None):
+    assert option_variable(key) == name
+    if name is not None:
+        assert read_by_server({name: "x"}) == {f"option.{key}": "x"}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"option.max-model-len": "1"},
+        {"gpu.maxWorkers": "1"},
+        {"option.task": ""},
+        {"option.A": "1"},
+    ],
+)
+def test_what_no_variable_says_is_a_bug_of_ours_here(properties: dict[str, str]):
+    """A rule refuses the config before."""
+    (said,) = (f"{key}={value}" for key, value in properties.items())
+    with pytest.raises(ValueError, match=f"no variable says {re.escape(said)}"):
+        variables(properties)

@@ -1,0 +1,172 @@
+"""Settings as variables: each rule, what it says, word for word, and what it lets pass."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from slipway.planning.lmi import lmi_properties
+from slipway.planning.lmi_variables import variables
+from slipway.planning.rules import RULES, lmi_options, lmi_variables
+from slipway.planning.rules.situation import Rule
+from tests.unit.planning.test_rules import findings
+from tests.unit.planning.test_rules_of_lmi import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
+from tests.unit.projects import model_config
+
+
+def found(rule: Rule, base: tuple[str, str], **serving: Any) -> list[tuple[str, str, str]]:
+    given = {"configuration": "environment", **serving}
+    return findings(rule, **sections(base, **given))
+
+
+@pytest.mark.parametrize("base", [VLLM, TRTLLM, ("djl-lmi", "0.28.0")])
+def test_a_config_of_a_living_image_breaks_no_rule(base: tuple[str, str]):
+    given = {"options": {"max_model_len": 4096}, "environment": {"OMP_NUM_THREADS": "1"}}
+    for rule in lmi_variables.RULES:
+        assert found(rule, base, **given) == [], rule.__name__
+
+
+def test_a_file_is_not_looked_at():
+    given = {
+        "script": "mine", "options": {"a-b": "", "c": "x" * 2000},
+        "environment": {"SERVING_RETRY_THRESHOLD": "3"},
+    }  # fmt: skip
+    for rule in lmi_variables.RULES:
+        assert found(rule, DEEPSPEED, configuration="file", **given) == [], rule.__name__
+
+
+def test_every_rule_is_in_the_list():
+    written = [
+        function
+        for name, function in inspect.getmembers(lmi_variables, inspect.isfunction)
+        if function.__module__ == lmi_variables.__name__ and not name.startswith("_")
+    ]
+    assert set(written) == set(lmi_variables.RULES)
+
+
+@pytest.mark.parametrize(
+    ("base", "remedy"),
+    [
+        (DEEPSPEED, "Use `configuration: file`, or djl-lmi or djl-tensorrtllm from 0.28.0 on."),
+        (NEURONX, "Use `configuration: file`, or djl-lmi or djl-tensorrtllm from 0.28.0 on."),
+        (
+            ("djl-tensorrtllm", "0.27.0"),
+            "Use `configuration: file`, or version 0.28.0 or a later one.",
+        ),
+    ],
+)
+def test_an_older_image_is_refused(base: tuple[str, str], remedy: str):
+    assert found(lmi_variables.image_reads_variables, base) == [
+        (
+            "serving.configuration",
+            f"Slipway makes no variables of the settings of {' '.join(base)}",
+            remedy,
+        )
+    ]
+
+
+def test_a_script_needs_a_package():
+    assert found(lmi_variables.script_has_a_package, VLLM, script="mine") == [
+        (
+            "serving.script",
+            "without a package there is no place for `script`",
+            "Use `configuration: file`, or remove `script`.",
+        )
+    ]
+
+
+class TestOptions:
+    def test_one_without_a_variable_is_refused(self):
+        assert found(lmi_variables.options_have_variables, VLLM, options={"a-b": 1}) == [
+            (
+                "serving.options.a-b",
+                "no variable of djl-lmi 0.36.0 leads to the option 'a-b'",
+                "Use `configuration: file`, or remove the option.",
+            )
+        ]
+
+    def test_an_empty_one_would_be_passed_over(self):
+        assert found(lmi_variables.options_have_variables, VLLM, options={"task": ""}) == [
+            (
+                "serving.options.task",
+                "`task` is empty, and djl-lmi 0.36.0 passes over an empty variable",
+                "Use `configuration: file`, or remove the option.",
+            )
+        ]
+
+    def test_a_long_one_is_more_than_sagemaker_takes(self):
+        rule = lmi_variables.options_have_variables
+        assert found(rule, VLLM, options={"chat_template": "x" * 1025}) == [
+            (
+                "serving.options.chat_template",
+                "`chat_template` has 1025 characters, and a variable of a container has 1024 at "
+                "most",
+                "Use `configuration: file`.",
+            )
+        ]
+        assert found(rule, VLLM, options={"chat_template": "x" * 1024}) == []
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        "name", ["HF_MODEL_ID", "OPTION_DTYPE", "SERVING_JOB_QUEUE_SIZE", "OPTION_MAX_MODEL_LEN"]
+    )
+    def test_what_the_config_says_is_said_once(self, name: str):
+        given = {"environment": {name: "1"}, "options": {"max_model_len": 4096}}
+        problems = [problem for rule in RULES for problem in found(rule, VLLM, **given)]
+        assert [field for field, _, _ in problems] == [f"serving.environment.{name}"]
+
+    def test_the_retries_are_ours(self):
+        rule = lmi_options.environment_leaves_the_file_alone
+        given = {"SERVING_RETRY_THRESHOLD": "3"}
+        assert found(rule, VLLM, environment=given) == [
+            (
+                "serving.environment.SERVING_RETRY_THRESHOLD",
+                "`SERVING_RETRY_THRESHOLD` is set already: without it one slow request would end "
+                "the model",
+                "Remove it.",
+            )
+        ]
+        assert found(rule, VLLM, environment=given, configuration="file") == []
+
+    def test_every_variable_of_ours_is_refused_in_the_environment(self):
+        own = variables(lmi_properties(model_config(**sections(VLLM)), "s3://weights/"))
+        rule = lmi_options.environment_leaves_the_file_alone
+        for name in own:
+            assert len(found(rule, VLLM, environment={name: "1"})) == 1, name
+
+    def test_sagemaker_takes_a_hundred(self):
+        rule = lmi_variables.variables_are_few
+        few = {f"V{number}": "1" for number in range(90)}
+        own = 9  # engine, weights, degree, precision, trust, queue, retries, two time-outs
+        assert found(rule, VLLM, environment=few) == []
+        options = {f"extra_{number}": 1 for number in range(100 - 90 - own + 1)}
+        assert found(rule, VLLM, environment=few, options=options) == [
+            (
+                "serving.configuration",
+                "the container would have 101 variables; SageMaker takes 100",
+                "Use `configuration: file`, or remove some.",
+            )
+        ]
+
+    def test_an_unknown_option_is_named_without_a_file_that_would_win(self):
+        rule = lmi_options.environment_leaves_the_file_alone
+        assert found(rule, VLLM, environment={"OPTION_SEED": "1"}) == [
+            (
+                "serving.environment.OPTION_SEED",
+                "`OPTION_SEED` is an option that nothing checks",
+                "Set `serving.options.seed` and remove the variable.",
+            )
+        ]
+
+    def test_another_model_is_beside_the_weights(self):
+        rule = lmi_options.environment_leaves_the_file_alone
+        assert found(rule, VLLM, environment={"SERVING_LOAD_MODELS": "a"}) == [
+            (
+                "serving.environment.SERVING_LOAD_MODELS",
+                "`SERVING_LOAD_MODELS` names models, beside the weights of `artifacts`",
+                "Remove it: the weights are those of `artifacts`.",
+            )
+        ]
