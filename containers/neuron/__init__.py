@@ -9,6 +9,8 @@ NeuronCores of its own and does nothing but compute. It may run in another Pytho
 since AWS's last image for inf1 has Python 3.10: what a worker imports keeps to that version and
 needs NumPy and the framework alone (`messages`, `manifest`, `pooling`).
 
+`compile` is the other command: a training job makes of a checkpoint what they serve.
+
 No line of this has run on Neuron devices: no such machine was at hand. It runs against stand-ins
 that enforce what the runtime is documented to do, and on the CPU with ONNX Runtime.
 """

@@ -19,6 +19,8 @@ _WORKER_PYTHON: Final = "SLIPWAY_WORKER_PYTHON"
 # (https://github.com/huggingface/optimum-neuron/pull/961).
 _PLATFORM: Final = "NEURON_PLATFORM_TARGET_OVERRIDE"
 _NEURONX_TARGETS: Final = ("inf2", "trn1")
+# TensorFlow may be there for neuron-cc: transformers is to leave it alone.
+_ENVIRONMENT: Final = {"USE_TF": "0", "USE_TORCH": "1"}
 
 
 def run(environ: Mapping[str, str]) -> int:
@@ -36,6 +38,7 @@ def _checked(paths: JobPaths, python: str) -> Child:
     problems += checkpoint_problems
     if problems or asked is None or checkpoint is None:
         raise CompileError("; ".join(problems))
+    platform = {_PLATFORM: asked.target} if asked.target in _NEURONX_TARGETS else {}
     order = CompileOrder(
         checkpoint=checkpoint.directory.absolute(),
         output=paths.output.absolute(),
@@ -48,5 +51,5 @@ def _checked(paths: JobPaths, python: str) -> Child:
         command=(python, "-m", "containers.neuron.compile.worker", order.to_json()),
         checkpoint_bytes=checkpoint.weight_bytes,
         fields={**asdict(asked), "model_class": checkpoint.model_class},
-        environment={_PLATFORM: asked.target} if asked.target in _NEURONX_TARGETS else {},
+        environment=_ENVIRONMENT | platform,
     )

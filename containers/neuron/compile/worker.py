@@ -37,6 +37,8 @@ CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 _ONNX_FILE: Final = "model.onnx"
 _CHECK_THREADS: Final = 1
+# An ONNX graph is a message of protobuf, which ends there.
+_LARGEST_ONNX_BYTES: Final = 2**31
 # Package to the module that it is imported as; of those that only a compiler needs, none.
 _MODULES: Final = {
     "torch": "torch",
@@ -48,9 +50,15 @@ _MODULES: Final = {
     "onnxruntime": "onnxruntime",
     "torch-neuron": "torch_neuron",
     "torch-neuronx": "torch_neuronx",
+    "tensorflow": "tensorflow",
 }
 _ALWAYS: Final = ("torch", "transformers", "safetensors")
-_EXPORTERS: Final = ("onnx", "onnx-ir", "onnxscript", "onnxruntime")
+# Runtime to what making its graphs takes, and running them does not. torch_neuron gives neuron-cc
+# graphs of TensorFlow.
+_MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "onnxruntime": ("onnx", "onnx-ir", "onnxscript", "onnxruntime"),
+    "torch_neuron": ("tensorflow",),
+}
 
 
 def main(order: CompileOrder, scratch: Path) -> int:
@@ -121,6 +129,12 @@ def _export(module: "EncoderModule", order: CompileOrder, scratch: Path) -> Mapp
     """Writes one graph that takes every length."""
     from containers.neuron.compile.onnx_graph import export_onnx
 
+    weight_bytes = sum(4 * weights.numel() for weights in module.model.parameters())
+    if weight_bytes >= _LARGEST_ONNX_BYTES:
+        raise CompileError(
+            f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
+            f"{_LARGEST_ONNX_BYTES}: compile it with the hyperparameter runtime=torchscript"
+        )
     with stage("export_graph") as fields:
         export_onnx(module.model, order.task, scratch / _ONNX_FILE)
         fields["bytes"] = {_ONNX_FILE: (scratch / _ONNX_FILE).stat().st_size}
@@ -201,10 +215,10 @@ def _versions(order: CompileOrder) -> Mapping[str, str]:
         CompileError: some are not installed here.
     """
     required, compilers = RUNTIME_PACKAGES[order.runtime]
-    exporters = _EXPORTERS if order.runtime == "onnxruntime" else ()
+    makers = _MAKERS.get(order.runtime, ())
     versions: dict[str, str] = {}
     missing = []
-    for name in dict.fromkeys((*_ALWAYS, *exporters, *required, *compilers)):
+    for name in dict.fromkeys((*_ALWAYS, *makers, *required, *compilers)):
         try:
             if name in _MODULES and importlib.util.find_spec(_MODULES[name]) is None:
                 raise importlib.metadata.PackageNotFoundError(name)

@@ -68,6 +68,28 @@ def test_the_compiler_runs_the_same_program_with_a_python_of_its_own():
     assert compiler["COPY"] == "--from=compiling /opt/slipway /opt/slipway"
 
 
+def test_the_compiler_for_inf1_gets_the_tensorflow_that_its_base_lacks():
+    """In the base's own Python, in which neuron-cc runs, and changing nothing of it."""
+    step = stage(COMPILER_TARGET)["RUN"]
+    program = step.replace("python3 -m pip --isolated", "echo installs").replace(
+        "python3 -m pip list --format=freeze > /tmp/base.txt", "true"
+    )
+    program = program.replace("rm /tmp/base.txt", "true")
+    said = {}
+    for framework in NEURON_BASES.values():
+        base = image(framework, versions(framework)[-1], "us-east-1")
+        done = subprocess.run(
+            ["sh", "-c", program], env={"BASE_IMAGE": str(base.uri)}, capture_output=True,
+            text=True, check=True,
+        )  # fmt: skip
+        said[framework] = done.stdout
+    assert said["pytorch-inference-neuronx"] == ""
+    assert said["pytorch-inference-neuron"].endswith(
+        "--constraint /tmp/base.txt --extra-index-url https://pip.repos.neuron.amazonaws.com "
+        "neuron-cc[tensorflow]==1.24.0.0\n"
+    )
+
+
 def test_what_is_copied_is_among_the_images_sources():
     sources = {path.relative_to(ROOT).as_posix() for path in image_files(ROOT, "neuron")}
     copied = [

@@ -128,15 +128,15 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
     next_step = "slipway plan search --allow-unpublished --env ci"
     code, _, errors = slipway("plan", "search", "--env", "ci")
     assert code == 1
-    if starter[0] in ("custom", "lmi", "tensorrt"):
-        image = "`cdk deploy image-tensorrt -c env=ci` once, then " * (starter[0] == "tensorrt")
+    if starter[0] in ("custom", "lmi", "neuron", "tensorrt"):
+        image = f"`cdk deploy image-{starter[0]} -c env=ci` once, then "
+        image *= starter[0] in ("neuron", "tensorrt")
         assert output.endswith(
             f"Next: {image}`slipway publish search --env ci`, then `cdk deploy search -c env=ci`.\n"
         )
         assert "Run `slipway publish search --env ci`" in errors
         return
-    what = "`compile` for" if starter[0] == "neuron" else "publishing for"
-    reason = f"{what} the container `{starter[0]}` is not supported yet"
+    reason = f"publishing for the container `{starter[0]}` is not supported yet"
     assert reason in errors
     assert output == (
         f"model_configs/search.yaml written. Next: `{next_step}` shows it; {reason}.\n"

@@ -17,7 +17,11 @@ from tests.containers.neuron.vocabularies import bert_tokenizer
 STANDINS = Path(__file__).parent / "standins"
 # Packages with the names of AWS's; PyTorch is the real one.
 VERSIONS = {
-    "inf1": {"torch-neuron": "1.13.1.2.11.13.0", "neuron-cc": "1.24.0.0+d58fa6134"},
+    "inf1": {
+        "torch-neuron": "1.13.1.2.11.13.0",
+        "neuron-cc": "1.24.0.0+d58fa6134",
+        "tensorflow": "1.15.5.post1",
+    },
     "inf2": {"torch-neuronx": "2.9.0.2.15.32035", "neuronx-cc": "2.26.6360.0"},
 }
 HYPERPARAMETERS = {

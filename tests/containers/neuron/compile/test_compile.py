@@ -50,7 +50,7 @@ safetensors_torch = pytest.importorskip(
 )
 
 from containers.jobs.report import CompileError  # noqa: E402  (after the skips)
-from containers.neuron.compile import compilers, parity  # noqa: E402
+from containers.neuron.compile import compilers, parity, worker  # noqa: E402
 from containers.neuron.compile.modules import EncoderModule, input_names  # noqa: E402
 from containers.neuron.compile.worker import compile_order  # noqa: E402
 from containers.neuron.runtimes.torch_script import TorchScriptSession  # noqa: E402
@@ -446,6 +446,20 @@ def test_the_cpus_graphs_are_served(
 
 
 class TestRefusals:
+    def test_a_model_that_no_onnx_graph_holds(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkpoint = tmp_path / "checkpoint"
+        model = save_checkpoint(checkpoint)
+        weight_bytes = 4 * model.num_parameters()
+        monkeypatch.setattr(worker, "_LARGEST_ONNX_BYTES", weight_bytes)
+        for name in ("onnx", "onnxscript"):
+            pytest.importorskip(name, reason=f"exporting needs it: {INSTALL}")
+        assert self.compile(checkpoint, tmp_path, runtime="onnxruntime") == (
+            f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
+            f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"
+        )
+
     def compile(self, checkpoint: Path, tmp_path: Path, **changes: Any) -> str:
         scratch = tmp_path / "scratch"
         scratch.mkdir()

@@ -95,6 +95,20 @@ class TestAsAJob:
         )
 
     @pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is not None, reason="TensorFlow is installed"
+    )
+    def test_what_aws_leaves_out_of_its_image_for_inf1(self, job: NeuronJob) -> None:
+        job.set_hyperparameters(target="inf1", dtype="bf16")
+        job.has_compilers("inf1")
+        (job.modules / "tensorflow").unlink()
+        job.hide("torch", "transformers", "safetensors")
+        assert job.run() == 1
+        assert job.failure == (
+            "compiling for inf1 needs torch, transformers, safetensors, tensorflow: run the job "
+            "in the compiler image: it is the one for inf1"
+        )
+
+    @pytest.mark.skipif(
         importlib.util.find_spec("torch_neuronx") is not None, reason="torch-neuronx is installed"
     )
     def test_the_image_of_another_family(self, job: NeuronJob) -> None:

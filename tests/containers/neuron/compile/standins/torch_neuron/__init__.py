@@ -15,6 +15,8 @@ OPTIONS = {
 
 
 def trace(model, example_inputs, *, compiler_args=None):
+    import tensorflow  # noqa: F401
+
     arguments = compiler_args or []
     options = neuron_over_torch.parsed(arguments, OPTIONS)
     neuron_over_torch.record("torch_neuron", example_inputs, arguments)
