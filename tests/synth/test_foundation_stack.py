@@ -81,7 +81,10 @@ def test_a_compile_job_reads_artifacts_and_writes_its_output_alone(assembly: Ass
     bucket = f":s3:::{LOCAL.artifact_bucket}"
     assert str(rights["ReadWeights"][1]).count(f"{bucket}/artifacts/*") == 1
     assert str(rights["WriteOutput"][1]).count(f"{bucket}/compile/*") == 1
-    assert ":repository/slipway/*" in str(rights["PullImages"][1])
+    ours, awss = rights["PullImages"][1]
+    assert ":repository/slipway/*" in str(ours)
+    # LMI's images partition weights, from the one registry that AWS has in the region.
+    assert f":ecr:{LOCAL.region}:763104351884:repository/djl-inference" in str(awss)
     assert ":log-group:/aws/sagemaker/TrainingJobs:*" in str(rights["WriteLogs"][1])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
+from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.compiling import CompilePlan, compile_plan, partition_plan
 from slipway.planning.lmi import lmi_properties, lmi_setup
@@ -21,7 +22,8 @@ from slipway.planning.lmi_partition import (
     partitioning_of,
 )
 from slipway.planning.plan import ImagePlan, PartitionPlan
-from tests.unit.projects import LOCAL, PRODUCTION, model_config
+from slipway.planning.resolve import resolve
+from tests.unit.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
 
 A_LOCAL_RELEASE = LOCAL.model_copy(update={"artifacts": "release"})
 ANY_IMAGE = ImagePlan("1" * 12, "eu-west-1", "slipway/any", "tag")
@@ -162,6 +164,38 @@ def test_what_the_server_is_told_to_load_parts(framework, version, expected):
     published = lmi_properties(given, "s3://b/p/", expected)
     assert expected.items() <= published.items()
     assert published.items() - expected.items() == lmi_properties(given, "s3://b/p/").items()
+
+
+def test_parts_for_another_gpu_are_not_served():
+    given = config("djl-deepspeed", "0.27.0")
+    lock = lock_for(given, sets=("release",))
+    facts = instance_types()
+    found = resolve(given, facts, PRODUCTION, lock, {})
+    assert found.weights is not None
+    assert (found.weights.digest, found.weights.target) == ("ef" * 32, "sm86")
+    assert found.partition is not None
+    # The code is for any GPU, the parts are not.
+    locked = lock.artifact(given, PRODUCTION)
+    assert locked is not None
+    assert locked.compiled is not None
+    older = locked.compiled.model_copy(update={"target": "sm75"})
+    lock = lock.with_artifact(given, PRODUCTION, locked.model_copy(update={"compiled": older}))
+    with pytest.raises(UserError) as caught:
+        resolve(given, facts, PRODUCTION, lock, {})
+    assert messages(caught.value) == [
+        "the release in the lock was compiled for sm75, and ml.g5.12xlarge needs sm86"
+    ]
+
+
+def test_a_lock_without_the_parts_is_not_whole():
+    given = config("djl-deepspeed", "0.27.0")
+    lock = lock_for(given, sets=("release",))
+    locked = lock.artifact(given, PRODUCTION)
+    assert locked is not None
+    lock = lock.with_artifact(given, PRODUCTION, locked.model_copy(update={"compiled": None}))
+    with pytest.raises(UserError) as caught:
+        resolve(given, instance_types(), PRODUCTION, lock, {})
+    assert messages(caught.value) == ["the release was never published"]
 
 
 def test_the_embedded_aws_serves_the_weights_as_they_are():

@@ -109,7 +109,8 @@ class TestVersions:
     def test_nothing_else_is_said_of_it(self):
         for rule in lmi_partition.RULES:
             if rule is not self.rule:
-                assert found(rule, ("djl-deepspeed", "0.21.0"), family="gpt2") == []
+                given: dict[str, Any] = {"on": "ml.p3.2xlarge", "size_gb": 1000}
+                assert found(rule, ("djl-deepspeed", "0.21.0"), family="gpt2", **given) == []
 
     def test_what_has_no_command_is_another_rules(self):
         assert found(self.rule, VLLM) == []
