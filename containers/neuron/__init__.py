@@ -11,6 +11,6 @@ needs NumPy and the framework alone (`messages`, `manifest`, `pooling`).
 
 `compile` is the other command: a training job makes of a checkpoint what they serve.
 
-No line of this has run on Neuron devices: no such machine was at hand. It runs against stand-ins
+No line of this has run on Neuron devices. It runs against stand-ins
 that enforce what the runtime is documented to do, and on the CPU with ONNX Runtime.
 """

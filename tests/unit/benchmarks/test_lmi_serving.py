@@ -10,14 +10,15 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import serving
-from benchmarks.lmi.design import Design, Part, System, quick_design
-from benchmarks.lmi.djl import DjlServing, find_djl_serving
+from benchmarks.lmi.design import Part, System, quick_design
+from benchmarks.lmi.djl import OLDEST, DjlServing, find_djl_serving
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.lmi.servers import Server
 from benchmarks.lmi.serving import measure_serving
 
 DESIGN = replace(quick_design(parts=(Part.SERVING,), cores=1, seed=1), seconds=0.05)
 NO_DJL = DjlServing(Path("/nowhere"), "0.36.0", "/nowhere/python", {}, "17")
+JAR = "lib/serving-*.jar"
 # Of samples/gpt2-autocomplete/README.md.
 COMPLETIONS = {
     0: " name for the Amazon S3 bucket.",
@@ -93,14 +94,23 @@ def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch
     )
 
 
+@pytest.fixture
+def djl_serving() -> DjlServing:
+    homes = os.environ.get("DJL_SERVING_HOME", "").split(os.pathsep)
+    versions = [jar.stem.partition("-")[2] for home in homes for jar in Path(home).glob(JAR)]
+    if not any(tuple(map(int, version.split(".")[:2])) >= OLDEST for version in versions):
+        pytest.skip("DJL_SERVING_HOME names no DJL Serving of 0.36; see docs/embedded-aws/lmi.md")
+    if "SLIPWAY_DJL_PYTHON" not in os.environ:
+        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+    return find_djl_serving(os.environ)
+
+
 @pytest.mark.djl_serving
 @pytest.mark.parametrize("system", [system for system in System if system.is_djl])
-def test_djl_serving_gives_the_samples_answers(system: System, tmp_path) -> None:
-    if not os.environ.get("DJL_SERVING_HOME"):
-        pytest.skip("DJL_SERVING_HOME is not set; docs/embedded-aws/lmi.md says how to get it")
-    design: Design = DESIGN
-    found = find_djl_serving(os.environ)
-    server = Server(system, tmp_path, found, threads=1, max_batch_size=design.max_batch_size)
+def test_djl_serving_gives_the_samples_answers(
+    system: System, djl_serving: DjlServing, tmp_path: Path
+) -> None:
+    server = Server(system, tmp_path, djl_serving, threads=1, max_batch_size=8)
     try:
         assert 0.1 < server.start.ready_seconds < server.start.answered_seconds
         for index, expected in COMPLETIONS.items():
