@@ -29,7 +29,7 @@ What the language can say and Slipway cannot deploy yet is refused by name: the 
 autoscaling; every rollout but `all_at_once`; the alarm `at_max_capacity`.
 
 What can be planned, synthesised and reviewed, and not published yet: the container `triton`; of
-`neuron`, `compile` under `artifacts`; of `lmi`, `release` and `compile`. `slipway plan NAME
+`neuron`, `compile` under `artifacts`; of `lmi`, `release`. `slipway plan NAME
 --allow-unpublished` and `cdk synth NAME -c allow-unpublished=true` show such a deployment;
 deploying one says what is missing.
 
