@@ -15,7 +15,7 @@ def batch_arrays(
 
     Args:
         rows: at least one, none longer than `bucket`.
-        bucket: sequence length in tokens.
+        bucket: sequence length in tokens, or a shorter one where the graph has none of its own.
         batch_size: rows of the graph; those beyond `rows` repeat the first one, since a row without
             any token to attend to computes NaN. None takes as many as there are.
         pad_token_id: fills rows up.

@@ -105,6 +105,15 @@ class Manifest:
         """Whether a batch may have fewer rows than `batch_size`."""
         return self.runtime == "onnxruntime"
 
+    @property
+    def takes_any_length(self) -> bool:
+        """Whether a batch may have fewer columns than its bucket.
+
+        One file that is the graph of several buckets has no length of its own.
+        """
+        one_for_all = len(self.graphs) > 1 and len(set(self.graphs.values())) == 1
+        return self.takes_partial_batches and one_for_all
+
 
 @dataclass(frozen=True)
 class Expectations:

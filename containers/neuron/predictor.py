@@ -207,14 +207,18 @@ class EncoderPredictor:
     def predict(self, batch: Sequence[RowInput]) -> list[Any]:
         """Computes a batch on some worker."""
         manifest = self._manifest
-        bucket = max(value.bucket for value in batch)
+        rows = [value.row for value in batch]
+        # Padding that the graph does not ask for would be computed for nothing.
+        columns = max(
+            map(len, rows) if manifest.takes_any_length else (value.bucket for value in batch)
+        )
         arrays = batch_arrays(
-            [value.row for value in batch],
-            bucket=bucket,
+            rows,
+            bucket=columns,
             batch_size=None if manifest.takes_partial_batches else manifest.batch_size,
             pad_token_id=self._config.pad_token_id,
         )
-        tokens = sum(len(value.row) for value in batch)
+        tokens = sum(map(len, rows))
         self._count_tokens(tokens)
         self._count_padding(arrays["input_ids"].size - tokens)
         outputs = self._loaded_pool().compute(arrays)

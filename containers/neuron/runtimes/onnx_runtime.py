@@ -42,7 +42,9 @@ class OnnxRuntimeSession:
     def run(self, inputs: Inputs) -> Outputs:
         """Computes one batch; see `Session.run`."""
         names = self._manifest.inputs
-        session = self._sessions[inputs[names[0]].shape[1]]
+        columns = inputs[names[0]].shape[1]
+        bucket = next(length for length in self._manifest.buckets if columns <= length)
+        session = self._sessions[bucket]
         outputs = session.run(list(self._manifest.outputs), {name: inputs[name] for name in names})
         return dict(zip(self._manifest.outputs, outputs, strict=True))
 

@@ -18,5 +18,6 @@ class Session(Protocol):
         """Computes one batch.
 
         Args:
-            inputs: arrays [rows, bucket], with the manifest's names at least.
+            inputs: arrays [rows, columns], with the manifest's names at least. There are as many
+                columns as a bucket has, or fewer where `Manifest.takes_any_length`.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from containers.neuron.predictor import EncoderPredictor, installed_versions
 from containers.neuron.settings import EncoderSettings
 from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
+from containers.serving.metrics import Metrics, Record
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine, runtime
 from tests.containers.neuron.vocabularies import bert_tokenizer
@@ -345,3 +347,51 @@ def test_the_numbers_of_vectors_count(tmp_path: Path, monkeypatch: pytest.Monkey
         assert not predictor.renders_long([of_bert_base])
         assert predictor.renders_long([of_bert_base] * 2)
         assert json.loads(predictor.render([vector] * 2)) == [vector] * 2
+
+
+class CountedMetrics(Metrics):
+    """Keeps what every counter has come to."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, float] = {}
+
+    def counter(self, name: str, description: str) -> Record:
+        def add(value: float) -> None:
+            self.counts[name] = self.counts.get(name, 0) + value
+
+        return add
+
+
+@pytest.mark.parametrize("graphs", ["one", "one each"])
+def test_a_batch_is_padded_to_its_longest_row_where_the_graph_has_no_length(
+    tmp_path: Path, graphs: str
+) -> None:
+    directory = tmp_path / "model"
+    shutil.copytree("samples/bert-qa/model", directory)
+    if graphs == "one each":
+        manifest = json.loads((directory / "neuron.json").read_text())
+        for length in manifest["graphs"]:
+            shutil.copyfile(directory / "model.onnx", directory / f"model-{length}.onnx")
+            manifest["graphs"][length] = f"model-{length}.onnx"
+        (directory / "neuron.json").write_text(json.dumps(manifest))
+    metrics = CountedMetrics()
+    predictor = EncoderPredictor(EncoderSettings(), metrics=metrics)
+    try:
+        predictor.load(directory)
+        rows = [row for length in (20, 12) for row in predictor.parse(body_of(length))]
+        lengths = [len(row.row) for row in rows]
+        assert len({row.bucket for row in rows}) == 1
+        found = predictor.predict(rows)
+        computed = 2 * (max(lengths) if graphs == "one" else rows[0].bucket)
+        assert metrics.counts == {
+            "slipway_tokens": sum(lengths),
+            "slipway_padding_tokens": computed - sum(lengths),
+        }
+        # The answers are those of each alone, whatever they are padded to.
+        for row, together in zip(rows, found, strict=True):
+            [alone] = predictor.predict([row])
+            one, other = together.answers.spans[0], alone.answers.spans[0]
+            assert (one.first_token, one.last_token) == (other.first_token, other.last_token)
+            assert one.score == pytest.approx(other.score, rel=1e-4)
+    finally:
+        predictor.close()
