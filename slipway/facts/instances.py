@@ -72,6 +72,19 @@ class InstanceFacts:
     accelerator_known: bool
     local_nvme_gb: int | None
 
+    @property
+    def compute_capability(self) -> str | None:
+        """That of its GPUs, for example `sm75`; None without one, and where no source says."""
+        return self.accelerator.compute_capability if self.accelerator else None
+
+    @property
+    def accelerator_title(self) -> str:
+        """Its GPU or Neuron device, as messages name it."""
+        if self.accelerator is None:
+            return "no GPU"
+        capability, product = self.compute_capability, self.accelerator.product
+        return f"{product} ({capability})" if capability else product
+
 
 def instance_facts(name: str, row: Mapping[str, Any]) -> InstanceFacts:
     """Makes one instance type of its row in the table."""

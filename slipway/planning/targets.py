@@ -35,10 +35,7 @@ def compile_target(
         return TARGETS.get(instance_family(instances[0]))
     compiling = config.artifacts.compile
     hosts = [instance_types()[compiling.instance]] if compiling else []
-    capabilities = (
-        instance.accelerator.compute_capability if instance.accelerator else None
-        for instance in (*instances, *hosts)
-    )
+    capabilities = (instance.compute_capability for instance in (*instances, *hosts))
     return next((capability for capability in capabilities if capability), None)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slipway.config.sections.serving import TritonServing
 from slipway.errors import Problem
-from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.facts.instances import instance_types
 from slipway.planning.rules.situation import Situation, problem
 
 
@@ -47,11 +47,11 @@ def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
     if not host.accelerator_known:
         return
     for placement in situation.placements:
-        wanted, has = _capability(placement.instance), _capability(host)
+        wanted, has = placement.instance.compute_capability, host.compute_capability
         if wanted is not None and wanted != has:
             yield problem(
-                f"{host.name} has {_described(host)}; the endpoint's {placement.instance.name} has "
-                f"{_described(placement.instance)}",
+                f"{host.name} has {host.accelerator_title}; the endpoint's "
+                f"{placement.instance.name} has {placement.instance.accelerator_title}",
                 f"Compile on a type with {wanted}, for example `{placement.instance.name}`.",
                 "artifacts", "compile", "instance",
             )  # fmt: skip
@@ -66,8 +66,8 @@ def neuron_compiles_on_cpu(situation: Situation) -> Iterator[Problem]:
     host = instance_types()[compiling.instance]
     if host.accelerator_known and host.accelerator is not None:
         yield problem(
-            f"{host.name} has {_described(host)}; Neuron compiles on a processor, and no training "
-            "job runs on inf1 or inf2",
+            f"{host.name} has {host.accelerator_title}; Neuron compiles on a processor, and no "
+            "training job runs on inf1 or inf2",
             "Use a CPU type with 32 GiB of memory or more, for example `ml.c5.4xlarge`.",
             "artifacts", "compile", "instance",
         )  # fmt: skip
@@ -83,11 +83,11 @@ def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
     ):
         return
     for instance in situation.instances:
-        capability = _capability(instance)
+        capability = instance.compute_capability
         if capability is not None and release.target != capability:
             yield problem(
                 f"the engine was built for {release.target}, but {instance.name} has "
-                f"{_described(instance)}",
+                f"{instance.accelerator_title}",
                 f"Build the engine for {capability}, or choose an instance type with "
                 f"{release.target}.",
                 "artifacts", "release", "target",
@@ -99,16 +99,16 @@ def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
     if not _builds_engine(situation):
         return
     first = situation.placements[0]
-    wanted = _capability(first.instance)
+    wanted = first.instance.compute_capability
     if wanted is None:
         return
     for placement in situation.placements[1:]:
-        capability = _capability(placement.instance)
+        capability = placement.instance.compute_capability
         if capability is not None and capability != wanted:
             yield problem(
-                f"{placement.instance.name} has {_described(placement.instance)}, and "
-                f"{first.instance.name} has {_described(first.instance)}: one engine does not run "
-                "on both",
+                f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
+                f"{first.instance.name} has {first.instance.accelerator_title}: one engine does "
+                "not run on both",
                 f"Use types with {wanted} only, or make another deployment of this one.",
                 *placement.field,
             )
@@ -119,18 +119,6 @@ def _builds_engine(situation: Situation) -> bool:
     return serving.container == "tensorrt" or (
         isinstance(serving, TritonServing) and serving.backend == "tensorrt"
     )
-
-
-def _capability(instance: InstanceFacts) -> str | None:
-    return instance.accelerator.compute_capability if instance.accelerator else None
-
-
-def _described(instance: InstanceFacts) -> str:
-    accelerator = instance.accelerator
-    if accelerator is None:
-        return "no GPU"
-    capability = accelerator.compute_capability
-    return f"{accelerator.product} ({capability})" if capability else accelerator.product
 
 
 RULES = (

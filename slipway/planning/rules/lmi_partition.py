@@ -167,11 +167,11 @@ def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
             *_FIELD, "instance",
         )  # fmt: skip
         return
-    wanted, given = _capability(endpoint), _capability(host)
+    wanted, given = endpoint.compute_capability, host.compute_capability
     if wanted is not None and wanted != given:
         yield problem(
-            f"{host.name} has {_described(host)}; the endpoint's {endpoint.name} has "
-            f"{_described(endpoint)}",
+            f"{host.name} has {host.accelerator_title}; the endpoint's {endpoint.name} has "
+            f"{endpoint.accelerator_title}",
             f"Partition on a type with {wanted}, for example `{endpoint.name}`.",
             *_FIELD, "instance",
         )  # fmt: skip
@@ -183,13 +183,14 @@ def types_share_the_parts(situation: Situation) -> Iterator[Problem]:
     if asked is None:
         return
     first = situation.placements[0].instance
-    wanted = _capability(first)
+    wanted = first.compute_capability
     for placement in situation.placements[1:]:
-        given = _capability(placement.instance)
+        given = placement.instance.compute_capability
         if None not in (wanted, given) and given != wanted:
             yield problem(
-                f"{placement.instance.name} has {_described(placement.instance)}, and {first.name} "
-                f"has {_described(first)}: the weights are partitioned once, for one of them",
+                f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
+                f"{first.name} has {first.accelerator_title}: the weights are partitioned once, "
+                "for one of them",
                 f"Use types with {wanted} only, or remove `compile`.",
                 *placement.field,
             )
@@ -224,18 +225,6 @@ def _asked(situation: Situation, *, refused: bool = False) -> _Asked | None:
     if found is None or compiling is None or (found.method.refused is not None and not refused):
         return None
     return _Asked(compiling, instance_types()[compiling.instance], found)
-
-
-def _capability(instance: InstanceFacts) -> str | None:
-    return instance.accelerator.compute_capability if instance.accelerator else None
-
-
-def _described(instance: InstanceFacts) -> str:
-    accelerator = instance.accelerator
-    if accelerator is None:
-        return "no GPU"
-    capability = accelerator.compute_capability
-    return f"{accelerator.product} ({capability})" if capability else accelerator.product
 
 
 RULES = (
