@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.control_plane.design import COMMANDS, GOAL
 from benchmarks.control_plane.summary import Verdict, summarize
-from tests.unit.benchmarks.trials import design, trials_of
+from tests.benchmarks.trials import design, trials_of
 
 ONE = (10.0, 10.2, 9.8, 10.1, 30.0)
 

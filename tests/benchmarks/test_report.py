@@ -10,7 +10,7 @@ from benchmarks.control_plane.report import as_json, as_markdown, goal_line
 from benchmarks.control_plane.summary import summarize
 from benchmarks.machine import Commit, Machine
 from benchmarks.report import Context
-from tests.unit.benchmarks.trials import design, trials_of
+from tests.benchmarks.trials import design, trials_of
 
 CONTEXT = Context(
     started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),

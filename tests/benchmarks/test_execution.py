@@ -98,7 +98,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path, pipe):
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"run_timed({PARENT!r}, pathlib.Path({str(tmp_path)!r}), os.environ)"
     )
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[2]
     with subprocess.Popen(python(code), cwd=root, stderr=subprocess.PIPE) as process:
         await_bytes(pipe, b"held\n")
         process.send_signal(signal.SIGINT)

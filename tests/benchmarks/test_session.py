@@ -8,7 +8,7 @@ from benchmarks.control_plane.design import Cell
 from benchmarks.control_plane.session import measure
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing
-from tests.unit.benchmarks.trials import design
+from tests.benchmarks.trials import design
 
 
 class Runner:
