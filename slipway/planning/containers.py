@@ -143,18 +143,14 @@ def serving_properties(
 
 
 def container_environment(
-    config: ModelConfig, instance: InstanceFacts, environment: Environment, parts: Parts
+    config: ModelConfig, instance: InstanceFacts, parts: Parts
 ) -> dict[str, str]:
     """Returns the variables that the container is started with."""
     serving = config.serving
     if isinstance(serving, CustomServing):
         return dict(serving.environment)
     if isinstance(serving, LmiServing):
-        return lmi.container_environment(
-            config,
-            parts.weights.s3_uri if parts.weights else None,
-            loading_properties(config, environment),
-        )
+        return lmi.container_environment(config, parts.weights.s3_uri if parts.weights else None)
     if isinstance(serving, NeuronServing):
         return neuron.container_environment(config, instance)
     if isinstance(serving, TritonServing):

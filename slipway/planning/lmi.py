@@ -280,18 +280,13 @@ def rendered(value: OptionValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def container_environment(
-    config: ModelConfig,
-    weights_uri: str | None = None,
-    loading: Mapping[str, str] | None = None,
-) -> dict[str, str]:
+def container_environment(config: ModelConfig, weights_uri: str | None = None) -> dict[str, str]:
     """Returns the variables of an LMI container.
 
     Args:
         config: a config that breaks no rule.
         weights_uri: S3 prefix of the weights' files; None where they are in the model data, with
             settings of their own.
-        loading: as in `lmi_properties`.
 
     Raises:
         UnknownVersionError: there is no such image.
@@ -301,7 +296,7 @@ def container_environment(
     caches = {} if weights.cache_directory else dict.fromkeys(_CACHE_VARIABLES, _CACHE_DIRECTORY)
     told: dict[str, str] = {}
     if serving.configuration == "environment" and weights_uri is not None:
-        told = variables(lmi_properties(config, weights_uri, loading))
+        told = variables(lmi_properties(config, weights_uri))
     return {**caches, **told, **serving.environment}
 
 

@@ -154,7 +154,7 @@ def _settings(config: ModelConfig) -> dict[str, Any]:
     serving = config.serving
     if not isinstance(serving, LmiServing):
         return {"serving": serving.model_dump(mode="json")}
-    if serving.configuration == "environment" and config.artifacts.compile is None:
+    if serving.configuration == "environment":
         # Variables are in the template: what was published are weights, whatever is set.
         return {"configuration": serving.configuration}
     # Younger than the locks that there are: what they say must not become another digest.

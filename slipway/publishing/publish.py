@@ -219,7 +219,7 @@ def _publish_parts(
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
     if copies_weights(config, environment) and not has_code(config, environment):
-        require_plain_weights(store.file_sizes((locked.compiled or checkpoint).digest))
+        require_plain_weights(store.file_sizes(checkpoint.digest))
     if has_code(config, environment):
         if config.artifacts.compile is not None and compiling is None:
             progress.note(

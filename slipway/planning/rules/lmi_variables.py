@@ -53,6 +53,20 @@ def script_has_a_package(situation: Situation) -> Iterator[Problem]:
     )  # fmt: skip
 
 
+def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
+    """What partitions weights writes a serving.properties beside them, and a file counts more."""
+    setup = situation.lmi
+    if setup is None or setup.serving.configuration == "file":
+        return
+    if situation.config.artifacts.compile is not None:
+        yield problem(
+            "what `compile` writes has a serving.properties beside it, which counts more than "
+            "variables",
+            "Use `configuration: file`, or remove `compile`.",
+            "serving", "configuration",
+        )  # fmt: skip
+
+
 def options_have_variables(situation: Situation) -> Iterator[Problem]:
     """The server passes over an empty variable, and some names lead to another option."""
     setup = situation.lmi
@@ -108,6 +122,7 @@ def _reads(situation: Situation) -> bool:
 RULES = (
     image_reads_variables,
     script_has_a_package,
+    weights_bring_no_settings,
     options_have_variables,
     variables_are_few,
 )

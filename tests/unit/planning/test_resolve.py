@@ -234,32 +234,6 @@ def test_lmi_with_variables_has_no_model_data_and_says_all_in_them():
     assert plan(model_config()).has_model_data
 
 
-def test_lmi_with_variables_loads_what_was_partitioned():
-    given = lmi(
-        configuration="environment", framework="djl-tensorrtllm", version="0.30.0",
-        tensor_parallel_degree=4, rolling_batch="trtllm",
-    )  # fmt: skip
-    given["endpoint"] = given.get("endpoint", {}) | {"instances": ["ml.g5.12xlarge"]}
-    artifacts = {
-        "release": None,
-        "weights": {"source": "s3", "uri": "s3://my-models/any/"},
-        "compile": {"instance": "ml.g5.12xlarge"},
-    }
-    config = model_config(**{**given, "artifacts": artifacts})
-    found = plan(config, PRODUCTION)
-    assert found.partition is not None
-    assert found.weights is not None
-    assert f"/{'ef' * 32}/" in found.weights.s3_uri
-    assert found.artifact == found.weights
-    assert not found.has_model_data
-    assert found.container_environment["HF_MODEL_ID"] == found.weights.s3_uri
-    # What is compiled is compiled for its settings.
-    other = given["serving"] | {"dtype": "bf16"}
-    changed = model_config(**{**given, "serving": other, "artifacts": artifacts})
-    with pytest.raises(UserError, match="the config changed after the release was published"):
-        plan(changed, PRODUCTION, lock_for(config))
-
-
 def test_lmi_with_variables_is_planned_before_it_is_published():
     config = model_config(**lmi(configuration="environment"))
     with pytest.raises(UserError, match="the release was never published"):

@@ -46,6 +46,28 @@ def test_every_rule_is_in_the_list():
     assert set(written) == set(lmi_variables.RULES)
 
 
+@pytest.mark.parametrize("configuration", ["environment", "file"])
+def test_partitioned_weights_bring_settings_of_their_own(configuration: str):
+    artifacts = {
+        "release": None,
+        "weights": {"source": "s3", "uri": "s3://my-models/any/"},
+        "compile": {"instance": "ml.g5.12xlarge"},
+    }
+    given = sections(TRTLLM, configuration=configuration)
+    problems = findings(lmi_variables.weights_bring_no_settings, **given, artifacts=artifacts)
+    assert (
+        problems
+        == [
+            (
+                "serving.configuration",
+                "what `compile` writes has a serving.properties beside it, which counts more than "
+                "variables",
+                "Use `configuration: file`, or remove `compile`.",
+            )
+        ][: configuration == "environment"]
+    )
+
+
 @pytest.mark.parametrize(
     ("base", "remedy"),
     [
