@@ -251,7 +251,7 @@ def test_images_are_known_by_their_repository(account):
     unknown = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/other:1"
     assert refusal(account, **algorithm(unknown))[1] == (
         f"The embedded AWS runs no containers, and no program stands for image {unknown}. "
-        "Known repositories: slipway/tensorrt, tests/compiler, tests/server."
+        "Known repositories: djl-inference, slipway/tensorrt, tests/compiler, tests/server."
     )
     assert refusal(account, **algorithm(account.server_image))[1] == (
         f"No training job runs in image {account.server_image}."
