@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from slipway.errors import nearest
 from slipway.planning.lmi import LmiSetup, ordered, rendered
 from slipway.planning.plan import PlanWarning
 from slipway.planning.rules.lmi import device_name, devices, model_type
@@ -92,4 +93,26 @@ def outdated_options(subject: Subject) -> Iterator[PlanWarning]:
             )
 
 
-ADVICE: tuple[Advice, ...] = (idle_accelerators, family_is_not_at_home, outdated_options)
+def unchecked_options(subject: Subject) -> Iterator[PlanWarning]:
+    """Where a handler passes every key on, nobody says that one is misspelt (facts: lmi)."""
+    setup = subject.situation.lmi
+    if setup is None or not setup.is_settled or not setup.is_open:
+        return
+    for key in setup.serving.options:
+        if key in setup.every_option or key in setup.version.server_keys:
+            continue
+        guess = nearest(key, setup.options)
+        hint = f" Did you mean `{guess}`?" if guess else ""
+        yield PlanWarning(
+            "lmi-option-unchecked",
+            f"`{key}` is on no list of options: {setup.reader} passes it on, and where nothing "
+            f"reads it, it is ignored without a word.{hint}",
+        )
+
+
+ADVICE: tuple[Advice, ...] = (
+    idle_accelerators,
+    family_is_not_at_home,
+    outdated_options,
+    unchecked_options,
+)

@@ -371,6 +371,16 @@ class TestOptions:
         ]
         assert warnings(("djl-deepspeed", "0.24.0"), **given) == []
 
+    def test_what_a_handler_passes_on_unread_is_warned_of(self):
+        image, given = ("djl-tensorrtllm", "0.30.0"), {"rolling_batch": "trtllm"}
+        found = warnings(image, **given, options={"max_inptu_len": 512, "max_input_len": 512})
+        (message,) = [text for code, text in found if code == "lmi-option-unchecked"]
+        assert message.startswith("`max_inptu_len` is on no list of options: ")
+        assert message.endswith(
+            "passes it on, and where nothing reads it, it is ignored without a word. Did you mean "
+            "`max_input_len`?"
+        )
+
 
 class TestEnvironment:
     @pytest.mark.parametrize(
