@@ -66,7 +66,7 @@ bench-tensorrt: export ## Time the TensorRT container on the CPU against the pub
 	@$(BIN)/python -m benchmarks.tensorrt $(BENCH_TENSORRT_ARGS)
 
 .PHONY: bench-lmi
-bench-lmi: $(VENV)/.ready ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (8 minutes; DJL_SERVING_HOME)
+bench-lmi: export ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (10 minutes)
 	@$(BIN)/python -m benchmarks.lmi $(BENCH_LMI_ARGS)
 
 .PHONY: bench-neuron
@@ -97,6 +97,10 @@ djl: $(DJL_PYTHON) ## Add DJL Serving's own Python classes, for the tests of LMI
 build/djl_python/python-%.jar:
 	@mvn --quiet --batch-mode -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
 		-Dartifact=ai.djl.python:python:$* -DoutputDirectory=$(CURDIR)/build/djl_python
+
+.PHONY: djl-serving
+djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpoints here (git, Maven, JDK 17; 3 minutes)
+	@$(BIN)/python -m tools.djl_serving $(DJL_SERVING_ARGS)
 
 .PHONY: facts
 facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account

@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes
+
 # `pytest --hypothesis-profile=quick`: tests that send thousands of requests send hundreds.
 settings.register_profile("quick", settings.get_profile("default"))
 
@@ -19,19 +21,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _leaves_djl_serving_out(config: pytest.Config) -> bool:
-    """Whether tests of the real DJL Serving are not meant: it can be had by hand only.
+    """Whether tests of the real DJL Serving are not meant, on a machine that has none.
 
-    They are not skipped, since a skip says that a machine lacks what `make` can bring.
+    They are not skipped: a machine that reaches package registries alone cannot get its sources.
     """
-    return not os.environ.get("DJL_SERVING_HOME") and "djl_serving" not in config.option.markexpr
+    return bool(_what_djl_serving_lacks()) and "djl_serving" not in config.option.markexpr
+
+
+def _what_djl_serving_lacks() -> str:
+    if not server_homes(os.environ):
+        return "it is in no package registry, and `make djl-serving` has not built it here"
+    try:
+        find_java(os.environ)
+    except NotInstalledError as error:
+        return str(error)
+    return ""
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     if not _leaves_djl_serving_out(config):
         return []
     return [
-        "djl_serving: left out. DJL Serving is in no package registry; "
-        "docs/embedded-aws/lmi.md says how to get it: set DJL_SERVING_HOME to run these tests."
+        f"djl_serving: left out: {_what_djl_serving_lacks()} (docs/embedded-aws/lmi.md says more)"
     ]
 
 

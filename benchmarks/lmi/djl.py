@@ -6,18 +6,22 @@ It is started as the embedded AWS starts it, which is how AWS's images start the
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi.design import System
-from embedded_aws.hosting.djl_serving import NotInstalledError, find_java
+from embedded_aws.hosting.djl_serving import (
+    NotInstalledError,
+    find_java,
+    is_home,
+    server_homes,
+    version_of,
+)
 from slipway.publishing import java_properties
 
 OLDEST = (0, 36)
@@ -25,8 +29,8 @@ OLDEST = (0, 36)
 _DOWNLOAD = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _OTHER_PART = "`--part weights` measures the other part without it."
 _INSTALL = (
-    f"Extract {_DOWNLOAD} and set DJL_SERVING_HOME to the absolute path of its directory "
-    f"(docs/embedded-aws/lmi.md). {_OTHER_PART}"
+    f"Run `make djl-serving`, or extract {_DOWNLOAD} and set DJL_SERVING_HOME to the absolute path "
+    f"of its directory (docs/embedded-aws/lmi.md). {_OTHER_PART}"
 )
 # What both sides compute with: another version would be another comparison.
 _SHARED_PACKAGES = ("numpy", "onnxruntime", "tokenizers")
@@ -57,15 +61,16 @@ class DjlServing:
 
 
 def find_djl_serving(environ: Mapping[str, str]) -> DjlServing:
-    """Finds the first DJL Serving of DJL_SERVING_HOME that is new enough, and its interpreter.
+    """Finds the first DJL Serving that is new enough, and its interpreter.
 
     Args:
-        environ: the user's variables: DJL_SERVING_HOME, SLIPWAY_DJL_PYTHON, JAVA_HOME, PATH.
+        environ: the user's variables: DJL_SERVING_HOME, SLIPWAY_DJL_PYTHON, JAVA_HOME, PATH, and
+            HOME or XDG_CACHE_HOME, under which is what `make djl-serving` built.
 
     Raises:
         BenchmarkError: something is missing; with what to install.
     """
-    home, version = _find_home(environ.get("DJL_SERVING_HOME", ""))
+    home, version = _find_home(server_homes(environ))
     try:
         java = find_java(environ)
     except NotInstalledError as error:
@@ -74,26 +79,23 @@ def find_djl_serving(environ: Mapping[str, str]) -> DjlServing:
     return DjlServing(home, version, python, _packages(python), _java_version(java))
 
 
-def _find_home(homes: str) -> tuple[Path, str]:
+def _find_home(homes: Sequence[Path]) -> tuple[Path, str]:
     if not homes:
-        raise BenchmarkError(
-            f"DJL_SERVING_HOME is not set, and the serving part needs a DJL Serving. {_INSTALL}"
-        )
+        raise BenchmarkError(f"The serving part needs a DJL Serving, and there is none. {_INSTALL}")
     found = []
-    for home in map(Path, homes.split(os.pathsep)):
-        jars = list((home / "lib").glob("serving-*.jar"))
-        if len(jars) != 1 or shutil.which(home / "bin" / "serving") is None:
+    for home in homes:
+        version = version_of(home)
+        if version is None or not is_home(home):
             raise BenchmarkError(
                 f"DJL_SERVING_HOME names {home}, which has no program bin/serving with one "
                 f"lib/serving-VERSION.jar. {_INSTALL}"
             )
-        version = jars[0].stem.removeprefix("serving-")
         if tuple(map(int, version.split(".")[:2])) >= OLDEST:
             return home, version
         found.append(version)
     raise BenchmarkError(
-        f"DJL_SERVING_HOME names DJL Serving {', '.join(found)}; the handler that is measured "
-        f"needs {'.'.join(map(str, OLDEST))} or later. {_INSTALL}"
+        f"There is DJL Serving {', '.join(found)}; the handler that is measured needs "
+        f"{'.'.join(map(str, OLDEST))} or later. {_INSTALL}"
     )
 
 
@@ -120,8 +122,8 @@ def _packages(python: str) -> dict[str, str]:
     if missing:
         raise BenchmarkError(
             f"{python} has no {', '.join(missing)}, which DJL Serving's handlers import. Set "
-            f"SLIPWAY_DJL_PYTHON to a Python that has {', '.join(names)}: requirements-export.txt "
-            f"has all but peft and pillow. {_OTHER_PART}"
+            f"SLIPWAY_DJL_PYTHON to a Python that has {', '.join(names)}: `make export` installs "
+            f"them in .venv. {_OTHER_PART}"
         )
     own = {name: metadata.version(name) for name in _SHARED_PACKAGES}
     for name, version in own.items():

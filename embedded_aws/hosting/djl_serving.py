@@ -2,7 +2,8 @@
 
 A program of its own, `python -I djl_serving.py`, that ends in an exec: SIGTERM reaches the server.
 It needs SAGEMAKER_BIND_TO_PORT, SM_MODEL_DIR and HOME, the last for what the server writes.
-The server is that of DJL_SERVING_HOME, or the `djl-serving` on the PATH. Nothing is downloaded.
+The server is that of DJL_SERVING_HOME, one that `make djl-serving` built, or the `djl-serving` on
+the PATH; of several, the one of the image's version. Nothing is downloaded.
 
 What the images set is in serving/docker of https://github.com/deepjavalibrary/djl-serving:
 config.properties and the Dockerfiles.
@@ -13,6 +14,7 @@ Only the standard library, and no import of this package: the PYTHONPATH may be 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -28,11 +30,12 @@ _IMAGE: Final[Mapping[str, str]] = {
     "MODEL_LOADING_TIMEOUT": "1200",
     "PREDICT_TIMEOUT": "240",
 }
-# Where the server and Java are, by the names under which both are known elsewhere too.
-_HANDED_ON: Final = ("DJL_SERVING_HOME", "JAVA_HOME")
+VERSION: Final = "DJL_SERVING_VERSION"
+"""Variable with the version that the image's tag names."""
 _PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _AGAIN: Final = "Then start the embedded AWS again."
+_NUMBERS: Final = re.compile(r"\d+(\.\d+)*")
 # Of a UNIX socket's path, less the file's name: 104 bytes with the final zero on macOS, 108 on
 # Linux. The longest name is djl_sock.19000 with the number of a process behind it.
 _LONGEST_SOCKET_DIRECTORY_BYTES: Final = 80
@@ -49,36 +52,89 @@ def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
         environ: the embedded AWS's own environment. SLIPWAY_DJL_PYTHON is the interpreter of the
             handlers; without it they get the embedded AWS's own.
     """
+    homes = os.pathsep.join(map(str, server_homes(environ)))
+    where = {"DJL_SERVING_HOME": homes, "JAVA_HOME": environ.get("JAVA_HOME")}
     return {
         **_IMAGE,
         "PYTHON_EXECUTABLE": environ.get("SLIPWAY_DJL_PYTHON") or sys.executable,
         # On an EC2 instance the server would report to DJL which engine it runs.
         "OPT_OUT_TRACKING": "true",
-        **{name: environ[name] for name in _HANDED_ON if environ.get(name)},
+        **{name: value for name, value in where.items() if value},
     }
 
 
+def servers_directory(environ: Mapping[str, str]) -> Path | None:
+    """Returns where `make djl-serving` keeps servers; None without a home directory."""
+    cache = environ.get("XDG_CACHE_HOME")
+    if not cache and environ.get("HOME"):
+        cache = str(Path(environ["HOME"], ".cache"))
+    return Path(cache, "slipway", "djl-serving") if cache else None
+
+
+def home_in(directory: Path, version: str) -> Path:
+    """Returns where the server of a version is kept."""
+    return directory / version
+
+
+def is_home(home: Path) -> bool:
+    """Tells whether there is a server."""
+    return shutil.which(home / "bin" / "serving") is not None
+
+
+def server_homes(environ: Mapping[str, str]) -> list[Path]:
+    """Returns the directories of this machine's servers.
+
+    Args:
+        environ: DJL_SERVING_HOME has them, separated by colons. Without it they are those that
+            `make djl-serving` built, the newest first.
+    """
+    given = environ.get("DJL_SERVING_HOME")
+    if given:
+        return [Path(home) for home in given.split(os.pathsep) if home]
+    directory = servers_directory(environ)
+    if directory is None or not directory.is_dir():
+        return []
+    built = [
+        home for home in directory.iterdir() if _NUMBERS.fullmatch(home.name) and is_home(home)
+    ]
+    return sorted(
+        built, key=lambda home: [int(part) for part in home.name.split(".")], reverse=True
+    )
+
+
+def version_of(home: Path) -> str | None:
+    """Returns a server's version, by the name of its jar; None where there is not exactly one."""
+    jars = list((home / "lib").glob("serving-*.jar"))
+    return jars[0].stem.removeprefix("serving-") if len(jars) == 1 else None
+
+
 def find_server(environ: Mapping[str, str]) -> Path:
-    """Returns the program that starts DJL Serving; of several homes, the first one's.
+    """Returns the program that starts DJL Serving.
+
+    Args:
+        environ: DJL_SERVING_HOME, PATH, and the variable VERSION. Of several homes it is that of
+            this version, else the first.
 
     Raises:
         NotInstalledError: there is none.
     """
-    home = environ.get("DJL_SERVING_HOME", "").split(os.pathsep)[0]
-    if home:
-        server = Path(home, "bin", "serving")
-        if shutil.which(server) is None:
+    homes = server_homes(environ)
+    if homes:
+        wanted = environ.get(VERSION)
+        home = next((home for home in homes if wanted and version_of(home) == wanted), homes[0])
+        if not is_home(home):
             raise NotInstalledError(
                 f"DJL_SERVING_HOME is {home}, which has no program bin/serving. Set it to the "
                 f"absolute path of what {_DOWNLOAD} is extracted to. {_AGAIN}"
             )
-        return server
+        return home / "bin" / "serving"
     found = shutil.which("djl-serving", path=environ.get("PATH", os.defpath))
     if found is None:
         raise NotInstalledError(
-            f"DJL Serving is not installed. Extract {_DOWNLOAD} and set DJL_SERVING_HOME to the "
-            "absolute path of its directory, or put `djl-serving` on the PATH (macOS: brew install "
-            f"djl-serving). {_AGAIN}"
+            "DJL Serving is not installed. Run `make djl-serving` in Slipway's checkout to build "
+            f"it, or extract {_DOWNLOAD} and set DJL_SERVING_HOME to the absolute path of its "
+            "directory, or put `djl-serving` on the PATH (macOS: brew install djl-serving). "
+            f"{_AGAIN}"
         )
     return Path(found)
 

@@ -64,11 +64,12 @@ def test_an_unknown_part_is_named_and_ends_with_1(capsys):
 
 def test_without_djl_serving_the_run_says_what_to_set(monkeypatch, capsys, tmp_path):
     monkeypatch.delenv("DJL_SERVING_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert program.main(["--quick", "--output", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
-        "The benchmark ended early: DJL_SERVING_HOME is not set, and the serving part needs a DJL "
-        "Serving. Extract https://publish.djl.ai/djl-serving/serving-0.36.0.tar and set "
-        "DJL_SERVING_HOME to the absolute path of its directory (docs/embedded-aws/lmi.md). "
+        "The benchmark ended early: The serving part needs a DJL Serving, and there is none. Run "
+        "`make djl-serving`, or extract https://publish.djl.ai/djl-serving/serving-0.36.0.tar and "
+        "set DJL_SERVING_HOME to the absolute path of its directory (docs/embedded-aws/lmi.md). "
         f"{OTHER_PART}\n"
     )
     assert list(tmp_path.iterdir()) == []
@@ -123,8 +124,8 @@ def test_homes_that_are_too_old_are_named(environ, tmp_path):
     with pytest.raises(BenchmarkError) as caught:
         find_djl_serving(environ | {"DJL_SERVING_HOME": homes})
     assert str(caught.value).startswith(
-        "DJL_SERVING_HOME names DJL Serving 0.23.0, 0.27.0; the handler that is measured needs "
-        "0.36 or later. Extract https://"
+        "There is DJL Serving 0.23.0, 0.27.0; the handler that is measured needs 0.36 or later. "
+        "Run `make djl-serving`, or extract https://"
     )
 
 
@@ -133,7 +134,7 @@ def test_a_home_that_is_none_is_named(environ, tmp_path):
         find_djl_serving(environ | {"DJL_SERVING_HOME": str(tmp_path / "nowhere")})
     assert str(caught.value).startswith(
         f"DJL_SERVING_HOME names {tmp_path}/nowhere, which has no program bin/serving with one "
-        "lib/serving-VERSION.jar. Extract https://"
+        "lib/serving-VERSION.jar. Run `make djl-serving`, or extract https://"
     )
 
 
@@ -149,8 +150,8 @@ def test_what_the_handlers_interpreter_lacks_is_named(environ, tmp_path):
     assert str(caught.value) == (
         f"{bare} has no onnxruntime, tokenizers, transformers, peft, pillow, which DJL Serving's "
         "handlers import. Set SLIPWAY_DJL_PYTHON to a Python that has numpy, onnxruntime, "
-        "tokenizers, torch, transformers, peft, pillow: requirements-export.txt has all but peft "
-        f"and pillow. {OTHER_PART}"
+        "tokenizers, torch, transformers, peft, pillow: `make export` installs them in .venv. "
+        f"{OTHER_PART}"
     )
 
 

@@ -15,10 +15,11 @@ from benchmarks.lmi.djl import OLDEST, DjlServing, find_djl_serving
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.lmi.servers import Server
 from benchmarks.lmi.serving import measure_serving
+from slipway.planning.lmi import ordered
+from tests.containers.lmi.real import servers
 
 DESIGN = replace(quick_design(parts=(Part.SERVING,), cores=1, seed=1), seconds=0.05)
 NO_DJL = DjlServing(Path("/nowhere"), "0.36.0", "/nowhere/python", {}, "17")
-JAR = "lib/serving-*.jar"
 # Of samples/gpt2-autocomplete/README.md.
 COMPLETIONS = {
     0: " name for the Amazon S3 bucket.",
@@ -96,12 +97,9 @@ def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch
 
 @pytest.fixture
 def djl_serving() -> DjlServing:
-    homes = os.environ.get("DJL_SERVING_HOME", "").split(os.pathsep)
-    versions = [jar.stem.partition("-")[2] for home in homes for jar in Path(home).glob(JAR)]
-    if not any(tuple(map(int, version.split(".")[:2])) >= OLDEST for version in versions):
-        pytest.skip("DJL_SERVING_HOME names no DJL Serving of 0.36; see docs/embedded-aws/lmi.md")
-    if "SLIPWAY_DJL_PYTHON" not in os.environ:
-        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+    if not any(ordered(home.version) >= OLDEST for home in servers.homes()):
+        pytest.skip("no DJL Serving of 0.36: `make djl-serving` builds it")
+    servers.require("torch", "transformers", "peft", "PIL")
     return find_djl_serving(os.environ)
 
 

@@ -19,8 +19,10 @@ from embedded_aws.hosting.djl_serving import (
     find_server,
     image_environment,
     server_environment,
+    server_homes,
 )
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily, find_family
+from tests.containers.lmi.real import servers
 from tests.embedded.processes import is_running
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.23.0-deepspeed0.9.5-cu118"
@@ -136,7 +138,8 @@ def test_a_machine_without_djl_serving_fails_the_endpoint_with_what_to_install(
     described = endpoint(installed, PATH=str(tmp_path))
     assert described["EndpointStatus"] == "Failed"
     assert described["FailureReason"].endswith(
-        "The container exited with status 1; its last lines: DJL Serving is not installed. Extract "
+        "The container exited with status 1; its last lines: DJL Serving is not installed. Run "
+        "`make djl-serving` in Slipway's checkout to build it, or extract "
         "https://publish.djl.ai/djl-serving/serving-0.36.0.tar and set DJL_SERVING_HOME to the "
         "absolute path of its directory, or put `djl-serving` on the PATH (macOS: brew install "
         "djl-serving). Then start the embedded AWS again."
@@ -165,6 +168,54 @@ def test_a_server_that_cannot_be_run_is_said_to_be_so(
     assert described["FailureReason"].endswith(
         f"its last lines: cannot run {server}: No such file or directory"
     )
+
+
+def make_home(home: Path) -> Path:
+    version = home.name
+    program(home / "bin" / "serving", "")
+    (home / "lib").mkdir()
+    (home / "lib" / f"serving-{version}.jar").touch()
+    return home
+
+
+def test_servers_that_were_built_are_found_the_newest_first(tmp_path: Path) -> None:
+    built = tmp_path / "slipway" / "djl-serving"
+    old, new = (make_home(built / version) for version in ("0.23.0", "0.36.0"))
+    make_home(built / ".0.27.0-half")
+    (built / "0.9.0").mkdir()
+    environ = {"XDG_CACHE_HOME": str(tmp_path), "HOME": "/nowhere"}
+    assert server_homes(environ) == [new, old]
+    assert server_homes({"HOME": str(tmp_path)}) == []
+    assert server_homes({**environ, "DJL_SERVING_HOME": f"/a{os.pathsep}/b"}) == [
+        Path("/a"),
+        Path("/b"),
+    ]
+    # The container's own home directory is empty: it is told where they are.
+    told = image_environment(environ)["DJL_SERVING_HOME"]
+    assert find_server({"DJL_SERVING_HOME": told}) == new / "bin" / "serving"
+
+
+def test_a_home_directory_has_the_cache(tmp_path: Path) -> None:
+    home = make_home(tmp_path / ".cache" / "slipway" / "djl-serving" / "0.36.0")
+    assert server_homes({"HOME": str(tmp_path)}) == [home]
+    assert server_homes({}) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [
+        ("0.23.0-deepspeed0.9.5-cu118", "0.23.0"),
+        ("0.27.0-deepspeed0.12.6-cu121", "0.36.0"),
+        ("latest", "0.36.0"),
+    ],
+)
+def test_the_server_is_of_the_images_version_where_there_is_one(
+    tmp_path: Path, tag: str, version: str
+) -> None:
+    homes = [make_home(tmp_path / name) for name in ("0.36.0", "0.23.0")]
+    family = find_family(FAMILIES, f"{IMAGE.partition(':')[0]}:{tag}")
+    environ = {**family.environment, "DJL_SERVING_HOME": os.pathsep.join(map(str, homes))}
+    assert find_server(environ) == tmp_path / version / "bin" / "serving"
 
 
 def test_homes_that_are_none(tmp_path: Path) -> None:
@@ -235,10 +286,10 @@ def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:
 
 
 def needs_djl_serving() -> list[str]:
-    homes = os.environ.get("DJL_SERVING_HOME")
-    if not homes:
-        pytest.skip("DJL_SERVING_HOME is not set; docs/embedded-aws/lmi.md says how to get it")
-    return homes.split(os.pathsep)
+    found = [str(home.path) for home in servers.homes()]
+    if not found:
+        pytest.skip("no DJL Serving: `make djl-serving` builds it")
+    return found
 
 
 @pytest.mark.djl_serving

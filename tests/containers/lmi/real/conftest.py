@@ -1,11 +1,13 @@
-"""The real DJL Serving, of every version that DJL_SERVING_HOME names (separated by colons)."""
+"""The real DJL Serving: that of DJL_SERVING_HOME, or what `make djl-serving` built.
+
+A test that takes `home` runs on every version that DJL_SERVING_HOME names; without it on an old one
+and the newest. `@pytest.mark.djl_version(at_least=..., at_most=...)` leaves versions out.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +17,21 @@ from embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
 
-HOMES = [Path(home) for home in os.environ.get("DJL_SERVING_HOME", "").split(os.pathsep) if home]
 
-
-@pytest.fixture(scope="session", params=HOMES or [None], ids=lambda home: home and home.name)
-def home(request: pytest.FixtureRequest) -> Home:
-    if request.param is None:
-        pytest.skip("DJL_SERVING_HOME is not set; docs/embedded-aws/lmi.md says how to get it")
-    return Home.of(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "home" not in metafunc.fixturenames:
+        return
+    marks = list(metafunc.definition.iter_markers("djl_version"))
+    homes = [
+        home for home in servers.homes() if all(home.is_within(**mark.kwargs) for mark in marks)
+    ]
+    missing = pytest.mark.skip(reason="no DJL Serving of these versions: `make djl-serving`")
+    metafunc.parametrize(
+        "home",
+        homes or [pytest.param(None, marks=missing)],
+        ids=lambda home: home and home.version,
+        scope="session",
+    )
 
 
 @pytest.fixture(scope="session")

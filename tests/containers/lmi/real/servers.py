@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +17,14 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from embedded_aws.hosting import djl_serving
 from embedded_aws.hosting.families import ContainerFamily, container_environment
 from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
+from slipway.planning.lmi import ordered
 from slipway.planning.lmi_handlers import our_handler
 from slipway.publishing.lmi_package import lmi_package, script_files
 from tests.unit.projects import model_config
@@ -39,6 +43,9 @@ WEIGHTS = {
         }
     ).encode()
 }
+PYTHON = os.environ.get("SLIPWAY_DJL_PYTHON") or sys.executable
+"""Interpreter of the handlers."""
+_EVERYWHERE = ("0.23.0", "0.36.0")
 _START_SECONDS = 120.0
 _ANSWER_SECONDS = 30.0
 _STOP_SECONDS = 30.0
@@ -54,14 +61,47 @@ class Home:
 
     @classmethod
     def of(cls, path: Path) -> Home:
-        jars = list((path / "lib").glob("serving-*.jar"))
-        assert len(jars) == 1, f"{path}/lib has {len(jars)} serving-VERSION.jar"
-        return cls(path, jars[0].stem.removeprefix("serving-"))
+        version = djl_serving.version_of(path)
+        assert version, f"{path}/lib has not one serving-VERSION.jar"
+        return cls(path, version)
+
+    def is_within(self, at_least: str | None = None, at_most: str | None = None) -> bool:
+        own = ordered(self.version)
+        return (at_least is None or ordered(at_least) <= own) and (
+            at_most is None or own <= ordered(at_most)
+        )
 
     @property
     def family(self) -> ContainerFamily:
         environ = {**os.environ, "DJL_SERVING_HOME": str(self.path)}
         return ContainerFamily(djl_serving.COMMAND, djl_serving.image_environment(environ))
+
+
+def homes() -> list[Home]:
+    """The servers that every test runs on: all that DJL_SERVING_HOME names, or an old and a new."""
+    found = [Home.of(path) for path in djl_serving.server_homes(os.environ)]
+    if os.environ.get("DJL_SERVING_HOME"):
+        return found
+    return [home for home in found if home.version in _EVERYWHERE]
+
+
+def home_of(version: str) -> Home:
+    """The server of one version; skips the test where there is none."""
+    for path in djl_serving.server_homes(os.environ):
+        if djl_serving.version_of(path) == version:
+            return Home.of(path)
+    pytest.skip(f"no DJL Serving {version}: `make djl-serving` builds it")
+
+
+def require(*modules: str) -> None:
+    """Skips the test where the handlers' interpreter has not all of these modules."""
+    found = subprocess.run(
+        [PYTHON, "-c", "import " + ", ".join(modules)], capture_output=True, text=True, check=False
+    )
+    missing = re.search(r"No module named '[^']+'", found.stderr)
+    if missing:
+        pytest.skip(f"{PYTHON}: {missing[0]}; `make export` installs it")
+    assert found.returncode == 0, found.stderr
 
 
 def config_for(home: Home, library: str, **serving: Any) -> ModelConfig:

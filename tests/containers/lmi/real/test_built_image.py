@@ -19,7 +19,8 @@ from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.containers.lmi.real.test_endpoint import REGION, TRUST
 
-pytestmark = pytest.mark.djl_serving
+# The last version that has an image of ours.
+pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_most="0.27.0")]
 
 SETTINGS: dict[str, Any] = {
     "options": {"max_new_tokens": 8},

@@ -1,43 +1,32 @@
 """The server's own handler with the sample model: nothing is a stand-in but the accelerator.
 
-It needs PyTorch, transformers, peft and Pillow in the interpreter that SLIPWAY_DJL_PYTHON names.
+It needs PyTorch, transformers, peft and Pillow in the interpreter of the handlers.
 The handlers of 0.23 and 0.27 ask for older libraries than the project's, and that of 0.23, given
 them, for a GPU.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from slipway.planning.lmi import ordered
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
 
-pytestmark = pytest.mark.djl_serving
+pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_least="0.36.0")]
 
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ef" * 32
-OLDEST = (0, 36)
 
 
 @pytest.fixture(scope="module")
 def own_handler(
     home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DjlServing]:
-    interpreter = os.environ.get("SLIPWAY_DJL_PYTHON")
-    if ordered(home.version) < OLDEST:
-        pytest.skip(f"the handler of {home.version} needs older libraries than the project's")
-    if interpreter is None:
-        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
-    imports = [interpreter, "-c", "import torch, transformers, peft, PIL"]
-    missing = subprocess.run(imports, capture_output=True, text=True, check=False)
-    assert missing.returncode == 0, missing.stderr
+    servers.require("torch", "transformers", "peft", "PIL")
 
     clients = LoopbackClients(aws_url)
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}

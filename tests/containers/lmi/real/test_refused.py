@@ -5,20 +5,19 @@ Beside test_start.py, which has engines, numbers, the first call and misspelt op
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from slipway.planning.lmi import ordered
 from slipway.publishing import java_properties
+from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import ROOT, Home, Start
 from tests.containers.lmi.real.test_start import echo, seen
 
 pytestmark = pytest.mark.djl_serving
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
-NEWEST_OWN_HANDLER = (0, 36)
 NO_LONGER_COPIES_S3URL = (0, 27)
 FILLS_GAPS = (0, 27)
 ONE_REQUEST = b"""
@@ -130,14 +129,16 @@ def test_a_package_in_a_folder_is_found_and_beside_a_file_it_is_not(start: Start
     assert "Failed to detect engine of the model: " in log
 
 
+# That of older versions needs older libraries than the project's.
+of_own_handler = pytest.mark.djl_version(at_least="0.36.0")
+
+
 @pytest.fixture
-def needs_own_handler(home: Home) -> None:
-    if ordered(home.version) < NEWEST_OWN_HANDLER:
-        pytest.skip(f"the handler of {home.version} needs older libraries than the project's")
-    if "SLIPWAY_DJL_PYTHON" not in os.environ:
-        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+def needs_own_handler() -> None:
+    servers.require("torch", "transformers", "peft", "PIL")
 
 
+@of_own_handler
 @pytest.mark.usefixtures("needs_own_handler")
 def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path: Path) -> None:
     """The start is healthy; the rule is `environment_leaves_the_file_alone`."""
@@ -152,6 +153,7 @@ def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path
     assert answer.document["message"] == "Parameter model_name is required."
 
 
+@of_own_handler
 @pytest.mark.usefixtures("needs_own_handler")
 def test_streams_in_batches_end_the_newest_server(start: Start) -> None:
     """With the reason in its log; the rule is `streams_share_no_batch`."""

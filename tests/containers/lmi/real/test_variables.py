@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.lmi import container_environment, ordered
+from slipway.planning.lmi import container_environment
 from slipway.planning.lmi_variables import FIRST_VERSION
 from slipway.publishing.lmi_package import require_plain_weights
 from tests.containers.lmi.real import servers
@@ -28,7 +27,10 @@ from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.containers.lmi.real.test_endpoint import REGION, REGISTRY, TRUST
 from tests.containers.lmi.real.test_requests import SLEEPER
 
-pytestmark = pytest.mark.djl_serving
+pytestmark = [
+    pytest.mark.djl_serving,
+    pytest.mark.djl_version(at_least=".".join(map(str, FIRST_VERSION))),
+]
 
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST, SLEEPER_DIGEST = "ab" * 32, "ba" * 32
@@ -61,10 +63,7 @@ def both(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[DjlServing, DjlServing]]:
     """A server that was told by a package, and one by variables."""
-    if ordered(home.version) < FIRST_VERSION:
-        pytest.skip(f"{home.version} makes no model of variables")
-    if os.environ.get("SLIPWAY_DJL_PYTHON") is None:
-        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch, transformers, peft")
+    servers.require("torch", "transformers", "peft", "PIL")
     clients = LoopbackClients(aws_url)
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
@@ -127,8 +126,6 @@ def start_with_a_handler(
 
     Publishing refuses such weights: it is what the server would run.
     """
-    if ordered(home.version) < FIRST_VERSION:
-        pytest.skip(f"{home.version} makes no model of variables")
     clients = LoopbackClients(aws_url)
     servers.put_weights(
         clients.client("s3", "us-east-1"),
@@ -166,8 +163,6 @@ def test_an_endpoint_needs_no_model_data(
     home: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """From what the template has, an image and variables, on the embedded AWS."""
-    if ordered(home.version) < FIRST_VERSION:
-        pytest.skip(f"{home.version} makes no model of variables")
     families = {"djl-inference": home.family}
     with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws"), families=families) as aws:
         clients = LoopbackClients(aws.url)
