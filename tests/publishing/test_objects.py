@@ -18,8 +18,8 @@ from slipway.publishing.manifest import Manifest
 from slipway.publishing.objects import ObjectPrefix, publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
-from tests.unit.projects import LOCAL
 from tests.publishing.test_hub import Progress
+from tests.unit.projects import LOCAL
 
 BUCKET = "my-models"
 PREFIX = ObjectPrefix(f"s3://{BUCKET}/gpt2/xl/")
