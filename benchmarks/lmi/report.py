@@ -72,6 +72,7 @@ def _serving_json(summary: ServingSummary) -> dict[str, Any]:
                         "requests_per_second": _rounded(asdict(load.requests_per_second)),
                         "p50_milliseconds": round(load.p50_seconds * _MILLISECONDS, 3),
                         "p95_milliseconds": round(load.p95_seconds * _MILLISECONDS, 3),
+                        "longest_milliseconds": round(load.longest_seconds * _MILLISECONDS, 3),
                         "requests": load.requests,
                     }
                     for clients, load in found.loads.items()
@@ -88,7 +89,7 @@ def _serving_json(summary: ServingSummary) -> dict[str, Any]:
                 "requests_per_second": [
                     {
                         "clients": clients,
-                        "requests_per_second": round(load.requests_per_second, 3),
+                        "requests_per_second": round(load.answers_per_second, 3),
                         "requests": len(load.all_latencies_seconds),
                     }
                     for clients, load in sorted(trial.loads.items())
@@ -173,6 +174,7 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             *_spread(load.requests_per_second, digits=1),
             f"{load.p50_seconds * _MILLISECONDS:.1f}",
             f"{load.p95_seconds * _MILLISECONDS:.1f}",
+            f"{load.longest_seconds * _MILLISECONDS:,.0f}",
             str(load.requests),
         ]
         for clients in design.concurrencies
@@ -190,7 +192,7 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
         table(
             [
                 "clients", "server", "requests/s", "lowest", "highest", "p50 ms", "p95 ms",
-                "requests",
+                "longest ms", "requests",
             ],
             loads,
         ),
@@ -200,6 +202,9 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
         f"worker, {design.cores} threads, float32. *Its batches*: `batch_size` "
         f"{design.max_batch_size}, decoded together to the end of the longest. *Shared batches*: "
         f"up to {design.max_batch_size} texts that come and go between two tokens.",
+        "*Requests/s* is all answers by the time from the first request to the last answer, and "
+        "*longest ms* the longest that one request took: a server may let some clients wait until "
+        "others have ended, and is not faster for it.",
         f"**What it does not say.** Nothing of a GPU, of vLLM or another engine of AWS's images, "
         "which are what LMI is for: DJL Serving hands requests to them as they come, and here it "
         "waits for a script. Nothing of a large model: with one, computing takes nearly all of "

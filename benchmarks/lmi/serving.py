@@ -138,19 +138,20 @@ def measure_serving(
                 server.stop()
             trials.append(ServingTrial(system, number, server.start, loads))
             rates = ", ".join(
-                f"{loads[clients].requests_per_second:.1f}/s x{clients}"
-                for clients in sorted(loads)
+                f"{loads[clients].answers_per_second:.1f}/s x{clients}" for clients in sorted(loads)
             )
             say(f"round {number}: ready {server.start.ready_seconds:.2f} s, {rates}  {system}")
     return ServingSession(tuple(trials), Agreement(answers.timed, answers.same))
 
 
 def _load(server: Server, system: System, clients: int, seconds: float) -> LoadResult:
+    # No request of a client is left out: DJL Serving lets some wait for their first answer until
+    # others have ended.
     try:
         return drive_from_own_process(
             LoadSpecification(
                 host="127.0.0.1", port=server.port, path="/invocations", bodies=BODIES,
-                clients=clients, warm_up_requests=1, seconds=seconds,
+                clients=clients, seconds=seconds,
                 keep_up=system.takes_batches, timeout_seconds=_TIMEOUT_SECONDS,
             )
         )  # fmt: skip

@@ -13,6 +13,11 @@ has done so for long enough.
 Throughput is the number of clients divided by the mean time that a request keeps its client:
 Little's law, for clients that never pause. Whole cycles of every client are in it, so that it makes
 no difference where in a batch of answers the measurement begins or ends.
+
+That takes a server which serves its clients alike. Where one lets some wait until others have
+ended, they are not measured together, and Little's law counts each as if they were. What such a
+server does is what it answered, by the time from the first request to the last answer; at the end
+of it fewer clients are left, so that it takes many requests.
 """
 
 from __future__ import annotations
@@ -89,17 +94,25 @@ class LoadResult:
         answers: how often a body got an answer, warm-up and uncounted requests included: pairs of
             the body's index and the answer, with their count.
         driver_processor_seconds: that the driver's process took while the clients ran.
+        seconds: from the first request of any client to the last answer, warm-up and uncounted
+            requests included.
     """
 
     latencies_seconds: tuple[tuple[float, ...], ...]
     spans_seconds: tuple[float, ...]
     answers: tuple[tuple[int, str, int], ...]
     driver_processor_seconds: float
+    seconds: float
 
     @property
     def requests_per_second(self) -> float:
-        """Throughput; see the module."""
+        """Throughput of a server that serves its clients alike; see the module."""
         return len(self.spans_seconds) * len(self.all_latencies_seconds) / sum(self.spans_seconds)
+
+    @property
+    def answers_per_second(self) -> float:
+        """Throughput of any server, over many requests; see the module."""
+        return sum(count for _, _, count in self.answers) / self.seconds
 
     @property
     def all_latencies_seconds(self) -> list[float]:
@@ -112,6 +125,8 @@ class _Client:
     """What one thread has measured."""
 
     latencies_seconds: list[float] = field(default_factory=list)
+    first_sent_at: float | None = None
+    last_answered_at: float = 0.0
     started_at: float = 0.0
     ended_at: float = 0.0
 
@@ -162,6 +177,8 @@ class _Load:
                 for (index, answer), count in sorted(answers.items())
             ),
             driver_processor_seconds=used,
+            seconds=max(each.last_answered_at for each in self._clients)
+            - min(each.first_sent_at for each in self._clients if each.first_sent_at is not None),
         )
 
     def _run_client(self, number: int) -> None:
@@ -201,6 +218,9 @@ class _Load:
                 text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
                 raise LoadError(f"a request was answered with {response.status}: {text}")
             self._answers[number][index, answer] += 1
+            if client.first_sent_at is None:
+                client.first_sent_at = started_at
+            client.last_answered_at = ended_at
             sent += 1
             if sent <= given.warm_up_requests or is_done:
                 continue
@@ -274,6 +294,7 @@ def _result(document: Mapping[str, Any]) -> LoadResult:
         spans_seconds=tuple(document["spans_seconds"]),
         answers=tuple((index, answer, count) for index, answer, count in document["answers"]),
         driver_processor_seconds=document["driver_processor_seconds"],
+        seconds=document["seconds"],
     )
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -25,8 +25,10 @@ PATIENCE_SECONDS = 10.0
 
 
 @contextmanager
-def served(answer: Callable[[bytes], tuple[int, bytes]]) -> Iterator[int]:
-    """Serves a function of the body in one thread for each connection; yields the port."""
+def served(
+    answer: Callable[[bytes], tuple[int, bytes]], kind: type[HTTPServer] = ThreadingHTTPServer
+) -> Iterator[int]:
+    """Serves a function of the body, in one thread for each connection; yields the port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -41,7 +43,7 @@ def served(answer: Callable[[bytes], tuple[int, bytes]]) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = kind(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -159,9 +161,21 @@ def test_a_connection_that_the_server_closes_is_opened_again():
 
 def test_throughput_is_that_of_whole_cycles():
     # Two clients whose requests take 2 s each, started 1 s apart: one answer a second.
-    result = LoadResult(((2.0, 2.0), (2.0, 2.0, 2.0)), (4.0, 6.0), (), 0.0)
+    result = LoadResult(((2.0, 2.0), (2.0, 2.0, 2.0)), (4.0, 6.0), (), 0.0, 7.0)
     assert result.requests_per_second == 1.0
     assert result.all_latencies_seconds == [2.0] * 5
+
+
+def test_a_server_that_lets_clients_wait_is_not_faster_for_it():
+    # Without threads one connection is served until it ends, and the others wait.
+    with served(echo, HTTPServer) as port:
+        result = drive(
+            specification(port, clients=4, warm_up_requests=1, requests=5, keep_up=False)
+        )
+    assert result.answers_per_second == 4 * 6 / result.seconds
+    # No two clients were measured at the same time.
+    assert sum(result.spans_seconds) < result.seconds
+    assert result.requests_per_second > 3 * result.answers_per_second
 
 
 def test_another_status_ends_the_load_with_what_was_answered():
@@ -203,6 +217,7 @@ def test_it_runs_in_a_process_of_its_own():
         result = drive_from_own_process(specification(port, clients=2, requests=2, keep_up=False))
         assert sum(count for *_, count in result.answers) == 4
         assert result.driver_processor_seconds > 0
+        assert result.seconds >= max(result.spans_seconds)
         with pytest.raises(LoadError, match="a request failed: ConnectionRefusedError"):
             drive_from_own_process(specification(1))
 

@@ -41,7 +41,10 @@ SLOWER = (1.0, 1.1, 1.4)
 def load(system: System, clients: int, slower: float) -> LoadResult:
     together = clients if not system.takes_batches else 1 + (clients > 1)
     seconds = REQUEST_SECONDS[system] * together * slower
-    return LoadResult(((seconds,) * 10,) * clients, (seconds * 10,) * clients, (), 0.0)
+    answers = ((0, "{}", 10 * clients),)
+    return LoadResult(
+        ((seconds,) * 10,) * clients, (seconds * 10,) * clients, answers, 0.0, seconds * 10
+    )
 
 
 def serving_session() -> ServingSession:
@@ -98,6 +101,30 @@ def test_a_servers_times_have_their_range():
     assert alone.requests_per_second.median == pytest.approx(1 / 0.033)
     assert alone.p50_seconds == pytest.approx(0.033)
     assert alone.p95_seconds == pytest.approx(0.042)
+    assert alone.longest_seconds == pytest.approx(0.042)
+
+
+def test_throughput_is_what_was_answered_also_where_clients_wait_for_others():
+    session = serving_session()
+    # Of two clients the second waits 4 s for its first answer, until the first has ended.
+    waiting = LoadResult(((1.0,) * 4, (5.0, 1.0, 1.0, 1.0)), (4.0, 8.0), ((0, "{}", 8),), 0.0, 8.0)
+    trials = [
+        replace(trial, loads={**trial.loads, 8: waiting})
+        if trial.system is System.DJL_GRAPH_SINGLE
+        else trial
+        for trial in session.trials
+    ]
+    summary = summarize(DESIGN, replace(session, trials=tuple(trials)), None)
+    assert summary.serving is not None
+    found = summary.serving.systems[System.DJL_GRAPH_SINGLE].loads[8]
+    assert found.requests_per_second == Spread(1.0, 1.0, 1.0)
+    assert (found.p50_seconds, found.longest_seconds) == (1.0, 5.0)
+    assert summary.serving.comparisons[0].throughputs[8].value == pytest.approx(1 / 0.022)
+    page = as_markdown(DESIGN, summary, SETTING, CONTEXT)
+    assert (
+        "| 8 | DJL Serving, same graph, one at a time | 1.0 | 1.0 | 1.0 | 1000.0 | 5000.0 | 5,000 "
+        "| 24 |"
+    ) in page.splitlines()
 
 
 def test_a_transfers_ratio_is_of_medians_and_its_range_of_rounds():
@@ -125,7 +152,7 @@ def test_the_page_states_every_figure_with_its_range():
     ) in lines
     assert ("| DJL Serving, its own handler, PyTorch | 6.60 | 6.00 | 8.40 | 7.00 | 3 |") in lines
     assert (
-        "| 8 | Slipway's core, shared batches | 181.8 | 142.9 | 200.0 | 44.0 | 56.0 | 240 |"
+        "| 8 | Slipway's core, shared batches | 181.8 | 142.9 | 200.0 | 44.0 | 56.0 | 56 | 240 |"
     ) in lines
     assert (
         "| the prefix, `s5cmd sync` as the LMI images call it | any | 2.00 | 2.00 | 2.00 | 1.00 "
@@ -140,6 +167,7 @@ def test_the_page_states_every_figure_with_its_range():
 def test_the_page_says_what_was_checked_and_what_it_does_not_say():
     text = page()
     assert "1,233 of 1,234 answers were that text" in text
+    assert "*Requests/s* is all answers by the time from the first request to the last" in text
     assert "1.50 GB/s over 1 connection, 2.25 GB/s over 8 connections" in text
     assert "100.0% of the size for random bytes and 92.6% of the size for normal float32" in text
     assert text.count("**What it does not say.** Nothing of") == 2

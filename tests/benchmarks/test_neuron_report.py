@@ -26,12 +26,12 @@ CONTEXT = Context(
 )
 SETTING = Setting(
     "python -m benchmarks.neuron",
-    {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004)},
+    {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004, 0.001)},
 )
 
 
 def load(clients: int, seconds: float) -> LoadResult:
-    return LoadResult(((seconds,),) * clients, (seconds,) * clients, (), 0.0)
+    return LoadResult(((seconds,),) * clients, (seconds,) * clients, (), 0.0, seconds)
 
 
 def session(faster=(3.0, 3.0, 3.0), *, batch_1=1.5):

@@ -33,7 +33,7 @@ CONTEXT = Context(
 )
 SETTING = Setting(
     "python -m benchmarks.tensorrt",
-    {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004)},
+    {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004, 0.001)},
 )
 UNCACHED_X8 = Cell(GPT2_124M, DESIGN.workloads[0], System.UNCACHED, 8)
 # Seconds of one request, alone.
@@ -41,7 +41,7 @@ SECONDS = {System.SLIPWAY: 2.0, System.STATIC: 2.5, System.CACHED: 3.0, System.U
 
 
 def load(clients: int, seconds: float) -> LoadResult:
-    return LoadResult(((seconds,),) * clients, (seconds,) * clients, (), 0.0)
+    return LoadResult(((seconds,),) * clients, (seconds,) * clients, (), 0.0, seconds)
 
 
 def session(model=GPT2_124M, *, faster=(1.0, 1.0, 1.0), left_out=None, overhead=None):
