@@ -1,0 +1,74 @@
+"""The LMI configs that ship, changed for a CPU in the way a user would change them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from embedded_aws.clients import LoopbackClients
+from slipway.config.schema import ModelConfig
+from slipway.project import Project
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.servers import DjlServing, Home
+
+ENVIRONMENT = "local"
+DIGEST = "f5" * 32
+# A small model in place of the one that the config names.
+SMALL_MODEL = {"parameters": 1_000_000, "layers": 2}
+
+
+def config_on_cpu(name: str, directory: Path, **serving: Any) -> ModelConfig:
+    """A shipped config with fields of `serving` that the environment `local` sees otherwise.
+
+    It is planned first, so that every rule has seen it.
+
+    Args:
+        name: of the config.
+        directory: an empty one, for a project with the changed file.
+        serving: the fields.
+    """
+    configs = directory / "model_configs"
+    configs.mkdir()
+    shipped = (servers.ROOT / "model_configs" / f"{name}.yaml").read_text("utf-8")
+    changes = {"environments": {ENVIRONMENT: {"model": SMALL_MODEL, "serving": serving}}}
+    (configs / f"{name}.yaml").write_text(shipped + yaml.safe_dump(changes), "utf-8")
+    environments = (servers.ROOT / "environments.yaml").read_bytes()
+    (directory / "environments.yaml").write_bytes(environments)
+    (directory / "containers").symlink_to(servers.ROOT / "containers")
+    project = Project(directory)
+    project.plan(name, project.environment(ENVIRONMENT), allow_unpublished=True)
+    return project.config(name, ENVIRONMENT).config
+
+
+@contextlib.contextmanager
+def answering(
+    home: Home,
+    new_directory: Callable[[], Path],
+    config: ModelConfig,
+    weights: Mapping[str, bytes],
+    *,
+    aws_url: str,
+    **declared: str,
+) -> Iterator[DjlServing]:
+    """Starts the server on what `slipway publish` sends for a config, and waits until it is ready.
+
+    Args:
+        home: which server.
+        new_directory: makes an empty one.
+        config: of the version of that server.
+        weights: what the package names; put into S3.
+        aws_url: where S3 is.
+        declared: the model's Environment.
+    """
+    clients = LoopbackClients(aws_url)
+    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
+    clients.close()
+    files = servers.package_for(config, DIGEST)
+    # One worker, as for the GPUs of these configs; on a CPU there is else one for each core.
+    declared["JAVA_OPTS"] = "-XX:ActiveProcessorCount=1"
+    with servers.ready(home, new_directory, files, aws_url=aws_url, **declared) as server:
+        yield server
