@@ -1,0 +1,155 @@
+"""The shipped config for DeepSpeed answers, on the real server of the version it names.
+
+The package is what `slipway publish` sends, the weights, of a small GPT-J with random numbers, are
+copied from S3, and the library is DeepSpeed itself. What comes back is held against transformers
+alone. The config has no script, so that in the image the server's own handler answers,
+`djl_python.deepspeed`: that one sends every prompt to a GPU by its number, whatever there is. Here
+ours answers in its place, which is one more change than a CPU's.
+
+It needs PyTorch, transformers and DeepSpeed in the interpreter that SLIPWAY_DJL_PYTHON names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.references import Call, interpreter_with, reference
+from tests.containers.lmi.real.servers import Answer, DjlServing, Home
+from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
+
+pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(300)]
+
+NAME = "gpt-j-6b"
+# The server counts GPUs before it starts another engine than Python, and DeepSpeed has no fp16 on a
+# CPU without instructions for it.
+ON_CPU = {"engine": "Python", "script": servers.HANDLER, "dtype": "fp32"}
+PROMPTS = (
+    "The maximum number of",
+    "You can",
+    "A list of the tags that are",
+    "An Amazon Resource Name",
+)
+SAMPLING = {"temperature": 2.0, "top_k": 9, "top_p": 0.75}
+
+
+def call(*prompts: str, **arguments: Any) -> Call:
+    return Call(prompts, "float32", {"do_sample": False, **arguments})
+
+
+CALLS = {
+    **{prompt: call(prompt, max_new_tokens=20) for prompt in PROMPTS},
+    "four": call(*PROMPTS, max_new_tokens=20),
+    "short": call(PROMPTS[0], max_new_tokens=5),
+    "penalty": call(PROMPTS[0], max_new_tokens=20, repetition_penalty=4.0),
+    "seed 7": call(PROMPTS[0], max_new_tokens=20, seed=7, **SAMPLING, do_sample=True),
+    "seed 8": call(PROMPTS[0], max_new_tokens=20, seed=8, **SAMPLING, do_sample=True),
+}
+
+
+@pytest.fixture(scope="module")
+def gpt_j_6b(
+    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[DjlServing, dict[str, list[str]]]]:
+    """The server, and what transformers generates for each of `CALLS`."""
+    config = config_on_cpu(NAME, tmp_path_factory.mktemp("project"), **ON_CPU)
+    if config.serving.version != home.version:
+        pytest.skip(f"{NAME} names DJL Serving {config.serving.version}, not {home.version}")
+    interpreter = interpreter_with("torch", "transformers", "deepspeed")
+    expected = reference(interpreter, "gptj", tmp_path_factory.mktemp("gptj"), CALLS)
+    with answering(
+        home,
+        lambda: tmp_path_factory.mktemp("djl"),
+        config,
+        expected.weights,
+        aws_url=aws_url,
+    ) as server:
+        yield server, dict(expected.texts)
+
+
+Served = tuple[DjlServing, dict[str, list[str]]]
+
+
+def generated(answer: Answer) -> list[str]:
+    assert (answer.status, answer.content_type) == (200, "application/json"), answer
+    return [entry["generated_text"] for entry in answer.document]
+
+
+def test_gpt_j_6b_answers_a_request_with_our_handler(gpt_j_6b: Served) -> None:
+    server, texts = gpt_j_6b
+    # Without which the equal texts of the other tests would show little.
+    assert len({texts[name][0] for name in CALLS}) == len(CALLS) - 1  # "four" starts as one does
+    assert server.ping().status == 200
+    address = f"s3://{servers.BUCKET}/artifacts/{DIGEST}/files/"
+    assert f"S3 url found, start downloading from {address}" in server.log
+    assert "Setting accelerator to CPU" in server.log
+    # 20 tokens are what it generates where a request does not say.
+    assert generated(server.post({"inputs": PROMPTS[0]})) == texts[PROMPTS[0]]
+
+
+def test_gpt_j_6b_answers_four_texts_at_once_with_our_handler(gpt_j_6b: Served) -> None:
+    server, texts = gpt_j_6b
+    assert generated(server.post({"inputs": list(PROMPTS)})) == texts["four"]
+
+
+def test_gpt_j_6b_answers_requests_together_with_our_handler(gpt_j_6b: Served) -> None:
+    server, texts = gpt_j_6b
+    *answers, refused = server.post_together(
+        *({"inputs": prompt} for prompt in PROMPTS), {"inputs": 3}
+    )
+    assert [generated(answer) for answer in answers] == [texts[prompt] for prompt in PROMPTS]
+    assert (refused.status, refused.document["error"]["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"max_new_tokens": 5}, "short"),
+        ({"repetition_penalty": 4.0}, "penalty"),
+        ({"do_sample": True, "seed": 7, **SAMPLING}, "seed 7"),
+        ({"do_sample": True, "seed": 8, **SAMPLING}, "seed 8"),
+    ],
+)
+def test_gpt_j_6b_honours_parameters_with_our_handler(
+    gpt_j_6b: Served, parameters: dict[str, Any], expected: str
+) -> None:
+    server, texts = gpt_j_6b
+    answer = server.post({"inputs": PROMPTS[0], "parameters": parameters})
+    assert generated(answer) == texts[expected]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (
+            # The config's `max_tokens`; the model itself has 512 positions.
+            {"inputs": "a" + " a" * 199, "parameters": {"max_new_tokens": 200}},
+            "Input 0 has 200 tokens and max_new_tokens is 200: together they exceed the model's "
+            "384 positions; at most 184 new tokens fit.",
+        ),
+        (
+            {"inputs": "a", "parameters": {"num_beams": 4}},
+            "Unknown parameter 'num_beams'; allowed: max_new_tokens, do_sample, temperature, "
+            "top_k, top_p, seed, repetition_penalty, return_full_text.",
+        ),
+        (
+            b"{",
+            "The body is not valid JSON: Expecting property name enclosed in double quotes at "
+            "line 1 column 2.",
+        ),
+    ],
+)
+def test_gpt_j_6b_refuses_bad_bodies_with_our_handler(
+    gpt_j_6b: Served, bad: Any, reason: str
+) -> None:
+    server, texts = gpt_j_6b
+    answer = server.post(bad)
+    assert (answer.status, answer.document) == (
+        400,
+        {"error": {"code": "invalid_request", "message": reason}},
+    )
+    assert generated(server.post({"inputs": PROMPTS[1]})) == texts[PROMPTS[1]]
+    assert server.log.count("Python engine started.") == 1
