@@ -46,11 +46,16 @@ WEIGHTS = {
 PYTHON = os.environ.get("SLIPWAY_DJL_PYTHON") or sys.executable
 """Interpreter of the handlers."""
 _EVERYWHERE = ("0.23.0", "0.36.0")
+# Batches of four requests that are sent together, however slow the machine: a batch is computed as
+# soon as it is full, and no test waits for one that is not.
+BATCHES_OF_FOUR = {"max_batch_size": 4, "max_batch_delay_milliseconds": 30_000}
+# Batches of one, where requests are sent one by one.
+BATCHES_OF_ONE = {"max_batch_size": 4, "max_batch_delay_milliseconds": 1}
 _START_SECONDS = 120.0
 # How often a server is started that lost sight of its worker; more than every third start of 0.21
 # did.
 _STARTS = 20
-_ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 _PORTS = PortPool()
 

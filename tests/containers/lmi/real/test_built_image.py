@@ -24,8 +24,7 @@ pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_most="0.27.0")
 
 SETTINGS: dict[str, Any] = {
     "options": {"max_new_tokens": 8},
-    "max_batch_size": 4,
-    "max_batch_delay_milliseconds": 1000,
+    **servers.BATCHES_OF_ONE,
 }
 BODIES: list[Any] = [
     {"inputs": "abc", "parameters": {"max_new_tokens": 3}},
@@ -35,8 +34,8 @@ BODIES: list[Any] = [
 ]
 
 
-def our_config(home: Home, library: str) -> ModelConfig:
-    config = servers.config_of_our_image(home, library, **SETTINGS)
+def our_config(home: Home, library: str, **settings: Any) -> ModelConfig:
+    config = servers.config_of_our_image(home, library, **{**SETTINGS, **settings})
     if config is None:
         pytest.skip(f"there is no image of ours with {library} {home.version}")
     return config
@@ -87,13 +86,19 @@ def test_it_answers_as_awss_image_does_over_a_stand_in(both: tuple[DjlServing, D
     assert answers[0].document == [{"generated_text": "def"}]
 
 
-def test_it_forms_batches_over_a_stand_in(both: tuple[DjlServing, DjlServing]) -> None:
-    built, _ = both
-    before = len(built.generated_for())
+@pytest.mark.parametrize("library", ["deepspeed", "fastertransformer"])
+def test_it_forms_batches_over_a_stand_in(
+    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory, library: str
+) -> None:
+    files = servers.package_for(our_config(home, library, **servers.BATCHES_OF_FOUR))
+    directory, path = tmp_path_factory.mktemp("djl"), path_in_the_image(library)
     bodies = [{"inputs": text, "parameters": {"max_new_tokens": 1}} for text in "adgj"]
-    answers = [answer.document for answer in built.post_together(*bodies)]
+    with servers.started(home, directory, files, aws_url=aws_url, PYTHONPATH=path) as built:
+        built.wait_until_ready()
+        answers = [answer.document for answer in built.post_together(*bodies)]
+        (call,) = built.generated_for()
     assert answers == [[{"generated_text": text}] for text in "behk"]
-    assert len(built.generated_for()) - before < len(bodies)
+    assert sorted(call) == list("adgj")
 
 
 def test_without_the_path_of_the_image_the_model_does_not_load(

@@ -5,14 +5,13 @@ It needs PyTorch, transformers and DeepSpeed in the interpreter that SLIPWAY_DJL
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.references import interpreter_with
 from tests.containers.lmi.real.servers import DjlServing, Home
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(180)]
@@ -29,15 +28,7 @@ COMPLETIONS = {
 def deepspeed_itself(
     home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DjlServing]:
-    interpreter = os.environ.get("SLIPWAY_DJL_PYTHON")
-    if interpreter is None:
-        pytest.skip("SLIPWAY_DJL_PYTHON names no interpreter with PyTorch and DeepSpeed")
-    imports = [interpreter, "-c", "import torch, transformers, deepspeed"]
-    missing = subprocess.run(imports, capture_output=True, text=True, check=False)
-    if "No module named 'deepspeed'" in missing.stderr:
-        pytest.skip(f"{interpreter} has no DeepSpeed")
-    assert missing.returncode == 0, missing.stderr
-
+    interpreter_with("torch", "transformers", "deepspeed")
     clients = LoopbackClients(aws_url)
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
@@ -59,6 +50,7 @@ def test_a_request_alone(deepspeed_itself: DjlServing) -> None:
 
 
 def test_requests_together(deepspeed_itself: DjlServing) -> None:
+    """What each gets depends on no other, in whichever batches they meet."""
     answers = deepspeed_itself.post_together(
         *({"inputs": prompt, "parameters": {"max_new_tokens": 12}} for prompt in COMPLETIONS),
         {"inputs": 3},

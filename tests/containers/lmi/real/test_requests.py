@@ -12,7 +12,14 @@ import pytest
 
 from slipway.planning.lmi import ordered
 from slipway.publishing import java_properties
-from tests.containers.lmi.real.servers import DjlServing, Home, Start, eventually
+from tests.containers.lmi.real.servers import (
+    BATCHES_OF_FOUR,
+    BATCHES_OF_ONE,
+    DjlServing,
+    Home,
+    Start,
+    eventually,
+)
 from tests.containers.lmi.test_requests import REFUSED_ALIKE
 
 pytestmark = pytest.mark.djl_serving
@@ -44,9 +51,12 @@ def one_by_one(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> D
 
 @pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
 def in_batches(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
-    return serve_over_stand_ins(
-        request.param, options=LIMITS, max_batch_size=4, max_batch_delay_milliseconds=1000
-    )
+    return serve_over_stand_ins(request.param, options=LIMITS, **BATCHES_OF_FOUR)
+
+
+@pytest.fixture(scope="module", params=["deepspeed", "fastertransformer"])
+def in_batches_of_one(request: pytest.FixtureRequest, serve_over_stand_ins: Serve) -> DjlServing:
+    return serve_over_stand_ins(request.param, options=LIMITS, **BATCHES_OF_ONE)
 
 
 def generated(*texts: str) -> list[dict[str, str]]:
@@ -123,19 +133,22 @@ def test_a_bad_request_fails_no_other_of_its_batch_over_a_stand_in(in_batches: D
     """The server has one status for a batch: the bad one is told by what it gets."""
     for at in range(0, len(REFUSED_ALIKE), 3):
         bad = REFUSED_ALIKE[at : at + 3]
-        first, *others = in_batches.post_together(ABC, *bad)
-        assert (first.status, first.document) == (200, generated("def"))
-        for body, answer in zip(bad, others, strict=True):
-            # In whichever batch it came: with requests that are answered, or with its like.
-            assert answer.status in (200, 400), body
+        good = [ABC] * (4 - len(bad))
+        before = len(in_batches.generated_for())
+        answers = in_batches.post_together(*good, *bad)
+        for answer in answers[: len(good)]:
+            assert (answer.status, answer.document) == (200, generated("def"))
+        for body, answer in zip(bad, answers[len(good) :], strict=True):
+            assert answer.status == 200, body
             assert answer.document["error"]["code"] == "invalid_request"
+        assert in_batches.generated_for()[before:] == [["abc"] * len(good)]
     assert in_batches.log.count(WORKER_STARTED) == 1
 
 
 def test_a_batch_of_one_bad_request_gets_its_status_over_a_stand_in(
-    in_batches: DjlServing,
+    in_batches_of_one: DjlServing,
 ) -> None:
-    answer = in_batches.post({"inputs": []})
+    answer = in_batches_of_one.post({"inputs": []})
     assert (answer.status, answer.document["error"]["message"]) == (
         400,
         "inputs is an empty array: it must hold at least one string.",
