@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import pytest
-
 from tests.containers.lmi.real import servers
 
 
@@ -43,30 +41,10 @@ class Reference:
     texts: Mapping[str, list[str]]
 
 
-def interpreter_with(*modules: str) -> str:
-    """Returns the interpreter that SLIPWAY_DJL_PYTHON names; skips where it has not the modules."""
-    interpreter = os.environ.get("SLIPWAY_DJL_PYTHON")
-    if interpreter is None:
-        pytest.skip(f"SLIPWAY_DJL_PYTHON names no interpreter with {', '.join(modules)}")
-    imports = [interpreter, "-c", f"import {', '.join(modules)}"]
-    imported = subprocess.run(imports, capture_output=True, text=True, check=False)
-    for module in modules:
-        if f"No module named '{module}'" in imported.stderr:
-            pytest.skip(f"{interpreter} has no {module}")
-    assert imported.returncode == 0, imported.stderr
-    return interpreter
-
-
-def reference(
-    interpreter: str,
-    kind: Literal["t5", "gptj"],
-    directory: Path,
-    calls: Mapping[str, Call],
-) -> Reference:
+def reference(kind: Literal["t5", "gptj"], directory: Path, calls: Mapping[str, Call]) -> Reference:
     """Makes a small model with random weights and lets transformers generate with it.
 
     Args:
-        interpreter: one with PyTorch and transformers.
         kind: of the model.
         directory: an empty one.
         calls: what to generate, by a name.
@@ -74,7 +52,7 @@ def reference(
     program = "tests.containers.lmi.real.small_models"
     checkpoint, texts = directory / "checkpoint", directory / "texts.json"
     finished = subprocess.run(
-        [interpreter, "-m", program, kind, str(checkpoint), str(texts)],
+        [servers.PYTHON, "-m", program, kind, str(checkpoint), str(texts)],
         input=json.dumps(
             [vars(call) | {"arguments": dict(call.arguments)} for call in calls.values()]
         ),

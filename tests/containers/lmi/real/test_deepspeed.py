@@ -1,6 +1,6 @@
 """Our handler with the sample model on DeepSpeed itself: only the GPU and its kernels are missing.
 
-It needs PyTorch, transformers and DeepSpeed in the interpreter that SLIPWAY_DJL_PYTHON names.
+It needs PyTorch, transformers and DeepSpeed in the interpreter of the handlers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.references import interpreter_with
 from tests.containers.lmi.real.servers import DjlServing, Home
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(180)]
@@ -28,7 +27,7 @@ COMPLETIONS = {
 def deepspeed_itself(
     home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DjlServing]:
-    interpreter_with("torch", "transformers", "deepspeed")
+    servers.require("torch", "transformers", "deepspeed")
     clients = LoopbackClients(aws_url)
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)

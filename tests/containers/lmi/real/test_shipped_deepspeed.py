@@ -6,7 +6,7 @@ alone. The config has no script, so that in the image the server's own handler a
 `djl_python.deepspeed`: that one sends every prompt to a GPU by its number, whatever there is. Here
 ours answers in its place, which is one more change than a CPU's.
 
-It needs PyTorch, transformers and DeepSpeed in the interpreter that SLIPWAY_DJL_PYTHON names.
+It needs PyTorch, transformers and DeepSpeed in the interpreter of the handlers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.references import Call, interpreter_with, reference
-from tests.containers.lmi.real.servers import Answer, DjlServing, Home
+from tests.containers.lmi.real.references import Call, reference
+from tests.containers.lmi.real.servers import Answer, DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(300)]
@@ -52,14 +52,13 @@ CALLS = {
 
 @pytest.fixture(scope="module")
 def gpt_j_6b(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+    aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[DjlServing, dict[str, list[str]]]]:
     """The server, and what transformers generates for each of `CALLS`."""
     config = config_on_cpu(NAME, tmp_path_factory.mktemp("project"), **ON_CPU)
-    if config.serving.version != home.version:
-        pytest.skip(f"{NAME} names DJL Serving {config.serving.version}, not {home.version}")
-    interpreter = interpreter_with("torch", "transformers", "deepspeed")
-    expected = reference(interpreter, "gptj", tmp_path_factory.mktemp("gptj"), CALLS)
+    home = servers.home_of(config.serving.version)
+    servers.require("torch", "transformers", "deepspeed")
+    expected = reference("gptj", tmp_path_factory.mktemp("gptj"), CALLS)
     with answering(
         home,
         lambda: tmp_path_factory.mktemp("djl"),

@@ -5,7 +5,7 @@ copied from S3, and the handler is the config's own: the server's for FLAN-T5-XX
 FLAN-UL2. FasterTransformer is a stand-in, with the arguments and answers of the images' package and
 transformers behind them. What comes back is held against transformers alone.
 
-It needs PyTorch and transformers in the interpreter that SLIPWAY_DJL_PYTHON names.
+It needs PyTorch and transformers in the interpreter of the handlers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.references import Call, interpreter_with, reference
-from tests.containers.lmi.real.servers import Answer, DjlServing, Home
+from tests.containers.lmi.real.references import Call, reference
+from tests.containers.lmi.real.servers import Answer, DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
 
 # A start of 0.21.0 may have to be repeated.
@@ -73,15 +73,14 @@ def expected_calls(dtype: str) -> dict[str, Call]:
 
 @contextlib.contextmanager
 def served_config(
-    name: str, home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+    name: str, aws_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
-    """Starts the server on a shipped config's package; skips where it names another version."""
+    """Starts the server of its version on a shipped config's package."""
     config = config_on_cpu(name, tmp_path_factory.mktemp("project"), **ON_CPU)
-    if config.serving.version != home.version:
-        pytest.skip(f"{name} names DJL Serving {config.serving.version}, not {home.version}")
+    home = servers.home_of(config.serving.version)
     dtype = {"fp32": "float32", "bf16": "bfloat16"}[config.serving.dtype]
-    interpreter = interpreter_with("torch", "transformers")
-    expected = reference(interpreter, "t5", tmp_path_factory.mktemp("t5"), expected_calls(dtype))
+    servers.require("torch", "transformers")
+    expected = reference("t5", tmp_path_factory.mktemp("t5"), expected_calls(dtype))
     release = "of_" + "_".join(home.version.split(".")[:2])
     with answering(
         home,
@@ -95,18 +94,14 @@ def served_config(
 
 
 @pytest.fixture(scope="module")
-def flan_t5_xxl(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
-    with served_config("flan-t5-xxl", home, aws_url, tmp_path_factory) as served:
+def flan_t5_xxl(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served_config("flan-t5-xxl", aws_url, tmp_path_factory) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def flan_ul2(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
-    with served_config("flan-ul2", home, aws_url, tmp_path_factory) as served:
+def flan_ul2(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served_config("flan-ul2", aws_url, tmp_path_factory) as served:
         yield served
 
 
@@ -128,11 +123,9 @@ def weights_were_copied(server: DjlServing) -> bool:
     return f"S3 url found, start downloading from {address}" in server.log
 
 
-def test_the_models_texts_tell_the_calls_apart(home: Home, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name", ["flan_t5_xxl", "flan_ul2"])
+def test_the_models_texts_tell_the_calls_apart(name: str, request: pytest.FixtureRequest) -> None:
     """Without which the other tests would show little."""
-    name = {"0.21.0": "flan_t5_xxl", "0.23.0": "flan_ul2"}.get(home.version)
-    if name is None:
-        pytest.skip(f"no shipped config names DJL Serving {home.version}")
     texts = request.getfixturevalue(name).texts
     of_one_prompt = [texts[call][0] for call in (TASKS[1], "beams", "penalty", "seed 7", "seed 8")]
     assert len({*of_one_prompt, *(texts[task][0] for task in TASKS)}) == 8
