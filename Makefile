@@ -102,6 +102,18 @@ build/djl_python/python-%.jar:
 djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpoints here (git, Maven, JDK 17; 3 minutes)
 	@$(BIN)/python -m tools.djl_serving $(DJL_SERVING_ARGS)
 
+# Its torch and transformers are not the project's, so that it has an environment of its own.
+VLLM := tests/containers/lmi/real/vllm
+
+.PHONY: vllm
+vllm: build/vllm/.ready ## Add vLLM for the CPU to build/vllm, for the tests of LMI's packages (7 GB; x86-64 Linux, libnuma)
+
+build/vllm/.ready: $(VLLM)/requirements.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv build/vllm
+	@build/vllm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
+
 .PHONY: facts
 facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account
 	@$(BIN)/python -m tools.refresh_facts.instances
@@ -110,6 +122,8 @@ facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no
 
 # What PyTorch names as needed and `compile` does not load; see the .in file.
 NOT_TO_COMPILE := $(addprefix --no-emit-package ,triton cuda-toolkit cuda-bindings cuda-pathfinder nvidia-cusolver nvidia-nvtx)
+# What torch and vLLM name as needed, and do not load on a CPU for a model of text.
+NOT_FOR_VLLM := $(addprefix --no-emit-package ,cuda-bindings cuda-pathfinder nvidia-cuda-nvrtc-cu12 nvidia-cusolver-cu12 nvidia-nvtx-cu12 torchaudio torchvision triton)
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
@@ -124,6 +138,8 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/neuron/requirements.in --output-file containers/neuron/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.10 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuron.in --output-file containers/neuron/requirements-pytorch-inference-neuron.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuronx.in --output-file containers/neuron/requirements-pytorch-inference-neuronx.txt
+	@# As of the days of that vLLM, which sets few upper bounds.
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --exclude-newer 2026-04-13 --no-header --no-annotate $(NOT_FOR_VLLM) --overrides $(VLLM)/overrides.txt $(VLLM)/requirements.in --output-file $(VLLM)/requirements.txt
 
 .PHONY: clean
 clean: ## Remove what setup, synth and tests made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,6 +19,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write the golden files anew; review the diff"
     )
     parser.addoption("--fail-on-skip", action="store_true", help="fail where a test was skipped")
+
+
+VLLM = Path(__file__).parents[1] / "build" / "vllm" / ".ready"
+
+
+def _leaves_vllm_out(config: pytest.Config) -> bool:
+    """Whether tests of vLLM itself are not meant: its 7 GB are brought on request alone."""
+    return not VLLM.exists() and "vllm" not in config.option.markexpr
 
 
 def _leaves_djl_serving_out(config: pytest.Config) -> bool:
@@ -39,17 +48,26 @@ def _what_djl_serving_lacks() -> str:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    if not _leaves_djl_serving_out(config):
-        return []
-    return [
-        f"djl_serving: left out: {_what_djl_serving_lacks()} (docs/embedded-aws/lmi.md says more)"
-    ]
+    told = []
+    if _leaves_djl_serving_out(config):
+        told.append(
+            f"djl_serving: left out: {_what_djl_serving_lacks()} (docs/embedded-aws/lmi.md says more)"
+        )
+    if _leaves_vllm_out(config):
+        told.append("vllm: left out: `make vllm` has not brought it (7 GB)")
+    return told
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not _leaves_djl_serving_out(config):
-        return
-    left_out = [item for item in items if item.get_closest_marker("djl_serving")]
+    names = [
+        name
+        for name, leaves_out in (
+            ("djl_serving", _leaves_djl_serving_out(config)),
+            ("vllm", _leaves_vllm_out(config)),
+        )
+        if leaves_out
+    ]
+    left_out = [item for item in items if any(map(item.get_closest_marker, names))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +214,15 @@ class DjlServing:
         encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.request("POST", "/invocations", encoded, Content_Type=content_type)
 
+    @contextlib.contextmanager
+    def streaming(self, body: Any) -> Iterator[HTTPResponse]:
+        """Sends a body; the answer is there to read as soon as it begins."""
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=_ANSWER_SECONDS)
+        with contextlib.closing(connection):
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/invocations", json.dumps(body).encode(), headers)
+            yield connection.getresponse()
+
     def post_together(self, *bodies: Any) -> list[Answer]:
         """Sends requests at the same time, from a thread each."""
         with ThreadPoolExecutor(len(bodies)) as pool:
@@ -224,17 +233,17 @@ class DjlServing:
         lines = re.findall(r"stand-in: generates for (\[.*\])", self.log)
         return [json.loads(line) for line in lines]
 
-    def wait_until_ready(self) -> None:
-        assert self.becomes_ready(), f"the server lost sight of its worker:\n{self.log}"
+    def wait_until_ready(self, seconds: float = _START_SECONDS) -> None:
+        assert self.becomes_ready(seconds), f"the server lost sight of its worker:\n{self.log}"
 
-    def becomes_ready(self) -> bool:
+    def becomes_ready(self, seconds: float = _START_SECONDS) -> bool:
         """Waits until it is ready; False where it lost sight of its worker, as 0.21 may.
 
         That version may look whether the worker has started before it has noted that it has
         (PyProcess.setStarted). It then waits for the worker to end, which listens for 30 s more,
         and ends with "Python stream closed unexpectedly".
         """
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + seconds
         while not self._answers_ping():
             _, started, since = self.log.partition("Python engine started.")
             if started and "Process not started, waiting for process end" in since:

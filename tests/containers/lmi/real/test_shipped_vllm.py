@@ -1,0 +1,363 @@
+"""The shipped packages of vLLM on the real DJL Serving and vLLM itself, on the CPU.
+
+Nothing is a stand-in but the accelerator, and the sample model for Qwen2.5. `make vllm` makes the
+interpreter: a build of vLLM 0.17 for CPUs, which is the version that the server's sources name.
+AWS's image of today, 0.36.0-lmi27, has vLLM 0.23 and a later `djl_python`: neither was run.
+
+What a CPU and the sample need otherwise is overridden for the environment `local`, as a user does.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from slipway.config.schema import ModelConfig
+from slipway.errors import UserError
+from slipway.planning.lmi import container_environment
+from slipway.project import Project
+from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.servers import DjlServing
+
+pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
+
+VERSION = "0.36.0"
+SHIPPED = ["qwen2-7b-vllm", "qwen2-7b-two-gpus"]
+PYTHON = servers.ROOT / "build" / "vllm" / "bin" / "python"
+SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
+DIGEST = "ed" * 32
+# What the image sets (serving/docker/lmi.Dockerfile): the server chooses its handler by it.
+IMAGE = {"SERVING_FEATURES": "vllm"}
+# Imports of vLLM and torch, in the worker and in the engine's process: 45 to 90 seconds were seen.
+START_SECONDS = 400.0
+
+ON_A_CPU = """
+environments:
+  local:
+    # The sample is a GPT-2.
+    model:
+      family: gpt2
+      parameters: 1112640
+      layers: 5
+      hidden_size: 160
+      attention_heads: 5
+      key_value_heads: 5
+    serving:
+      # In bf16 requests are not answered on a CPU without AVX512_BF16.
+      dtype: fp32
+      options:
+        # The sample has 128 positions.
+        max_model_len: 128
+        # What torch compiles for a CPU takes longer than the tests, and needs a C++ compiler.
+        enforce_eager: true
+      environment:
+        # On a CPU the server would start a second vLLM for requests that come together.
+        SERVING_MAX_WORKERS: "1"
+        VLLM_CPU_KVCACHE_SPACE: "1"
+        TORCHDYNAMO_DISABLE: "1"
+"""
+WITHOUT_THE_ROLLING_BATCH = ("\n  rolling_batch: vllm\n", "\n")
+
+BUCKET = "Amazon S3 bucket"
+RESULTS = "The maximum number of results to return in a single"
+# Of samples/gpt2-autocomplete/README.md.
+COMPLETIONS = {BUCKET: " name for the Amazon S3 bucket.", RESULTS: " page."}
+SHORT = {"inputs": BUCKET, "parameters": {"max_new_tokens": 2, "do_sample": False}}
+END_OF_TEXT = "<|endoftext|>"
+WORKER_STARTED = "Python engine started."
+Serve = Callable[..., DjlServing]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server, and what of its answers depends on the handler.
+
+    Args:
+        server: one that is ready.
+        end: what stands behind a text that the model has ended.
+    """
+
+    server: DjlServing
+    end: str
+
+    def generate(self, prompt: str, **parameters: Any) -> Any:
+        answer = self.server.post(greedy(prompt, **parameters))
+        assert answer.status == 200, answer.body
+        assert answer.content_type == "application/json"
+        return answer.document["generated_text"]
+
+
+def greedy(prompt: str, **parameters: Any) -> dict[str, Any]:
+    return {
+        "inputs": prompt,
+        "parameters": {"max_new_tokens": 16, "do_sample": False, **parameters},
+    }
+
+
+def on_a_cpu(name: str, directory: Path, *edits: tuple[str, str]) -> ModelConfig:
+    """A shipped config as `local` sees it: its text as it is but for `edits`, and the overrides."""
+    text = (servers.ROOT / "model_configs" / f"{name}.yaml").read_text()
+    for old, new in edits:
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    (directory / "model_configs").mkdir()
+    (directory / "model_configs" / f"{name}.yaml").write_text(text + ON_A_CPU)
+    (directory / "environments.yaml").write_bytes((servers.ROOT / "environments.yaml").read_bytes())
+    project = Project(directory)
+    # It breaks no rule.
+    project.plan(name, project.environment("local"), allow_unpublished=True)
+    return project.config(name, "local").config
+
+
+@pytest.fixture(scope="module")
+def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Starts a server on a shipped package, once for all tests."""
+    home = servers.home_of(VERSION)
+    if not PYTHON.exists():
+        pytest.skip("build/vllm is not there; `make vllm` makes it (7 GB)")
+    clients = LoopbackClients(aws_url)
+    weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
+    servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)
+    clients.close()
+    # What vLLM finds out about a model's class, which takes it a process, for all servers here.
+    cache = tmp_path_factory.mktemp("vllm-cache")
+    with ExitStack() as stack:
+
+        @functools.cache
+        def begin(name: str, *edits: tuple[str, str], added: bytes = b"") -> DjlServing:
+            config = on_a_cpu(name, tmp_path_factory.mktemp("project"), *edits)
+            files = servers.package_for(config, DIGEST)
+            assert list(files) == ["serving.properties"]
+            files["serving.properties"] += added
+            environment = {
+                **IMAGE,
+                **container_environment(config),
+                "PYTHON_EXECUTABLE": str(PYTHON),
+                "VLLM_CACHE_ROOT": str(cache),
+            }
+            server = stack.enter_context(
+                servers.started(
+                    home, tmp_path_factory.mktemp("djl"), files, aws_url=aws_url, **environment
+                )
+            )
+            server.wait_until_ready(START_SECONDS)
+            return server
+
+        yield begin
+
+
+def with_the_rolling_batch(serve: Serve, name: str) -> Served:
+    """`djl_python.huggingface` drives vLLM's LLMEngine."""
+    return Served(serve(name), END_OF_TEXT)
+
+
+def with_the_default_handler(serve: Serve) -> Served:
+    """`djl_python.lmi_vllm.vllm_async_service`, which the image takes by itself."""
+    return Served(serve("qwen2-7b-vllm", WITHOUT_THE_ROLLING_BATCH), "")
+
+
+@pytest.fixture(params=SHIPPED)
+def rolling(request: pytest.FixtureRequest, serve: Serve) -> Served:
+    return with_the_rolling_batch(serve, request.param)
+
+
+@pytest.fixture
+def default(serve: Serve) -> Served:
+    return with_the_default_handler(serve)
+
+
+@pytest.fixture(params=[*SHIPPED, None], ids=lambda name: name or "default handler")
+def either(request: pytest.FixtureRequest, serve: Serve) -> Served:
+    if request.param is None:
+        return with_the_default_handler(serve)
+    return with_the_rolling_batch(serve, request.param)
+
+
+def test_the_handler_of_the_rolling_batch_is_the_one_of_the_plan(rolling: Served) -> None:
+    assert "'--recommended-entry-point', 'djl_python.huggingface'" in rolling.server.log
+    assert "'--no-async-mode'" in rolling.server.log
+    assert "rolling_batch: vllm" in rolling.server.log
+
+
+def test_the_default_handler_is_the_one_of_the_plan(default: Served) -> None:
+    entry_point = "djl_python.lmi_vllm.vllm_async_service"
+    assert f"'--recommended-entry-point', '{entry_point}'" in default.server.log
+    assert "'--async-mode'" in default.server.log
+
+
+def settings_of_vllm(server: DjlServing) -> str:
+    """The line in which vLLM says what it runs."""
+    (line,) = [line for line in server.log.splitlines() if "Initializing a V1 LLM engine" in line]
+    return line
+
+
+def test_vllm_got_the_settings(either: Served) -> None:
+    line = settings_of_vllm(either.server)
+    assert "/djl-serving/cache/download/" in line
+    for setting in (
+        "(v0.17.0)",
+        "dtype=torch.float32",
+        "max_seq_len=128",
+        "tensor_parallel_size=1",
+        "trust_remote_code=False",
+        "enforce_eager=True",
+        "device_config=cpu",
+    ):
+        assert setting in line
+
+
+def test_it_answers_ping(either: Served) -> None:
+    assert either.server.ping().status == 200
+
+
+@pytest.mark.parametrize("prompt", COMPLETIONS)
+def test_a_completion_is_the_samples(either: Served, prompt: str) -> None:
+    assert either.generate(prompt) == COMPLETIONS[prompt] + either.end
+
+
+def test_the_number_of_new_tokens_is_kept(either: Served) -> None:
+    assert either.generate(BUCKET, max_new_tokens=2) == " name for"
+    assert either.generate(BUCKET, max_new_tokens=4) == " name for the Amazon"
+
+
+def test_the_prompt_is_before_the_text_where_asked_for(either: Served) -> None:
+    text = either.generate(BUCKET, return_full_text=True)
+    assert text == BUCKET + COMPLETIONS[BUCKET] + either.end
+
+
+def test_requests_that_come_together_get_their_own_answers(either: Served) -> None:
+    bodies = [greedy(prompt) for prompt in COMPLETIONS] * 4 + [SHORT]
+    answers = either.server.post_together(*bodies)
+    texts = [text + either.end for text in COMPLETIONS.values()] * 4 + [" name for"]
+    assert [(answer.status, answer.document["generated_text"]) for answer in answers] == [
+        (200, text) for text in texts
+    ]
+
+
+def test_an_answer_is_streamed_token_by_token(either: Served) -> None:
+    answer = either.server.post({**greedy(BUCKET), "stream": True})
+    assert (answer.status, answer.content_type) == (200, "application/jsonlines")
+    lines = [json.loads(line) for line in answer.body.splitlines() if line]
+    tokens = [line["token"]["text"] for line in lines]
+    assert tokens[:4] == [" name", " for", " the", " Amazon"]
+    assert "".join(tokens) == COMPLETIONS[BUCKET] + either.end
+    assert lines[-1]["generated_text"] == "".join(tokens)
+
+
+def test_a_misspelt_parameter_is_passed_over_in_silence(either: Served) -> None:
+    assert either.generate(BUCKET, max_new_tokenz=2) == COMPLETIONS[BUCKET] + either.end
+
+
+BAD: list[tuple[Any, int, str]] = [
+    (b"{", 424, "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    (b"[]", 424, "Received payload []"),
+    ({}, 424, "Request payload should be a json object specifying the 'inputs' field."),
+    ({"inputs": 5}, 424, "The 'inputs' field must be a string. Received type <class 'int'>"),
+    ({"inputs": [BUCKET, RESULTS]}, 424, "must be a string. Received type <class 'list'>"),
+    ({"inputs": ""}, 424, "The 'inputs' field does not contain any content."),
+    (greedy(BUCKET, max_new_tokens=0), 424, "exception occurred during rolling batch inference"),
+    (greedy(BUCKET, max_new_tokens="x"), 424, "exception occurred during rolling batch inference"),
+    (greedy(BUCKET * 60), 424, "exception occurred during rolling batch inference"),
+]
+BAD_FOR_THE_DEFAULT: list[tuple[Any, int, str]] = [
+    (b"{", 424, "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    (b"[]", 424, "Input parsing failed: list indices must be integers or slices, not str"),
+    ({}, 424, "invalid payload. must contain prompt, inputs, or messages"),
+    # The reason has several lines, which the server cannot put into its own answer's first one.
+    ({"inputs": 5}, 500, "reasonPhrase contains one of the following prohibited characters"),
+    ({"inputs": ""}, 500, "reasonPhrase contains one of the following prohibited characters"),
+    (greedy(BUCKET, max_new_tokens="x"), 500, "Input should be a valid integer"),
+    (greedy(BUCKET, max_new_tokens=0), 424, "Async Inference Failure"),
+    (greedy(BUCKET * 60), 424, "Async Inference Failure"),
+    # The other handler ends such a text where the model's positions end.
+    (greedy(BUCKET, max_new_tokens=1000), 424, "Async Inference Failure"),
+]
+
+
+def test_bad_bodies_are_refused_and_the_worker_goes_on(rolling: Served) -> None:
+    refuses(rolling.server, BAD)
+
+
+def test_bad_bodies_are_refused_by_the_default_handler(default: Served) -> None:
+    refuses(default.server, BAD_FOR_THE_DEFAULT)
+
+
+def refuses(server: DjlServing, bodies: list[tuple[Any, int, str]]) -> None:
+    for body, status, reason in bodies:
+        answer = server.post(body)
+        assert answer.status == status, (body, answer.body)
+        document = answer.document
+        assert reason in (document.get("error") or document["message"]), body
+    assert server.post(SHORT).document["generated_text"] == " name for"
+    assert server.ping().status == 200
+    assert server.log.count(WORKER_STARTED) == 1
+
+
+def while_another_is_answered(server: DjlServing, bad: Any) -> list[dict[str, Any]]:
+    """Sends a bad request after the first token of a long answer; returns that answer's lines."""
+    long = {**greedy(BUCKET, max_new_tokens=110, ignore_eos_token=True), "stream": True}
+    with server.streaming(long) as response:
+        lines = [response.readline()]
+        assert server.post(bad).status == 424
+        lines += response.readlines()
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve: Serve) -> None:
+    """Those under way, and those that come next: vLLM goes on with the long answer, of which the
+    handler has lost track (`VLLMRollingBatch.reset`), and with those that fail by it.
+    """
+    # A server of its own: it is of no use to other tests from then on.
+    server = serve("qwen2-7b-vllm", added=b"# fails\n")
+    assert server.post(SHORT).status == 200
+    lines = while_another_is_answered(server, greedy(BUCKET * 60))
+    assert 1 < len(lines) < 110
+    failure = {"error": "exception occurred during rolling batch inference", "code": 424}
+    assert lines[-1] == failure
+    for _ in range(20):
+        answer = server.post(SHORT)
+        assert (answer.status, answer.document) == (424, failure)
+    assert server.ping().status == 200
+
+
+def test_a_bad_request_ends_no_other_with_the_default_handler(default: Served) -> None:
+    lines = while_another_is_answered(default.server, greedy(BUCKET * 60))
+    assert len(lines) == 110
+    assert lines[-1]["generated_text"].startswith(COMPLETIONS[BUCKET])
+
+
+def test_a_chat_is_beyond_the_handler_of_the_rolling_batch(rolling: Served) -> None:
+    """It imports a module that vLLM 0.17 has no more; the later `djl_python` of lmi27 does not."""
+    answer = rolling.server.post({"messages": [{"role": "user", "content": BUCKET}]})
+    assert answer.status == 424
+    assert "No module named 'vllm.entrypoints.openai.protocol'" in answer.document["error"]
+
+
+def test_the_default_handler_speaks_as_openai_does(default: Served) -> None:
+    answer = default.server.post({"prompt": BUCKET, "max_tokens": 16, "temperature": 0})
+    assert answer.status == 200
+    (choice,) = answer.document["choices"]
+    assert (choice["text"], choice["finish_reason"]) == (COMPLETIONS[BUCKET], "stop")
+    # The sample is no chat model: it has no template for one.
+    answer = default.server.post({"messages": [{"role": "user", "content": BUCKET}]})
+    assert answer.status == 500
+    assert "you must provide a chat template" in answer.document["error"]
+
+
+def test_an_option_that_nothing_knows_is_dropped_in_silence(serve: Serve) -> None:
+    """Slipway refuses it."""
+    misspelt = ("    max_model_len: 4096\n", "    max_modell_len: 16\n")
+    with pytest.raises(UserError, match="reads no option 'max_modell_len'"):
+        serve("qwen2-7b-vllm", misspelt)
+    server = serve("qwen2-7b-vllm", added=b"option.max_modell_len=16\n")
+    assert "option.max_modell_len: 16" in server.log
+    assert server.post(SHORT).document["generated_text"] == " name for"
+    assert "max_seq_len=128" in settings_of_vllm(server)
