@@ -50,9 +50,8 @@ def _what_djl_serving_lacks() -> str:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     told = []
     if _leaves_djl_serving_out(config):
-        told.append(
-            f"djl_serving: left out: {_what_djl_serving_lacks()} (docs/embedded-aws/lmi.md says more)"
-        )
+        why = _what_djl_serving_lacks()
+        told.append(f"djl_serving: left out: {why} (docs/embedded-aws/lmi.md says more)")
     if _leaves_vllm_out(config):
         told.append("vllm: left out: `make vllm` has not brought it (7 GB)")
     return told
