@@ -28,6 +28,8 @@ LACKS = {
     "qwen2-7b-two-gpus": "No module named 'vllm'",
     "qwen2-7b-vllm": "No module named 'vllm'",
 }
+# The image's variable by which the server chooses a handler.
+IMAGE = {"djl-lmi": {"SERVING_FEATURES": "vllm"}}
 # No DJL Serving of its version was at hand.
 NEVER_LOADED = {"qwen2-7b-trtllm"}
 
@@ -51,7 +53,8 @@ def test_a_shipped_package_loads_up_to_what_this_machine_lacks(
     home = servers.home_of(config.serving.version)
     files = servers.package_for(config)
     directory = tmp_path_factory.mktemp("djl")
-    with servers.started(home, directory, files, aws_url=aws_url) as server:
+    image = IMAGE.get(config.serving.framework, {})
+    with servers.started(home, directory, files, aws_url=aws_url, **image) as server:
         log = server.wait_for_end()
     address = f"s3://{servers.BUCKET}/artifacts/{servers.WEIGHTS_DIGEST}/files/"
     assert f"S3 url found, start downloading from {address}" in log

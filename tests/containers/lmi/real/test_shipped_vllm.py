@@ -64,7 +64,7 @@ environments:
         VLLM_CPU_KVCACHE_SPACE: "1"
         TORCHDYNAMO_DISABLE: "1"
 """
-WITHOUT_THE_ROLLING_BATCH = ("\n  rolling_batch: vllm\n", "\n")
+WITH_THE_ROLLING_BATCH = ("  dtype: bf16\n", "  dtype: bf16\n  rolling_batch: vllm\n")
 
 BUCKET = "Amazon S3 bucket"
 RESULTS = "The maximum number of results to return in a single"
@@ -154,31 +154,31 @@ def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield begin
 
 
-def with_the_rolling_batch(serve: Serve, name: str) -> Served:
-    """`djl_python.huggingface` drives vLLM's LLMEngine."""
-    return Served(serve(name), END_OF_TEXT)
+def with_the_rolling_batch(serve: Serve) -> Served:
+    """`djl_python.huggingface` drives vLLM's LLMEngine; no shipped config says so."""
+    return Served(serve("qwen2-7b-vllm", WITH_THE_ROLLING_BATCH), END_OF_TEXT)
 
 
-def with_the_default_handler(serve: Serve) -> Served:
+def with_the_default_handler(serve: Serve, name: str) -> Served:
     """`djl_python.lmi_vllm.vllm_async_service`, which the image takes by itself."""
-    return Served(serve("qwen2-7b-vllm", WITHOUT_THE_ROLLING_BATCH), "")
-
-
-@pytest.fixture(params=SHIPPED)
-def rolling(request: pytest.FixtureRequest, serve: Serve) -> Served:
-    return with_the_rolling_batch(serve, request.param)
+    return Served(serve(name), "")
 
 
 @pytest.fixture
-def default(serve: Serve) -> Served:
-    return with_the_default_handler(serve)
+def rolling(serve: Serve) -> Served:
+    return with_the_rolling_batch(serve)
 
 
-@pytest.fixture(params=[*SHIPPED, None], ids=lambda name: name or "default handler")
+@pytest.fixture(params=SHIPPED)
+def default(request: pytest.FixtureRequest, serve: Serve) -> Served:
+    return with_the_default_handler(serve, request.param)
+
+
+@pytest.fixture(params=[*SHIPPED, None], ids=lambda name: name or "rolling batch")
 def either(request: pytest.FixtureRequest, serve: Serve) -> Served:
     if request.param is None:
-        return with_the_default_handler(serve)
-    return with_the_rolling_batch(serve, request.param)
+        return with_the_rolling_batch(serve)
+    return with_the_default_handler(serve, request.param)
 
 
 def test_the_handler_of_the_rolling_batch_is_the_one_of_the_plan(rolling: Served) -> None:
@@ -316,7 +316,7 @@ def test_a_bad_request_ends_all_answers_with_the_rolling_batch(serve: Serve) -> 
     handler has lost track (`VLLMRollingBatch.reset`), and with those that fail by it.
     """
     # A server of its own: it is of no use to other tests from then on.
-    server = serve("qwen2-7b-vllm", added=b"# fails\n")
+    server = serve("qwen2-7b-vllm", WITH_THE_ROLLING_BATCH, added=b"# fails\n")
     assert server.post(SHORT).status == 200
     lines = while_another_is_answered(server, greedy(BUCKET * 60))
     assert 1 < len(lines) < 110
