@@ -32,6 +32,15 @@ _IMAGE: Final[Mapping[str, str]] = {
 }
 VERSION: Final = "DJL_SERVING_VERSION"
 """Variable with the version that the image's tag names."""
+
+# AWS's tags begin with the server's version and the engine, and so do ours of images on AWS's.
+_TAG: Final = re.compile(r"(?P<version>(\d+)\.(\d+)\.\d+)(?:-(?P<engine>[a-z]+).*)?")
+# SERVING_FEATURES of an engine's images, with the first version that has the value.
+_FEATURES: Final[Mapping[str, tuple[tuple[tuple[int, int], str], ...]]] = {
+    "deepspeed": (((0, 27), "vllm,lmi-dist"),),
+    "lmi": (((0, 33), "vllm"), ((0, 28), "vllm,lmi-dist")),
+    "tensorrtllm": (((0, 25), "trtllm"),),
+}
 _PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _AGAIN: Final = "Then start the embedded AWS again."
@@ -61,6 +70,22 @@ def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
         "OPT_OUT_TRACKING": "true",
         **{name: value for name, value in where.items() if value},
     }
+
+
+def tag_environment(tag: str) -> dict[str, str]:
+    """Returns what an image sets by its version and engine, and the version itself.
+
+    By SERVING_FEATURES the server chooses its handler where a package names none.
+    """
+    match = _TAG.fullmatch(tag)
+    if match is None:
+        return {}
+    told = {VERSION: match["version"]}
+    version = (int(match[2]), int(match[3]))
+    for since, features in _FEATURES.get(match["engine"] or "", ()):
+        if version >= since:
+            return {**told, "SERVING_FEATURES": features}
+    return told
 
 
 def servers_directory(environ: Mapping[str, str]) -> Path | None:

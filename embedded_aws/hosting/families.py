@@ -19,8 +19,6 @@ from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 # REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
-# AWS's tags of DJL Serving begin with its version, and so do ours of images on them.
-_VERSION = re.compile(r":(\d+\.\d+\.\d+)(?:-|$)")
 
 
 class UnknownImageError(Exception):
@@ -93,10 +91,8 @@ def find_family(families: Mapping[str, ContainerFamily], image: str) -> Containe
     family = families.get(match["repository"]) if match else None
     if family is None:
         raise UnknownImageError(image, sorted(families))
-    version = _VERSION.search(image)
-    if version and family.command == djl_serving.COMMAND:
-        # Of several servers on this machine, that of the image's version.
-        told = {djl_serving.VERSION: version[1]}
+    if family.command == djl_serving.COMMAND:
+        told = djl_serving.tag_environment(image.rpartition(":")[2])
         family = replace(family, environment={**family.environment, **told})
     return family
 

@@ -218,6 +218,36 @@ def test_the_server_is_of_the_images_version_where_there_is_one(
     assert find_server(environ) == tmp_path / version / "bin" / "serving"
 
 
+@pytest.mark.parametrize(
+    ("tag", "told"),
+    [
+        (
+            "0.36.0-lmi27.0.0-cu130",
+            {"DJL_SERVING_VERSION": "0.36.0", "SERVING_FEATURES": "vllm"},
+        ),
+        (
+            "0.32.0-lmi14.0.0-cu126",
+            {"DJL_SERVING_VERSION": "0.32.0", "SERVING_FEATURES": "vllm,lmi-dist"},
+        ),
+        (
+            "0.33.0-tensorrtllm0.21.0-cu128",
+            {"DJL_SERVING_VERSION": "0.33.0", "SERVING_FEATURES": "trtllm"},
+        ),
+        (
+            "0.27.0-deepspeed0.12.6-cu121",
+            {"DJL_SERVING_VERSION": "0.27.0", "SERVING_FEATURES": "vllm,lmi-dist"},
+        ),
+        ("0.23.0-deepspeed0.9.5-cu118-1a2b3c", {"DJL_SERVING_VERSION": "0.23.0"}),
+        ("0.36.0", {"DJL_SERVING_VERSION": "0.36.0"}),
+        ("latest", {}),
+    ],
+)
+def test_what_an_image_sets_by_its_tag(tag: str, told: dict[str, str]) -> None:
+    plain = find_family(FAMILIES, f"{IMAGE.partition(':')[0]}:latest").environment
+    found = find_family(FAMILIES, f"{IMAGE.partition(':')[0]}:{tag}").environment
+    assert found == {**plain, **told}
+
+
 def test_homes_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(NotInstalledError) as caught:
         find_server({"DJL_SERVING_HOME": str(tmp_path)})

@@ -23,7 +23,8 @@ from embedded_aws.hosting import djl_serving
 from embedded_aws.hosting.families import ContainerFamily, container_environment
 from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
-from slipway.facts.images import versions
+from slipway.config.sections.serving import LmiServing
+from slipway.facts.images import image, versions
 from slipway.planning.lmi import ordered
 from slipway.planning.lmi_handlers import our_handler
 from slipway.publishing.lmi_package import lmi_package, script_files
@@ -151,6 +152,12 @@ def _config(home: Home, framework: str, **serving: Any) -> ModelConfig:
         "network_isolation": False,
     }
     return model_config(serving=section, endpoint=endpoint)
+
+
+def image_tag(config: ModelConfig) -> str:
+    """The tag of AWS's image for it."""
+    assert isinstance(config.serving, LmiServing)
+    return image(config.serving.framework, config.serving.version, "us-east-1").tag
 
 
 def package_for(config: ModelConfig, digest: str = WEIGHTS_DIGEST) -> dict[str, bytes]:

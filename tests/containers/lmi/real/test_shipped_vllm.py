@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.djl_serving import tag_environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.planning.lmi import container_environment
@@ -34,8 +35,6 @@ SHIPPED = ["qwen2-7b-vllm", "qwen2-7b-two-gpus"]
 PYTHON = servers.ROOT / "build" / "vllm" / "bin" / "python"
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ed" * 32
-# What the image sets (serving/docker/lmi.Dockerfile): the server chooses its handler by it.
-IMAGE = {"SERVING_FEATURES": "vllm"}
 # Imports of vLLM and torch, in the worker and in the engine's process: 45 to 90 seconds were seen.
 START_SECONDS = 400.0
 
@@ -138,7 +137,7 @@ def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
             assert list(files) == ["serving.properties"]
             files["serving.properties"] += added
             environment = {
-                **IMAGE,
+                **tag_environment(servers.image_tag(config)),
                 **container_environment(config),
                 "PYTHON_EXECUTABLE": str(PYTHON),
                 "VLLM_CACHE_ROOT": str(cache),
