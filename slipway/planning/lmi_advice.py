@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Options with which the server starts one worker, from the version on that has them.
 _ONE_WORKER_OPTIONS = ("enable_lora", "enable_stateful_sessions")
 _ONE_WORKER_VERSION = (0, 31, 0)
+# From it on djl-lmi takes the asynchronous handler for vLLM by itself.
+_OWN_VLLM_HANDLER_VERSION = (0, 35, 0)
 
 
 def idle_accelerators(subject: Subject) -> Iterator[PlanWarning]:
@@ -110,9 +112,25 @@ def unchecked_options(subject: Subject) -> Iterator[PlanWarning]:
         )
 
 
+def rolling_batches_fail_together(subject: Subject) -> Iterator[PlanWarning]:
+    """Seen on DJL Serving 0.36: tests/containers/lmi/real/test_shipped_vllm.py."""
+    setup = subject.situation.lmi
+    if setup is None or setup.version.framework != "djl-lmi":
+        return
+    is_old_handler = setup.handler == "huggingface" and setup.rolling_batch == "vllm"
+    if is_old_handler and ordered(setup.version.version) >= _OWN_VLLM_HANDLER_VERSION:
+        yield PlanWarning(
+            "lmi-rolling-batch-fails-together",
+            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request that is refused "
+            "while others are answered ends their answers, and every later one, with /ping 200. "
+            "Leave it and `entry_point` out: the image's own handler for vLLM does not.",
+        )
+
+
 ADVICE: tuple[Advice, ...] = (
     idle_accelerators,
     family_is_not_at_home,
     outdated_options,
     unchecked_options,
+    rolling_batches_fail_together,
 )

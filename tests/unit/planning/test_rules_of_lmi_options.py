@@ -382,6 +382,32 @@ class TestOptions:
         )
 
 
+class TestRollingBatch:
+    @pytest.mark.parametrize("given", [{}, {"entry_point": "djl_python.huggingface"}])
+    def test_the_old_handler_of_vllm_is_warned_of(self, given):
+        ((code, message),) = warnings(("djl-lmi", "0.36.0"), rolling_batch="vllm", **given)
+        assert code == "lmi-rolling-batch-fails-together"
+        assert message == (
+            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request that is refused "
+            "while others are answered ends their answers, and every later one, with /ping 200. "
+            "Leave it and `entry_point` out: the image's own handler for vLLM does not."
+        )
+
+    @pytest.mark.parametrize(
+        ("version", "given"),
+        [
+            ("0.36.0", {}),
+            ("0.36.0", {"entry_point": "djl_python.huggingface", "rolling_batch": "disable"}),
+            # There it is the default, and leaving it out changes nothing.
+            ("0.34.0", {"rolling_batch": "vllm"}),
+            # There the asynchronous handler is taken all the same.
+            ("0.33.0", {"rolling_batch": "vllm"}),
+        ],
+    )
+    def test_and_no_other(self, version, given):
+        assert warnings(("djl-lmi", version), **given) == []
+
+
 class TestEnvironment:
     @pytest.mark.parametrize(
         ("image", "name", "message", "remedy"),
