@@ -121,7 +121,7 @@ def rolling_batches_fail_together(subject: Subject) -> Iterator[PlanWarning]:
     if is_old_handler and ordered(setup.version.version) >= _OWN_VLLM_HANDLER_VERSION:
         yield PlanWarning(
             "lmi-rolling-batch-fails-together",
-            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request that is refused "
+            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request refused "
             "while others are answered ends their answers, and every later one, with /ping 200. "
             "Leave it and `entry_point` out: the image's own handler for vLLM does not.",
         )

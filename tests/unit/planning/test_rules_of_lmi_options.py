@@ -388,7 +388,7 @@ class TestRollingBatch:
         ((code, message),) = warnings(("djl-lmi", "0.36.0"), rolling_batch="vllm", **given)
         assert code == "lmi-rolling-batch-fails-together"
         assert message == (
-            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request that is refused "
+            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request refused "
             "while others are answered ends their answers, and every later one, with /ping 200. "
             "Leave it and `entry_point` out: the image's own handler for vLLM does not."
         )
