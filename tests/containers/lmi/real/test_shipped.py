@@ -3,8 +3,8 @@
 The package is what `slipway publish` sends, unchanged, the weights are copied from S3, and the
 server goes as far as this machine goes: to the GPUs that it counts, or to the engine's library.
 With what a CPU forces changed, and a stand-in where the library needs CUDA, flan-t5-xxl and
-flan-ul2 answer in test_shipped_fastertransformer.py, gpt-j-6b in test_shipped_deepspeed.py and the
-packages for vLLM in test_shipped_vllm.py.
+flan-ul2 answer in test_shipped_fastertransformer.py, gpt-j-6b in test_shipped_deepspeed.py,
+qwen2-7b-trtllm in test_shipped_tensorrt_llm.py and the packages for vLLM in test_shipped_vllm.py.
 """
 
 from __future__ import annotations
