@@ -48,6 +48,16 @@ _ROLLS_UNLESS_TOLD = (0, 27, 0)
 _RETRIES = 10
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
+# From here on the script that builds engines and the handlers hand the precision to TensorRT-LLM as
+# it is written, which has names of its own and builds for no other: "Unsupported dtype: fp16"
+# (serving/docker/partition/trt_llm_partition.py of 0.33.0, tensorrt_llm/_utils.py).
+_TENSORRT_LLMS_NAMES = (0, 33, 0)
+_TENSORRT_LLM = ("tensorrt_llm", "trtllm_async")
+_NAMES_OF_PRECISIONS: Mapping[str, str] = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+}
 # The image keeps both in the home directory, which cannot be written to.
 _CACHE_VARIABLES = ("HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
 _CACHE_DIRECTORY = "/tmp"  # noqa: S108 - a path in the container, the only one that it may write to
@@ -149,6 +159,14 @@ class LmiSetup:
             "data_type" if "dtype" not in self.options and "data_type" in self.options else "dtype"
         )
 
+    @property
+    def dtype_value(self) -> str:
+        """The precision as what reads it names it."""
+        own_names = ordered(self.version.version) >= _TENSORRT_LLMS_NAMES
+        if self.handler in _TENSORRT_LLM and own_names:
+            return _NAMES_OF_PRECISIONS.get(self.serving.dtype, self.serving.dtype)
+        return self.serving.dtype
+
     def reads(self, key: str) -> bool:
         """Whether an option has an effect, or is passed on to what may read it."""
         return key in self.options or (self.handler is not None and self.is_open)
@@ -248,7 +266,7 @@ def _handler_properties(setup: LmiSetup) -> dict[str, str]:
     if serving.pipeline_parallel_degree > 1 and setup.reads("pipeline_parallel_degree"):
         properties["option.pipeline_parallel_degree"] = str(serving.pipeline_parallel_degree)
     if setup.reads(setup.dtype_key):
-        properties[f"option.{setup.dtype_key}"] = serving.dtype
+        properties[f"option.{setup.dtype_key}"] = setup.dtype_value
     # `false` is written too: a variable of the container would count otherwise.
     if "trust_remote_code" in setup.options or (
         serving.trust_remote_code and setup.reads("trust_remote_code")

@@ -99,7 +99,7 @@ def job_settings(found: Partitioning) -> dict[str, str]:
     properties["option.tensor_parallel_degree"] = str(serving.tensor_parallel_degree)
     if serving.pipeline_parallel_degree > 1:
         properties["option.pipeline_parallel_degree"] = str(serving.pipeline_parallel_degree)
-    properties[f"option.{setup.dtype_key}"] = serving.dtype
+    properties[f"option.{setup.dtype_key}"] = setup.dtype_value
     if serving.trust_remote_code:
         properties["option.trust_remote_code"] = rendered(True)
     if method.options is None and serving.max_rolling_batch_size is not None:

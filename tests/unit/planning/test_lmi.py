@@ -165,7 +165,7 @@ class TestProperties:
             "engine=Python",
             f"option.model_id={WEIGHTS}",
             "option.tensor_parallel_degree=4",
-            "option.dtype=fp16",
+            "option.dtype=float16",
             "option.trust_remote_code=false",
             "job_queue_size=1000",
             "retry_threshold=10",
@@ -173,6 +173,22 @@ class TestProperties:
             "option.model_loading_timeout=600",
             "option.max_num_tokens=8192",
         ]
+
+    @pytest.mark.parametrize(
+        ("version", "serving", "written"),
+        [
+            ("0.33.0", {"dtype": "bf16"}, "bfloat16"),
+            ("0.33.0", {"dtype": "fp32", "entry_point": "djl_python.tensorrt_llm"}, "float32"),
+            ("0.33.0", {"dtype": "fp8"}, "fp8"),
+            # AWS's toolkit of that day knows these.
+            ("0.32.0", {"dtype": "bf16", "rolling_batch": "trtllm"}, "bf16"),
+            # Another handler's names are its own.
+            ("0.33.0", {"dtype": "bf16", "entry_point": "djl_python.huggingface"}, "bf16"),
+        ],
+    )
+    def test_tensorrt_llm_has_names_of_its_own_for_precisions(self, version, serving, written):
+        config = lmi("djl-tensorrtllm", version, **serving)
+        assert f"option.dtype={written}" in lines(config)
 
     def test_batches_of_the_server(self):
         config = lmi(

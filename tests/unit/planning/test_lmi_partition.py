@@ -85,7 +85,7 @@ def test_tensorrt_llm_builds_for_every_setting_and_is_told_no_place():
         options={"max_input_len": 1024},
     ) == {
         "option.tensor_parallel_degree": "4",
-        "option.dtype": "fp16",
+        "option.dtype": "float16",
         "option.trust_remote_code": "true",
         "option.max_rolling_batch_size": "16",
         "option.max_input_len": "1024",

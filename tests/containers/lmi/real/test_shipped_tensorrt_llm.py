@@ -123,6 +123,8 @@ def test_the_settings_of_the_package_arrive_over_a_stand_in_for_tensorrt_llm(
     assert f"S3 url found, start downloading from {address}" in server.log
     assert "/djl-serving/cache/download/" in path
     expected = {
+        # A name of TensorRT-LLM's, which builds for no other; an engine has its precision already.
+        "dtype": "float16",
         "tensor_parallel_size": 1,
         "pipeline_parallel_size": 1,
         "trust_remote_code": False,
