@@ -113,10 +113,10 @@ class ModelFamily:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """A combination that starts and then answers badly.
+    """A combination that answers badly, or that the server takes and does not start with.
 
     Args:
-        name: `mixed_batch_answers` or `t5_fp16`.
+        name: `mixed_batch_answers`, `pytorch_backend` or `t5_fp16`.
         handler: the handler that has it.
         condition: when, as half a sentence.
         effect: what happens, as half a sentence.

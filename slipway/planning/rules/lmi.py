@@ -324,6 +324,20 @@ def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
             )  # fmt: skip
 
 
+def pytorch_backend_starts(situation: Situation) -> Iterator[Problem]:
+    """Without an engine to build, and without a handler that could do without."""
+    setup = situation.lmi
+    if setup is None or setup.serving.options.get("backend") != "pytorch":
+        return
+    for defect in setup.version.defects:
+        if defect.name == "pytorch_backend" and defect.handler == setup.handler:
+            yield problem(
+                f"`backend: pytorch` on {setup.image}: {defect.effect}",
+                "Remove it: an engine is built of the weights, or compile them ahead of time.",
+                "serving", "options", "backend",
+            )  # fmt: skip
+
+
 RULES = (
     lmi_version_exists,
     engine_is_accepted,
@@ -341,4 +355,5 @@ RULES = (
     family_is_supported,
     answers_are_not_mixed,
     t5_is_not_in_fp16,
+    pytorch_backend_starts,
 )

@@ -452,6 +452,9 @@ def test_defects():
     assert defects("0.22.1") == defects("0.24.0") == {"t5_fp16"}
     assert defects("0.23.0") == {"t5_fp16", "mixed_batch_answers"}
     assert lmi_version("djl-deepspeed", "0.23.0").defects == ()
+    (defect,) = lmi_version("djl-tensorrtllm", "0.33.0").defects
+    assert (defect.name, defect.handler) == ("pytorch_backend", "trtllm_async")
+    assert lmi_version("djl-tensorrtllm", "0.32.0").defects == ()
 
 
 # Sources and consistency

@@ -443,6 +443,21 @@ class TestFamilies:
         other = {"entry_point": "djl_python.huggingface"}
         assert found(rule, mixing, max_batch_size=4, **other) == []
 
+    def test_the_back_end_of_pytorch(self):
+        rule, image = lmi.pytorch_backend_starts, ("djl-tensorrtllm", "0.33.0")
+        assert found(rule, image, options={"backend": "pytorch"}) == [
+            (
+                "serving.options.backend",
+                "`backend: pytorch` on djl-tensorrtllm 0.33.0: no worker gets ready, for the "
+                "handler names a setting of TensorRT-LLM, enable_overlap_scheduler, that has had "
+                "another name since May 2025",
+                "Remove it: an engine is built of the weights, or compile them ahead of time.",
+            )
+        ]
+        assert found(rule, image) == []
+        assert found(rule, image, options={"backend": "tensorrt"}) == []
+        assert found(rule, TRTLLM, options={"backend": "pytorch"}) == []
+
     def test_t5_in_fp16(self):
         rule, t5 = lmi.t5_is_not_in_fp16, family("t5")
         assert found(rule, FT, model=t5, dtype="fp16") == [

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.hosting.djl_serving import tag_environment
+from slipway.config.schema import ModelConfig
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
@@ -32,6 +33,7 @@ NAME = "qwen2-7b-trtllm"
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 STAND_IN = servers.STAND_INS / "tensorrt_llm_over_transformers"
 POSITIONS = 128
+START_SECONDS = 120.0
 
 BUCKET = "Amazon S3 bucket"
 RESULTS = "The maximum number of results to return in a single"
@@ -67,6 +69,11 @@ def engine() -> dict[str, bytes]:
     }
 
 
+def environment(config: ModelConfig) -> dict[str, str]:
+    path = os.pathsep.join((str(servers.ROOT), str(STAND_IN)))
+    return {"PYTHONPATH": path, **tag_environment(servers.image_tag(config))}
+
+
 @pytest.fixture(scope="module")
 def server(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DjlServing]:
     servers.require("torch", "transformers", "safetensors", "pydantic")
@@ -77,8 +84,7 @@ def server(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         config,
         engine(),
         aws_url=aws_url,
-        PYTHONPATH=os.pathsep.join((str(servers.ROOT), str(STAND_IN))),
-        **tag_environment(servers.image_tag(config)),
+        **environment(config),
     ) as started:
         yield started
 
@@ -264,3 +270,23 @@ def test_it_speaks_as_openai_does_over_a_stand_in_for_tensorrt_llm(server: DjlSe
     answer = server.post({"messages": [{"role": "user", "content": BUCKET}]})
     assert answer.status == 400
     assert "tokenizer.chat_template is not set" in answer.document["error"]
+
+
+def test_no_worker_gets_ready_with_pytorchs_back_end_over_a_stand_in_for_tensorrt_llm(
+    server: DjlServing, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Slipway refuses it. The weights are those of `server`: no engine would be built of others."""
+    config = Project(servers.ROOT).config(NAME, "ci").config
+    files = servers.package_for(config, DIGEST)
+    files["serving.properties"] += b"option.backend=pytorch\n"
+    with servers.started(
+        servers.home_of(config.serving.version),
+        tmp_path_factory.mktemp("djl"),
+        files,
+        aws_url=aws_url,
+        **environment(config),
+    ) as failing:
+        # In 45 s it neither ended nor answered; that is not waited for.
+        servers.eventually(lambda: "Restarting python worker" in failing.log, START_SECONDS)
+        refused = "PyTorchConfig.__init__() got an unexpected keyword argument "
+        assert f"TypeError: {refused}'enable_overlap_scheduler'" in failing.log
