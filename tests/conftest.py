@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes
+
+# A shell starts what runs in its background with SIGINT ignored, and the programs that tests interrupt
+# would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `pytest --hypothesis-profile=quick`: tests that send thousands of requests send hundreds.
 settings.register_profile("quick", settings.get_profile("default"))
