@@ -11,8 +11,8 @@ from hypothesis import settings
 
 from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes
 
-# A shell starts what runs in its background with SIGINT ignored, and the programs that tests interrupt
-# would inherit that.
+# A shell starts what runs in its background with SIGINT ignored, and the programs that tests
+# interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
