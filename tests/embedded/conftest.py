@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL, Workbench
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
-from tests.unit.projects import DIGEST, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
+from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
 
 HERE = Path(__file__).parent
 CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context"]

@@ -17,7 +17,7 @@ from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.preflight import preflight
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.unit.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 MANIFEST = json.dumps(
     {

@@ -9,7 +9,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from slipway.access import Access
-from tests.unit.projects import LOCAL
+from tests.support.projects import LOCAL
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from slipway.publishing.manifest import Manifest
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
-from tests.unit.projects import LOCAL
+from tests.support.projects import LOCAL
 
 LARGE = bytes(range(256)) * 400
 # The client hands over what it reads in chunks of this size; less is lost when it breaks.

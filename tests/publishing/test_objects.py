@@ -19,7 +19,7 @@ from slipway.publishing.objects import ObjectPrefix, publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
 from tests.publishing.test_hub import Progress
-from tests.unit.projects import LOCAL
+from tests.support.projects import LOCAL
 
 BUCKET = "my-models"
 PREFIX = ObjectPrefix(f"s3://{BUCKET}/gpt2/xl/")

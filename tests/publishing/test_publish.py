@@ -17,7 +17,7 @@ from slipway.project import Project
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
-from tests.unit.projects import LOCAL, PRODUCTION, config_text, messages, write_project
+from tests.support.projects import LOCAL, PRODUCTION, config_text, messages, write_project
 
 SIZE = 4096 + 2
 

@@ -10,7 +10,7 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.publishing import s5cmd
 from slipway.publishing.s5cmd import Upload, upload
-from tests.unit.projects import LOCAL, messages
+from tests.support.projects import LOCAL, messages
 
 NAMES = [
     "plain", "with space", "trailing ", 'quo"te', "apos'trophe", "dol$HOME", "${HOME}", "tick`id`",

@@ -14,7 +14,7 @@ import pytest
 import slipway
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
-from tests.unit.projects import config_text, write_project
+from tests.support.projects import config_text, write_project
 
 ROOT = Path(slipway.__file__).parents[1]
 # What the CLI hands to the app.

@@ -16,8 +16,8 @@ import pytest
 from slipway.errors import UserError
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
+from tests.support.projects import config_text, messages, write_project
 from tests.synth.conftest import CONTEXT, GOOD, ROOT, Assembly, new_app
-from tests.unit.projects import config_text, messages, write_project
 
 
 def children(app: cdk.App) -> list[str]:

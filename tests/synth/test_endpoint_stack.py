@@ -8,8 +8,8 @@ import botocore.session
 import pytest
 from botocore.validate import ParamValidator
 
+from tests.support.projects import DIGEST, LOCAL
 from tests.synth.conftest import GOOD, Assembly
-from tests.unit.projects import DIGEST, LOCAL
 
 BUCKET = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support.projects import LOCAL
 from tests.synth.conftest import Assembly
-from tests.unit.projects import LOCAL
 
 
 def buckets(assembly: Assembly) -> dict[str, dict]:

@@ -30,9 +30,9 @@ from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
 from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
 from stacks.image_stack import images_to_build
+from tests.support.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
 from tests.synth.conftest import Assembly, new_app
 from tests.synth.test_scanners import nag, validation_findings
-from tests.unit.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
 
 STACK = "image-tensorrt"
 REGISTRY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com"

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from slipway.errors import UserError
 from slipway.planning.plan import DeploymentPlan
 from stacks.endpoint_stack import EndpointStack
-from tests.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
+from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
 from tests.synth.conftest import CONTEXT
 from tests.synth.requests_of_template import complaints_about, requests_of
 

@@ -10,7 +10,7 @@ from moto.server import ThreadedMotoServer
 from slipway.access import Access, open_access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
-from tests.unit.projects import LOCAL
+from tests.support.projects import LOCAL
 
 
 @pytest.fixture(scope="module")

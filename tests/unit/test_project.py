@@ -7,7 +7,7 @@ import pytest
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
 from slipway.project import Project
-from tests.unit.projects import LOCAL, config_text, messages, write_project
+from tests.support.projects import LOCAL, config_text, messages, write_project
 
 
 @pytest.fixture

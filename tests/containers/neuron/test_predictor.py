@@ -19,7 +19,7 @@ from containers.serving.metrics import Metrics, Record
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine, runtime
 from tests.containers.neuron.vocabularies import bert_tokenizer
-from tests.containers.support import captured_logs, running_server, until
+from tests.support.servers import captured_logs, running_server, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 

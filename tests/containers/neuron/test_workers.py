@@ -27,7 +27,7 @@ from tests.containers.neuron.machine import (
     make_machine,
     runtime,
 )
-from tests.containers.support import LogCapture, captured_logs
+from tests.support.servers import LogCapture, captured_logs
 
 pytestmark = pytest.mark.timeout(120)
 

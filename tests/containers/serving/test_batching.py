@@ -14,7 +14,7 @@ from containers.serving.errors import (
     QueueFullError,
     RequestExpiredError,
 )
-from tests.containers.support import EchoPredictor, until
+from tests.support.servers import EchoPredictor, until
 
 pytestmark = pytest.mark.anyio
 

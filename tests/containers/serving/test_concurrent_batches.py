@@ -12,7 +12,7 @@ import pytest
 from containers.serving.batching import Batcher
 from containers.serving.errors import ModelFailureError, NotReadyError
 from containers.serving.predictor import ConcurrentPredictor, ModelLostError
-from tests.containers.support import (
+from tests.support.servers import (
     PATIENCE_SECONDS,
     EchoPredictor,
     captured_logs,

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from containers.serving import connections
-from tests.containers.support import (
+from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
     RunningServer,

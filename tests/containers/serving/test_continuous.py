@@ -18,7 +18,7 @@ from containers.serving.errors import (
     RequestExpiredError,
 )
 from containers.serving.tickets import BatchedOutputs
-from tests.containers.support import CountdownPredictor, until
+from tests.support.servers import CountdownPredictor, until
 
 pytestmark = pytest.mark.anyio
 

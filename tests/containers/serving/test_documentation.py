@@ -5,7 +5,7 @@ import pytest
 from containers.serving.documentation import render_page
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
-from tests.containers.support import EchoPredictor, running_server
+from tests.support.servers import EchoPredictor, running_server
 
 pytestmark = pytest.mark.anyio
 

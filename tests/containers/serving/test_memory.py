@@ -14,7 +14,7 @@ from containers.serving.memory import (
     default_buffer_bytes,
     memory_limit_bytes,
 )
-from tests.containers.support import EchoPredictor, RunningServer, running_server, until
+from tests.support.servers import EchoPredictor, RunningServer, running_server, until
 
 BUFFERS_FULL = "The bodies of other requests take the memory that there is for them; retry later."
 MIB = 1024**2

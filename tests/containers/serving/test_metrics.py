@@ -15,7 +15,7 @@ from containers.serving.metrics import Metrics
 from containers.serving.prometheus import PrometheusMetrics
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
-from tests.containers.support import (
+from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
     RunningServer,

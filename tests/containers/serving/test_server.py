@@ -11,7 +11,7 @@ import pytest
 from containers.serving.predictor import ModelLoadError, ModelLostError
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
-from tests.containers.support import (
+from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
     captured_logs,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.containers.support import (
+from tests.support.servers import (
     CountdownPredictor,
     EchoPredictor,
     captured_logs,

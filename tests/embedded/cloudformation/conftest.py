@@ -12,7 +12,7 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.server import EmbeddedAws
-from tests.embedded.stacks import Stacks
+from tests.support.stacks import Stacks
 
 REGION = "eu-west-1"
 # Stands for the image of that repository: answers what it is told to, see its docstring.

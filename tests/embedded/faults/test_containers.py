@@ -18,8 +18,8 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.embedded.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
-from tests.unit.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 
 # 600 s, the template's timeouts, become 3 s.
 HURRIED = 0.005

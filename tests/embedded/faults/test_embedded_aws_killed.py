@@ -15,8 +15,8 @@ import pytest
 
 from embedded_aws import control
 from slipway.project import Project
-from tests.embedded.processes import children, eventually, is_running
-from tests.embedded.workbench import MODEL, Workbench
+from tests.support.processes import children, eventually, is_running
+from tests.support.workbench import MODEL, Workbench
 
 pytestmark = pytest.mark.timeout(300)
 

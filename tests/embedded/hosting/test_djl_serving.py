@@ -23,7 +23,7 @@ from embedded_aws.hosting.djl_serving import (
 )
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily, find_family
 from tests.containers.lmi.real import servers
-from tests.embedded.processes import is_running
+from tests.support.processes import is_running
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.23.0-deepspeed0.9.5-cu118"
 GREETER = b"""

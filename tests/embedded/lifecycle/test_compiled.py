@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL, Workbench
 
 torch = pytest.importorskip("torch", reason="needs requirements-export.txt")
 pytest.importorskip("transformers", reason="needs requirements-export.txt")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.embedded.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.program import ROOT
-from tests.embedded.workbench import Workbench
+from tests.support.workbench import Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
 

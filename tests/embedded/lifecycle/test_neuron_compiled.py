@@ -14,7 +14,7 @@ from containers.neuron.batches import batch_arrays
 from containers.neuron.tasks.question_answering import QuestionAnswering
 from containers.neuron.tasks.task import TaskSetting
 from containers.neuron.tokenization import TextTokenizer
-from tests.embedded.workbench import Workbench
+from tests.support.workbench import Workbench
 
 torch = pytest.importorskip("torch", reason="needs requirements-export.txt")
 transformers = pytest.importorskip("transformers", reason="needs requirements-export.txt")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
 

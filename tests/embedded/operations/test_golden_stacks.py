@@ -18,9 +18,9 @@ from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
-from tests.embedded.slipway_stack import lay_foundation
-from tests.embedded.stacks import Stacks
-from tests.unit.projects import DIGEST, LOCAL
+from tests.support.projects import DIGEST, LOCAL
+from tests.support.slipway_stack import lay_foundation
+from tests.support.stacks import Stacks
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"

@@ -11,7 +11,7 @@ import pytest
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke import MAX_BODY_BYTES, Answer, Request, invoke, invoke_stream
-from tests.embedded.slipway_stack import NAME, SlipwayStack, slipway_stack
+from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
 
 LOOK = "Look at its log with `slipway status autoscaling --env local`."
 

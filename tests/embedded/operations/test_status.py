@@ -8,7 +8,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.operations.status import find_status
-from tests.embedded.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.embedded.processes import eventually, is_running
+from tests.support.processes import eventually, is_running
 
 
 def refusal(account: Any, **changes: Any) -> tuple[str, str]:

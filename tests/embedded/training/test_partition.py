@@ -12,7 +12,7 @@ from slipway.cli.plan_text import describe_plan
 from slipway.project import Project
 from slipway.publishing import java_properties
 from tests.embedded.training.test_publish import EMBEDDED, STAGING, Publishing, Said
-from tests.unit.projects import messages
+from tests.support.projects import messages
 
 pytestmark = pytest.mark.timeout(120)
 

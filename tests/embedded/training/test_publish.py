@@ -21,8 +21,8 @@ from slipway.errors import UserError
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
-from tests.embedded.processes import eventually, kill_tree
-from tests.unit.projects import config_text, messages, write_project
+from tests.support.processes import eventually, kill_tree
+from tests.support.projects import config_text, messages, write_project
 
 pytestmark = pytest.mark.timeout(120)
 

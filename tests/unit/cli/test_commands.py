@@ -12,7 +12,7 @@ from slipway import __version__
 from slipway.cli import main as cli
 from slipway.cli.output import human_size
 from slipway.errors import UserError
-from tests.unit.projects import DIGEST, config_text, write_project
+from tests.support.projects import DIGEST, config_text, write_project
 
 
 @pytest.fixture

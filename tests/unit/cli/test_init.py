@@ -13,7 +13,7 @@ from slipway.config.editor_schema import FIRST_LINE
 from slipway.config.starter import CONTAINERS, LMI_FRAMEWORKS, newest_lmi_version
 from slipway.facts.lmi import lmi_version
 from slipway.project import Project
-from tests.unit.projects import LOCAL, write_project
+from tests.support.projects import LOCAL, write_project
 
 FLAGS = (
     "--family", "gpt2", "--parameters", "124439808", "--instance", "ml.g4dn.xlarge",

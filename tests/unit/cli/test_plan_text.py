@@ -7,7 +7,7 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.facts.instances import instance_types
 from slipway.planning.resolve import resolve
-from tests.unit.projects import IMAGE_DIGESTS, PRODUCTION, lock_for, model_config
+from tests.support.projects import IMAGE_DIGESTS, PRODUCTION, lock_for, model_config
 
 
 @pytest.mark.parametrize("configuration", ["file", "environment"])

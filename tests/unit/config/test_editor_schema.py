@@ -11,7 +11,7 @@ import yaml
 import slipway
 from slipway.config.editor_schema import FIRST_LINE, render
 from slipway.config.load import config_files
-from tests.unit.projects import config_text
+from tests.support.projects import config_text
 
 ROOT = Path(slipway.__file__).parents[1]
 SCHEMA = yaml.safe_load(render())

@@ -8,7 +8,7 @@ import pytest
 from slipway.config.environments import Environment
 from slipway.config.load import load_environment
 from slipway.errors import UserError
-from tests.unit.projects import ENVIRONMENTS, LOCAL, PRODUCTION
+from tests.support.projects import ENVIRONMENTS, LOCAL, PRODUCTION
 
 
 def report(root, text: str, name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.config.load import load_config
 from slipway.errors import UserError
-from tests.unit.projects import config_text
+from tests.support.projects import config_text
 
 CUSTOM = """\
 serving:

@@ -6,7 +6,7 @@ import pytest
 
 from slipway.config.load import config_files, load_config
 from slipway.errors import UserError
-from tests.unit.projects import config_text, write_project
+from tests.support.projects import config_text, write_project
 
 
 def load(root, text: str, name: str = "tiny"):

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from slipway.config.messages import _WRITERS, describe
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind
-from tests.unit.projects import CONFIG
+from tests.support.projects import CONFIG
 
 RETENTION = (
     "1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, "

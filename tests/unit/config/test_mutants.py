@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from slipway.config.environments import Environment
 from slipway.errors import UserError
-from tests.mutants import (
+from tests.support.mutants import (
     ENVIRONMENTS,
     FILE,
     Mutant,

@@ -11,7 +11,7 @@ from slipway.facts.images import UnknownVersionError, frameworks, versions
 from slipway.facts.lmi import CUSTOM, lmi_version
 from slipway.planning.lmi import container_environment, lmi_properties, lmi_setup
 from slipway.planning.lmi_handlers import our_handler
-from tests.unit.projects import model_config
+from tests.support.projects import model_config
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [

@@ -23,7 +23,7 @@ from slipway.planning.lmi_partition import (
 )
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.resolve import resolve
-from tests.unit.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
+from tests.support.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
 
 A_LOCAL_RELEASE = LOCAL.model_copy(update={"artifacts": "release"})
 ANY_IMAGE = ImagePlan("1" * 12, "eu-west-1", "slipway/any", "tag")

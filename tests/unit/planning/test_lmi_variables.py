@@ -17,7 +17,7 @@ from slipway.planning.lmi_variables import (
     option_variable,
     variables,
 )
-from tests.unit.projects import model_config
+from tests.support.projects import model_config
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from slipway.config.schema import ModelConfig
 from slipway.planning.lock import Lock, inputs_digest
-from tests.unit.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
+from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
 
 
 def test_what_is_rendered_is_read_back():

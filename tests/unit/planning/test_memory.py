@@ -17,7 +17,7 @@ from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
 from slipway.planning.memory import MemoryEstimate, estimate
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.rules.situation import situation_of
-from tests.unit.projects import DIGEST, LOCAL, model_config
+from tests.support.projects import DIGEST, LOCAL, model_config
 
 GIB = 2**30
 

@@ -18,7 +18,7 @@ from slipway.planning.neuron import (
     pipeline_depth,
     place,
 )
-from tests.unit.projects import model_config
+from tests.support.projects import model_config
 
 BERT_BASE = 109_500_000
 NEURON = {

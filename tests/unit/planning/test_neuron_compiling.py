@@ -15,8 +15,8 @@ from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_diges
 from slipway.planning.plan import ImagePlan
 from slipway.planning.resolve import resolve
 from slipway.planning.rules.situation import situation_of
+from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
 from tests.unit.planning.test_neuron import LATENCY, NEURON, NEURONX
-from tests.unit.projects import DIGEST, LOCAL, PRODUCTION, model_config
 
 EMBEDDED = LOCAL.model_copy(update={"artifacts": "release"})
 IMAGE = ImagePlan("210987654321", "eu-west-1", "slipway/neuron", "neuron1.13.1-sdk2.20.2-0123")

@@ -14,7 +14,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan, ImagePlan
 from slipway.planning.resolve import resolve
-from tests.unit.projects import (
+from tests.support.projects import (
     DIGEST,
     IMAGE_DIGESTS,
     LOCAL,

@@ -14,7 +14,7 @@ from slipway.errors import Kind, dotted
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.rules import RULES, capacity, compiling, hardware, serving
 from slipway.planning.rules.situation import Rule, situation_of
-from tests.unit.projects import LOCAL, PRODUCTION, model_config
+from tests.support.projects import LOCAL, PRODUCTION, model_config
 
 
 def findings(

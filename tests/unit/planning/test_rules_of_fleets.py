@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from slipway.planning.rules import capacity, compiling, components, hardware, rollouts, serving
+from tests.support.projects import PRODUCTION
 from tests.unit.planning.test_rules import findings, on, scaling
-from tests.unit.projects import PRODUCTION
 
 CUSTOM = {
     "container": "custom",

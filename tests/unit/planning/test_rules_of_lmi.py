@@ -15,8 +15,8 @@ from slipway.planning.advice import Subject
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.rules import lmi, lmi_batching, lmi_options
 from slipway.planning.rules.situation import Rule, situation_of
+from tests.support.projects import LOCAL, PRODUCTION, model_config
 from tests.unit.planning.test_rules import findings
-from tests.unit.projects import LOCAL, PRODUCTION, model_config
 
 FT = ("djl-fastertransformer", "0.24.0")
 DEEPSPEED = ("djl-deepspeed", "0.27.0")

@@ -12,6 +12,7 @@ from slipway.facts.lmi import CUSTOM
 from slipway.planning.lmi_frameworks import frameworks_of, splits_layers
 from slipway.planning.rules import RULES, lmi, lmi_frameworks
 from slipway.planning.rules.situation import Rule
+from tests.support.projects import PRODUCTION
 from tests.unit.planning.test_rules import findings
 from tests.unit.planning.test_rules_of_lmi import (
     DEEPSPEED,
@@ -22,7 +23,6 @@ from tests.unit.planning.test_rules_of_lmi import (
     found,
     sections,
 )
-from tests.unit.projects import PRODUCTION
 
 ACCELERATE = {"entry_point": "djl_python.huggingface", "rolling_batch": "disable"}
 FT_021 = ("djl-fastertransformer", "0.21.0")

@@ -9,9 +9,9 @@ import pytest
 
 from slipway.planning.rules import RULES, lmi_partition
 from slipway.planning.rules.situation import Rule
+from tests.support.projects import PRODUCTION
 from tests.unit.planning.test_rules import findings
 from tests.unit.planning.test_rules_of_lmi import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, sections
-from tests.unit.projects import PRODUCTION
 
 SPLIT_LATER = "Remove `compile`: the weights are split when they are loaded."
 

@@ -22,6 +22,7 @@ from slipway.planning.rules.situation import situation_of
 from slipway.planning.rules.sizes import artifact_fits_disk, weights_fit_accelerator
 from slipway.planning.sizes import advised_volume_gb
 from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
+from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
 from tests.unit.planning.test_memory import (
     BERT,
     FLAN_T5_XXL,
@@ -35,7 +36,6 @@ from tests.unit.planning.test_memory import (
     vllm,
 )
 from tests.unit.planning.test_rules import findings, on
-from tests.unit.projects import DIGEST, LOCAL, PRODUCTION, model_config
 
 FIELD = "endpoint.instances[0]"
 HUB = {"source": "hub", "repository": "google/flan-t5-xxl", "revision": "a" * 40}

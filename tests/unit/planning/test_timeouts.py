@@ -9,9 +9,9 @@ from slipway.planning.timeouts import (
     loading_timeout_seconds,
     startup_timeout_seconds,
 )
+from tests.support.projects import model_config
 from tests.unit.planning.test_memory import lmi
 from tests.unit.planning.test_rules_of_sizes import weights
-from tests.unit.projects import model_config
 
 NOT_GIVEN = {
     "model_data_download_timeout_seconds": None,

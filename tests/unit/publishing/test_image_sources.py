@@ -15,7 +15,7 @@ from slipway.publishing.image_sources import (
     image_digest,
     image_files,
 )
-from tests.unit.projects import write_project
+from tests.support.projects import write_project
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from slipway.errors import UserError
 from slipway.publishing.manifest import Manifest
-from tests.unit.projects import messages
+from tests.support.projects import messages
 
 FILES = {"b/model.onnx": b"weights", "a.json": b"{}", "b.txt": b"", "b/é.txt": b"x"}
 

@@ -28,7 +28,7 @@ from slipway.facts.images import image, versions
 from slipway.planning.lmi import ordered
 from slipway.planning.lmi_handlers import our_handler
 from slipway.publishing.lmi_package import lmi_package, script_files
-from tests.unit.projects import model_config
+from tests.support.projects import model_config
 
 ROOT = Path(__file__).resolve().parents[4]
 HANDLER = "containers/lmi/handler"

@@ -9,7 +9,7 @@ import pytest
 
 from slipway.publishing import java_properties
 from tests.containers.lmi.real.servers import Start, eventually
-from tests.embedded.processes import is_running
+from tests.support.processes import is_running
 
 pytestmark = pytest.mark.djl_serving
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.containers.compile_jobs import Job
 from tests.containers.neuron.vocabularies import bert_tokenizer
+from tests.support.compile_jobs import Job
 
 STANDINS = Path(__file__).parent / "standins"
 # Packages with the names of AWS's; PyTorch is the real one.

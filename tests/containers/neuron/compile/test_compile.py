@@ -30,7 +30,6 @@ from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
 from containers.neuron.tokenization import Row
 from containers.serving.predictor import ModelLoadError
-from tests.containers.compile_jobs import ROOT
 from tests.containers.neuron.compile.conftest import (
     SIZES,
     STANDINS,
@@ -41,6 +40,7 @@ from tests.containers.neuron.compile.conftest import (
 )
 from tests.containers.neuron.machine import runtime
 from tests.containers.neuron.vocabularies import bert_tokenizer
+from tests.support.compile_jobs import ROOT
 
 INSTALL = "pip install -r requirements-export.txt"
 torch = pytest.importorskip("torch", reason=f"compiling needs PyTorch: {INSTALL}")

@@ -15,8 +15,8 @@ import pytest
 
 from containers.neuron.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import Hyperparameters, read_hyperparameters
-from tests.containers.compile_jobs import ROOT
 from tests.containers.neuron.compile.conftest import NeuronJob, write_checkpoint_files
+from tests.support.compile_jobs import ROOT
 
 ASKED = Hyperparameters(
     target="cpu",

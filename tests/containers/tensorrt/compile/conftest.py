@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.containers.compile_jobs import ROOT, Job, until_gone
+from tests.support.compile_jobs import ROOT, Job, until_gone
 
 __all__ = ["ROOT", "SAMPLE", "Job", "until_gone"]
 

@@ -17,7 +17,7 @@ from containers.tensorrt.runtimes import onnx_runtime
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
 from slipway.publishing.image_sources import copy_image_files
-from tests.containers.support import captured_logs
+from tests.support.servers import captured_logs
 
 ROOT = Path(__file__).parents[4]
 SAMPLE = Path("samples/gpt2-autocomplete/model").absolute()

@@ -16,7 +16,6 @@ from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
 from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.predictor import TextGenerationPredictor
-from tests.containers.support import captured_logs
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import (
     LIMITS,
@@ -25,6 +24,7 @@ from tests.containers.tensorrt.runtimes.machine import (
     Machine,
     standin_machine,
 )
+from tests.support.servers import captured_logs
 
 REMEDY = "publish the model again, which builds the engine anew"
 MODEL = read_config(SAMPLE)

@@ -22,8 +22,8 @@ from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
-from tests.embedded.stacks import Stacks
-from tests.unit.projects import DIGEST, LOCAL
+from tests.support.projects import DIGEST, LOCAL
+from tests.support.stacks import Stacks
 
 MODEL = "autoscaling"
 NAME = f"{MODEL}-local"

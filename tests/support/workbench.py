@@ -14,7 +14,7 @@ import boto3
 
 from demo import copy_project
 from embedded_aws import control
-from tests.embedded.processes import kill_tree
+from tests.support.processes import kill_tree
 
 MODEL = "gpt2-autocomplete"
 
