@@ -18,6 +18,7 @@ from benchmarks.tensorrt.models import make
 from benchmarks.tensorrt.workloads import Request, generated_tokens
 from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
+from tests.support.groups import load
 
 REQUEST = Request(((5, 6, 7), (8, 9, 10)), new_tokens=6)
 
@@ -72,9 +73,8 @@ def test_nginxs_version_is_read(tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_the_application_gives_what_the_decode_loop_gives(tmp_path):
-    install = "pip install -r requirements-export.txt"
-    torch = pytest.importorskip("torch", reason=f"the baseline needs PyTorch: {install}")
-    pytest.importorskip("transformers", reason=f"the baseline needs it: {install}")
+    torch = load("torch", group="torch")
+    load("transformers", group="torch")
     from benchmarks.baselines.published import create_app
     from benchmarks.tensorrt.bare import open_decode_loop
 
@@ -111,10 +111,8 @@ def test_the_application_gives_what_the_decode_loop_gives(tmp_path):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_the_naive_server_gives_what_the_container_gives(tmp_path):
-    install = "pip install -r requirements-export.txt"
-    torch = pytest.importorskip("torch", reason=f"the baseline needs PyTorch: {install}")
-    pytest.importorskip("transformers", reason=f"the baseline needs it: {install}")
-    pytest.importorskip("flask", reason="the baseline needs it: pip install flask")
+    torch = load("torch", group="torch")
+    load("transformers", group="torch")
     from benchmarks.baselines.torch_script import create_app
 
     model, ready = tmp_path / "model", tmp_path / "ready"

@@ -6,23 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
-T = TypeVar("T")
+from tests.support.waiting import eventually
 
 _STATE, _PARENT, _SESSION = 0, 1, 3
-
-
-def eventually(condition: Callable[[], T], seconds: float = 60) -> T:
-    """Waits until a condition holds and returns its value."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"the condition did not hold within {seconds:g} s"
-        time.sleep(0.005)
-    return value
 
 
 def is_running(pid: int) -> bool:

@@ -15,11 +15,11 @@ import pytest
 from tests.containers.lmi import libraries
 from tests.containers.lmi.conftest import LoadScript
 from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
+from tests.support.groups import load
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"DeepSpeed needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"the handler needs it: {INSTALL}")
-pytest.importorskip("deepspeed", reason=f"what is tested: {INSTALL}")
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+load("deepspeed", group="torch")
 
 pytestmark = [
     pytest.mark.torch,

@@ -14,12 +14,12 @@ from containers.neuron.manifest import TASK_OUTPUTS, Manifest
 from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.neuron.tokenization import Row
 from containers.serving.predictor import ModelLoadError
+from tests.support.groups import load
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
 for name in ("onnx", "onnxscript"):
-    pytest.importorskip(name, reason=f"exporting needs it: {INSTALL}")
+    load(name, group="torch")
 
 from containers.neuron.compile.modules import EncoderModule, example_inputs, input_names  # noqa: E402
 from containers.neuron.compile.onnx_graph import export_onnx  # noqa: E402

@@ -15,11 +15,9 @@ import pytest
 from containers.tensorrt.model_directory import ModelConfig, read_config
 from slipway.config.load import environment_names, load_config
 from slipway.config.sections.serving import TensorRTServing
+from tests.support.groups import load
 
-trt = pytest.importorskip(
-    "tensorrt_rtx_bindings",
-    reason="building engines needs NVIDIA's builder: pip install -r requirements-builder.txt",
-)
+trt = load("tensorrt_rtx_bindings", group="builder")
 
 pytestmark = pytest.mark.builder
 
@@ -220,11 +218,9 @@ class TestHalfPrecision:
 
     @pytest.fixture(scope="class")
     def graph(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        reason = "exporting needs it: pip install -r requirements-export.txt"
-        torch = pytest.importorskip("torch", reason=reason)
-        transformers = pytest.importorskip("transformers", reason=reason)
-        pytest.importorskip("onnxscript", reason=reason)
-        # After the skips: it imports them.
+        torch = load("torch", group="torch")
+        transformers = load("transformers", group="torch")
+        # It imports them.
         from containers.tensorrt import export
 
         torch.manual_seed(5)

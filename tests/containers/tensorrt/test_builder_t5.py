@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 
 from tests.containers.tensorrt.t5_models import HEAD_DIM, HEADS, VOCABULARY, T5Graphs
+from tests.support.groups import load
 
-trt = pytest.importorskip(
-    "tensorrt_rtx_bindings",
-    reason="building engines needs NVIDIA's builder: pip install -r requirements-builder.txt",
-)
-INSTALL = "pip install -r requirements-export.txt"
-pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
-pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
-pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+trt = load("tensorrt_rtx_bindings", group="builder")
+load("torch", group="torch")
+load("transformers", group="torch")
+load("onnxscript", group="torch")
 
 pytestmark = [
     pytest.mark.builder,

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.support.groups import load
+
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
     from transformers import GPT2LMHeadModel
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
-onnx = pytest.importorskip("onnx", reason=f"exporting needs it: {INSTALL}")
-pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
-safetensors_torch = pytest.importorskip(
-    "safetensors.torch", reason=f"exporting needs it: {INSTALL}"
-)
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+onnx = load("onnx", group="torch")
+load("onnxscript", group="torch")
+safetensors_torch = load("safetensors.torch", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 from tokenizers import Tokenizer  # noqa: E402

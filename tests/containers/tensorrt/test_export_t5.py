@@ -19,16 +19,16 @@ from tests.containers.tensorrt.t5_models import (
     prompts,
     random_t5,
 )
+from tests.support.groups import load
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
     from transformers import T5ForConditionalGeneration
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
-onnx = pytest.importorskip("onnx", reason=f"exporting needs it: {INSTALL}")
-pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+onnx = load("onnx", group="torch")
+load("onnxscript", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 

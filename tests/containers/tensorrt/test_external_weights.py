@@ -17,15 +17,15 @@ import pytest
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import check_files, read_config
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession
+from tests.support.groups import load
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"exporting needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"exporting needs it: {INSTALL}")
-onnx = pytest.importorskip("onnx", reason=f"exporting needs it: {INSTALL}")
-pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+onnx = load("onnx", group="torch")
+load("onnxscript", group="torch")
 
 from tokenizers import Tokenizer  # noqa: E402  (after the skips, with the rest)
 

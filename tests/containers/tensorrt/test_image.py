@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.publishing.image_sources import copy_image_files, image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
+from tests.support.groups import load
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "tensorrt"
@@ -256,7 +257,7 @@ LEFT_OUT = {
 
 @pytest.mark.torch
 def test_the_compilers_lock_is_complete():
-    pytest.importorskip("torch", reason="its metadata: pip install -r requirements-export.txt")
+    load("torch", group="torch")
     found = locked("requirements-compile.txt")
     assert LEFT_OUT.isdisjoint(found)
     for name in found:
@@ -271,9 +272,7 @@ def test_the_compilers_lock_is_complete():
 @pytest.mark.skipif(sys.platform != "linux", reason="PyTorch's other wheels have no CUDA")
 def test_pytorch_loads_nothing_that_the_compiler_lacks(tmp_path: Path):
     """The compiler's packages alone, as they are installed here, export a graph."""
-    pytest.importorskip(
-        "torch", reason="it is what is loaded: pip install -r requirements-export.txt"
-    )
+    load("torch", group="torch")
     # With what exporting takes of the server's own.
     for name in (*locked("requirements-compile.txt"), "onnxruntime", "flatbuffers"):
         for file in importlib.metadata.files(name) or []:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pytest
 
+from tests.support.groups import load
+
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"the comparison needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"the comparison needs it: {INSTALL}")
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
 
 # After the skips: without the extra, nothing below is needed.
 from containers.tensorrt.beam_search import Beams  # noqa: E402

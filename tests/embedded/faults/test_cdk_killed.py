@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.processes import command_line, eventually, is_forgotten, kill_tree, session
+from tests.support.processes import command_line, is_forgotten, kill_tree, session
+from tests.support.waiting import eventually
 from tests.support.workbench import Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.timeout(300)]

@@ -15,7 +15,8 @@ import pytest
 
 from embedded_aws import control
 from slipway.project import Project
-from tests.support.processes import children, eventually, is_running
+from tests.support.processes import children, is_running
+from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
 pytestmark = pytest.mark.timeout(300)

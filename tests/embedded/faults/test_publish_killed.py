@@ -27,7 +27,8 @@ from slipway.publishing.manifest import Manifest
 from slipway.publishing.s5cmd import Upload, upload
 from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
-from tests.support.processes import children, command_line, eventually, is_running, kill_tree
+from tests.support.processes import children, command_line, is_running, kill_tree
+from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
 pytestmark = pytest.mark.timeout(300)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.groups import load
 from tests.support.workbench import MODEL, Workbench
 
-torch = pytest.importorskip("torch", reason="needs requirements-export.txt")
-pytest.importorskip("transformers", reason="needs requirements-export.txt")
+torch = load("torch", group="torch")
+load("transformers", group="torch")
 
 pytestmark = [pytest.mark.cdk, pytest.mark.torch, pytest.mark.timeout(900)]
 

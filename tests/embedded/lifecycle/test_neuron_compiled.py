@@ -14,10 +14,11 @@ from containers.neuron.batches import batch_arrays
 from containers.neuron.tasks.question_answering import QuestionAnswering
 from containers.neuron.tasks.task import TaskSetting
 from containers.neuron.tokenization import TextTokenizer
+from tests.support.groups import load
 from tests.support.workbench import Workbench
 
-torch = pytest.importorskip("torch", reason="needs requirements-export.txt")
-transformers = pytest.importorskip("transformers", reason="needs requirements-export.txt")
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
 
 pytestmark = [pytest.mark.cdk, pytest.mark.torch, pytest.mark.timeout(900)]
 

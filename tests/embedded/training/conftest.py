@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.support.processes import eventually
+from tests.support.waiting import eventually
 
 # By path, so that no two folders' modules can shadow one another.
 _NAME = "tests_training_composition"

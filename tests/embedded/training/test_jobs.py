@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.processes import eventually, is_running
+from tests.support.processes import is_running
+from tests.support.waiting import eventually
 
 
 def refusal(account: Any, **changes: Any) -> tuple[str, str]:

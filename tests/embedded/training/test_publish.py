@@ -21,8 +21,9 @@ from slipway.errors import UserError
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
-from tests.support.processes import eventually, kill_tree
+from tests.support.processes import kill_tree
 from tests.support.projects import config_text, messages, write_project
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -61,7 +61,6 @@ def test_the_table_says_where_it_is_from_and_of_when():
 
 
 def test_the_answers_are_cfn_lints():
-    pytest.importorskip("cfnlint", reason="cfn-lint is in requirements-dev.txt")
     lists = json.loads(
         resources.files("cfnlint.data.schemas.extensions.aws_sagemaker_hosting")
         .joinpath("instancetype_enum.json")

@@ -41,13 +41,11 @@ from tests.containers.neuron.compile.conftest import (
 from tests.containers.neuron.machine import runtime
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.compile_jobs import ROOT
+from tests.support.groups import load
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"compiling needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"compiling needs it: {INSTALL}")
-safetensors_torch = pytest.importorskip(
-    "safetensors.torch", reason=f"compiling needs it: {INSTALL}"
-)
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+safetensors_torch = load("safetensors.torch", group="torch")
 
 from containers.jobs.report import CompileError  # noqa: E402  (after the skips)
 from containers.neuron.compile import compilers, parity, worker  # noqa: E402
@@ -427,7 +425,7 @@ def test_the_cpus_graphs_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime_name: str
 ) -> None:
     if runtime_name == "onnxruntime":
-        pytest.importorskip("onnxscript", reason=f"exporting needs it: {INSTALL}")
+        load("onnxscript", group="torch")
     checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
     model = save_checkpoint(checkpoint)
     scratch.mkdir()
@@ -454,7 +452,7 @@ class TestRefusals:
         weight_bytes = 4 * model.num_parameters()
         monkeypatch.setattr(worker, "_LARGEST_ONNX_BYTES", weight_bytes)
         for name in ("onnx", "onnxscript"):
-            pytest.importorskip(name, reason=f"exporting needs it: {INSTALL}")
+            load(name, group="torch")
         assert self.compile(checkpoint, tmp_path, runtime="onnxruntime") == (
             f"the model has {weight_bytes} bytes of weights, and an ONNX graph less than "
             f"{weight_bytes}: compile it with the hyperparameter runtime=torchscript"

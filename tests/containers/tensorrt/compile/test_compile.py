@@ -21,16 +21,15 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.support.groups import load
+
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
-INSTALL = "pip install -r requirements-export.txt"
-torch = pytest.importorskip("torch", reason=f"compiling needs PyTorch: {INSTALL}")
-transformers = pytest.importorskip("transformers", reason=f"compiling needs it: {INSTALL}")
-pytest.importorskip("onnxscript", reason=f"compiling needs it: {INSTALL}")
-safetensors_torch = pytest.importorskip(
-    "safetensors.torch", reason=f"compiling needs it: {INSTALL}"
-)
+torch = load("torch", group="torch")
+transformers = load("transformers", group="torch")
+load("onnxscript", group="torch")
+safetensors_torch = load("safetensors.torch", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 import tokenizers  # noqa: E402

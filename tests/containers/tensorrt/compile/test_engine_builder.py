@@ -18,11 +18,9 @@ import pytest
 
 from containers.tensorrt.model_directory import read_config
 from tests.containers.tensorrt.compile.conftest import ROOT, SAMPLE, Job
+from tests.support.groups import load
 
-rtx = pytest.importorskip(
-    "tensorrt_rtx_bindings",
-    reason="building engines needs NVIDIA's builder: pip install -r requirements-builder.txt",
-)
+rtx = load("tensorrt_rtx_bindings", group="builder")
 
 pytestmark = [
     pytest.mark.builder,
@@ -248,7 +246,7 @@ class TestCompileForAGpu:
     @pytest.fixture(autouse=True)
     def _packages(self) -> None:
         for package in ("torch", "transformers", "onnxscript"):
-            pytest.importorskip(package, reason="pip install -r requirements-export.txt")
+            load(package, group="torch")
 
     @pytest.mark.parametrize(
         ("architecture", "name", "keep_graph"), [("SM86", "A10G", "true"), ("SM75", "T4", None)]

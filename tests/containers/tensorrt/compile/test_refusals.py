@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.containers.tensorrt.compile.conftest import Job
+from tests.support.groups import load
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
 # What NVIDIA's module answers where there is a GPU.
@@ -293,10 +294,9 @@ class TestMachine:
             "kind of GPU that it was built on; run the job on an instance with sm86"
         )
 
+    @pytest.mark.torch
     def test_no_gpu(self, job: Job) -> None:
-        runtime = pytest.importorskip(
-            "cuda.bindings.runtime", reason="CUDA's Python bindings come with torch"
-        )
+        runtime = load("cuda.bindings.runtime", group="torch")
         if runtime.cudaGetDeviceCount()[0] == runtime.cudaError_t.cudaSuccess:
             pytest.skip("this machine has a GPU")
         job.set_hyperparameters(target="sm86")

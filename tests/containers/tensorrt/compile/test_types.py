@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip(
-    "tensorrt_rtx_bindings",
-    reason="types come from NVIDIA's bindings: pip install -r requirements-builder.txt",
-)
-pytest.importorskip("mypy", reason="pip install -r requirements-dev.txt")
+from tests.support.groups import load
+
+load("tensorrt_rtx_bindings", group="builder")
 
 pytestmark = pytest.mark.builder
 

@@ -16,11 +16,11 @@ import pytest
 
 from tests.containers.tensorrt.runtimes import cuda_standin
 from tests.containers.tensorrt.runtimes.cuda_standin import CudaStandIn
+from tests.support.groups import load
 
-runtime = pytest.importorskip(
-    "cuda.bindings.runtime",
-    reason="CUDA's Python bindings are needed: pip install -r requirements-export.txt",
-)
+runtime = load("cuda.bindings.runtime", group="torch")
+
+pytestmark = pytest.mark.torch
 
 FUNCTIONS = [name for name in vars(CudaStandIn) if re.match("(make_)?cuda[A-Z].*[a-z]$", name)]
 CALLS = {

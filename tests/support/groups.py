@@ -1,0 +1,180 @@
+"""Groups of tests that need more than `make setup` brings: PyTorch, a JDK, DJL Serving and others.
+
+A machine may lack what a group needs. Its tests are then left out, not skipped: the run's last
+lines name the group, the number of its tests and the reason (see `tests/support/summary.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build"
+
+# Names of groups, with commas, that cannot be had on this machine; `.ci/run` sets it.
+NOT_TO_BE_HAD_VARIABLE = "SLIPWAY_NOT_TO_BE_HAD"
+
+
+class LeftOutError(Exception):
+    """A test or a test module is not part of this run.
+
+    Attributes:
+        group: the group that is left out.
+    """
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"the group {group} is left out")
+        self.group = group
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tests that need the same thing.
+
+    Attributes:
+        needs: says it in a line, for `pytest --markers`.
+        size: the smallest size of a run that has them; see `tests/support/sizes.py`.
+        install: the command that brings it.
+        lacks: says why this machine does not have it; "" where it has.
+    """
+
+    needs: str
+    size: str
+    install: str
+    lacks: Callable[[], str]
+
+
+def _lacks_packages(*packages: str) -> Callable[[], str]:
+    def lacks() -> str:
+        missing = [name for name in packages if importlib.util.find_spec(name) is None]
+        return f"not installed: {', '.join(missing)}" if missing else ""
+
+    return lacks
+
+
+def _lacks_jars() -> str:
+    folder = Path(os.environ.get("DJL_PYTHON", BUILD / "djl_python"))
+    return "" if list(folder.glob("python-*.jar")) else f"no jars in {folder.name}"
+
+
+def _lacks_java() -> str:
+    try:
+        find_java(os.environ)
+    except NotInstalledError as error:
+        return str(error)
+    return ""
+
+
+def _lacks_djl_serving() -> str:
+    if not server_homes(os.environ):
+        return "not built here, and in no package registry"
+    return _lacks_java()
+
+
+def _lacks_vllm() -> str:
+    return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
+
+
+GROUPS: Mapping[str, Group] = {
+    "torch": Group(
+        needs="PyTorch, transformers and what exports models (requirements-export.txt)",
+        size="all",
+        install="make export",
+        lacks=_lacks_packages(
+            "torch", "transformers", "deepspeed", "onnx", "onnxscript", "safetensors", "peft"
+        ),
+    ),
+    "builder": Group(
+        needs="NVIDIA's ONNX parser and engine builder (requirements-builder.txt)",
+        size="all",
+        install="make builder",
+        lacks=_lacks_packages("tensorrt_rtx_bindings"),
+    ),
+    "djl": Group(
+        needs="DJL Serving's own Python classes, from Maven Central",
+        size="all",
+        install="make djl",
+        lacks=_lacks_jars,
+    ),
+    "java": Group(
+        needs="a JDK of 17 or later",
+        size="all",
+        install="apt-get install openjdk-17-jdk-headless",
+        lacks=_lacks_java,
+    ),
+    "djl_serving": Group(
+        needs="DJL Serving, which is in no package registry",
+        size="all",
+        install="make djl-serving",
+        lacks=_lacks_djl_serving,
+    ),
+    "vllm": Group(
+        needs="vLLM for the CPU in build/vllm",
+        size="deep",
+        install="make vllm",
+        lacks=_lacks_vllm,
+    ),
+}
+
+# Why each group is left out of this run; a group that is part of it is not here. `choose` sets it.
+_left_out: dict[str, str] = {}
+
+
+def choose(is_part: Callable[[str], bool]) -> dict[str, str]:
+    """Settles which groups are part of this run, and returns why each other one is not.
+
+    Args:
+        is_part: whether tests of a size belong to this run.
+    """
+    _left_out.clear()
+    for name, group in GROUPS.items():
+        if not is_part(group.size):
+            _left_out[name] = ""
+        elif reason := group.lacks():
+            _left_out[name] = reason
+    return dict(_left_out)
+
+
+def missing_here() -> dict[str, str]:
+    """Returns why each group that belongs to this run is not on this machine."""
+    return {name: reason for name, reason in _left_out.items() if reason}
+
+
+def not_to_be_had(environment: Mapping[str, str]) -> frozenset[str]:
+    """Returns the groups that a CI run may lack: their sources cannot be reached from there."""
+    return frozenset(filter(None, environment.get(NOT_TO_BE_HAD_VARIABLE, "").split(",")))
+
+
+def need(group: str) -> None:
+    """Ends the import of a test module, or a test, whose group is not part of this run.
+
+    Raises:
+        LeftOutError: `tests/support/sizes.py` makes a line of the run's summary of it.
+    """
+    if group in _left_out:
+        raise LeftOutError(group)
+
+
+def load(module: str, *, group: str) -> ModuleType:
+    """Imports a module that a group brings; a module that is there and broken fails the test.
+
+    Raises:
+        LeftOutError: the group is not part of this run.
+    """
+    need(group)
+    return importlib.import_module(module)
+
+
+def first_missing(item: pytest.Item) -> str | None:
+    """Returns the first group that a test belongs to and this run leaves out."""
+    return next((name for name in _left_out if item.get_closest_marker(name)), None)

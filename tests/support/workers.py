@@ -1,0 +1,49 @@
+"""One pytest worker a core, each with its share of the machine, the longest test files first."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+# The seconds of each test file in the last measured run; `python -m tools.suite_times` writes it.
+SECONDS = Path(__file__).parents[1] / "seconds.json"
+
+# What a worker's tests and the programs that they start take together, at most.
+WORKER_GIB = 4
+# A process that asks for more has gone wrong: it gets an error and not the memory of the others.
+PROCESS_GIB = 12
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Returns one for each core that this process may use, and no more than memory allows."""
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return max(1, min(_cores(), int(memory_gib // WORKER_GIB)))
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (PROCESS_GIB * 2**30, hard))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        # A long file that starts last keeps one core busy while the others wait.
+        seconds = json.loads(SECONDS.read_text("utf-8"))
+        items.sort(key=lambda item: -seconds.get(_file(item), 0.0))
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
