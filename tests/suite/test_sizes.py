@@ -1,0 +1,162 @@
+"""What a run of each size has, and what its last lines say of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import groups
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+CONFTEST = """
+pytest_plugins = ["tests.support.sizes", "tests.support.starts", "tests.support.summary"]
+
+import pytest
+from tests.support import groups
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    def group(size, lacks):
+        return groups.Group(needs="a thing", size=size, install="make thing", lacks=lambda: lacks)
+
+    groups.GROUPS = {
+        "here": group("all", ""),
+        "absent": group("all", "no thing on this machine"),
+        "large": group("deep", ""),
+    }
+"""
+TESTS = """
+import pytest
+
+def test_plain(): pass
+
+@pytest.mark.size("all")
+def test_long(): pass
+
+@pytest.mark.size("deep")
+def test_longest(): pass
+
+@pytest.mark.here
+def test_here(): pass
+
+@pytest.mark.absent
+@pytest.mark.parametrize("number", range(3))
+def test_absent(number): pass
+
+@pytest.mark.large
+def test_large(): pass
+"""
+MODULE = """
+import pytest
+from tests.support.groups import load
+
+json = load("json", group="{group}")
+pytestmark = pytest.mark.{group}
+
+def test_json(): assert json.loads("1") == 1
+"""
+
+ABSENT = "absent: 3 tests: no thing on this machine; `make thing` brings it"
+
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    pytester.makeconftest(CONFTEST)
+    pytester.makeini("[pytest]\naddopts = -p no:randomly --strict-markers")
+    pytester.makepyfile(test_sizes_of_it=TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    # The run inside this run settles its own groups.
+    monkeypatch.setattr(groups, "GROUPS", groups.GROUPS)
+    monkeypatch.setattr(groups, "_left_out", {})
+
+    def run(*arguments: str, ci: str = "", not_to_be_had: str = "") -> pytest.RunResult:
+        monkeypatch.setenv("CI", ci)
+        monkeypatch.setenv(groups.NOT_TO_BE_HAD_VARIABLE, not_to_be_had)
+        return pytester.runpytest_inprocess(*arguments)
+
+    return run
+
+
+def test_the_small_run_names_what_it_leaves_out(run: Run) -> None:
+    result = run("--size", "test")
+    assert result.ret == 0
+    *_, title, here, _, absent, _, large, _, all_, _, deep, _, closing = filter(
+        None, result.outlines
+    )
+    assert " left out of this run " in title
+    assert here == "here: 1 tests: `make test-all` runs them, after `make thing`"
+    assert absent == "absent: 3 tests: `make test-all` runs them, after `make thing`"
+    assert large == "large: 1 tests: `make test-deep` runs them, after `make thing`"
+    assert all_ == "all: 1 tests: `make test-all` runs them"
+    assert deep == "deep: 1 tests: `make test-deep` runs them"
+    assert "1 passed, 7 deselected" in closing
+
+
+def test_the_larger_run_has_the_rest_of_it(run: Run) -> None:
+    result = run("--size", "all", "--beyond", "test")
+    assert result.ret == 0
+    assert "1 tests of the smaller sizes: another run has run them." in result.stdout.str()
+    assert (
+        "absent: 3 tests: no thing on this machine; `make thing` brings it" in result.stdout.str()
+    )
+    assert "2 passed, 6 deselected" in result.stdout.str()
+
+
+def test_a_deep_run_has_everything_that_is_there(run: Run) -> None:
+    assert "5 passed, 3 deselected" in run("--size", "deep").stdout.str()
+
+
+@pytest.mark.size("all")
+def test_workers_leave_out_the_same(run: Run) -> None:
+    result = run("--size", "all", "-n", "2")
+    assert result.ret == 0
+    assert (
+        "absent: 3 tests: no thing on this machine; `make thing` brings it" in result.stdout.str()
+    )
+    assert "3 passed" in result.stdout.str()
+
+
+def test_in_ci_a_group_that_could_be_had_fails_the_run(run: Run) -> None:
+    result = run("--size", "all", ci="true")
+    assert result.ret == 1
+    assert "This is CI, and what it needs could be had: absent" in result.stdout.str()
+
+
+def test_in_ci_a_group_that_cannot_be_had_passes(run: Run) -> None:
+    result = run("--size", "all", ci="true", not_to_be_had="absent,other")
+    assert result.ret == 0
+    assert "absent: 3 tests: no thing on this machine" in result.stdout.str()
+
+
+def test_in_ci_the_small_run_needs_no_group(run: Run) -> None:
+    assert run("--size", "test", ci="true").ret == 0
+
+
+def test_in_ci_a_skipped_test_fails_the_run(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_skips="import pytest\ndef test_it(): pytest.skip('why')")
+    assert run("--size", "test").ret == 0
+    assert run("--size", "test", ci="true").ret == 1
+
+
+@pytest.mark.parametrize(("group", "said"), [("absent", "no thing on this machine"), ("here", "")])
+def test_a_module_is_imported_where_its_group_is_there(
+    run: Run, pytester: pytest.Pytester, group: str, said: str
+) -> None:
+    pytester.makepyfile(test_module=MODULE.format(group=group))
+    result = run("--size", "all", "test_module.py")
+    assert result.ret == (5 if said else 0)  # 5: no tests were run
+    assert (f"{group}: 1 files: {said}" in result.stdout.str()) == bool(said)
+
+
+def test_a_module_that_is_there_and_broken_fails(run: Run, pytester: pytest.Pytester) -> None:
+    broken = MODULE.format(group="here").replace('load("json"', 'load("no_such_module"')
+    pytester.makepyfile(test_module=broken)
+    result = run("--size", "all", "test_module.py")
+    assert result.ret == 2
+    assert "No module named 'no_such_module'" in result.stdout.str()

@@ -1,0 +1,212 @@
+"""`python -m tools.suite_times JUNIT_FILE...`: where the seconds of the tests go.
+
+pytest writes the junit files (`make test` and its brothers, into build/junit). Several files are
+several runs that have no test in common.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+TESTS = Path(__file__).parents[1] / "tests"
+# Seconds that the tests of a folder may take together, on two cores.
+BUDGET = TESTS / "budget.json"
+# Seconds of each test file, by which pytest's workers take the longest first.
+SECONDS = TESTS / "seconds.json"
+# A machine's speed varies; a run beyond this many times its budget fails.
+TOLERANCE = 1.5
+SLOWEST = 50
+STARTS = "starts "
+
+
+class JunitError(Exception):
+    """A junit file cannot be read."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test of a junit file.
+
+    Attributes:
+        file: its path, such as `tests/unit/test_project.py`.
+        name: its class, if any, and its name.
+        seconds: set-up, call and tear-down.
+        outcome: "passed", "failed", "error" or "skipped".
+        starts: how many programs of each kind its fixtures started.
+    """
+
+    file: str
+    name: str
+    seconds: float
+    outcome: str
+    starts: Mapping[str, int]
+
+    @property
+    def folder(self) -> str:
+        """Returns the folder below tests/, two levels at most."""
+        return "/".join(self.file.split("/")[1:-1][:2]) or "."
+
+
+@dataclass
+class Folder:
+    """Sums over the tests of a folder."""
+
+    seconds: float = 0.0
+    tests: int = 0
+    starts: Counter[str] = field(default_factory=Counter)
+
+
+def read(files: Iterable[Path]) -> tuple[list[Test], float]:
+    """Returns the tests of junit files, and the seconds that the runs took by the clock.
+
+    Raises:
+        JunitError: a file is not there, or is no junit file.
+    """
+    tests, clock_seconds = [], 0.0
+    for file in files:
+        try:
+            root = ElementTree.parse(file).getroot()  # noqa: S314  # pytest wrote it here
+        except (OSError, ElementTree.ParseError) as error:
+            raise JunitError(f"{file}: {error}; `make test-all` writes build/junit/*.xml") from None
+        for suite in root.iter("testsuite"):
+            clock_seconds += float(suite.get("time", "0"))
+            tests += [_test(case) for case in suite.iter("testcase")]
+    return tests, clock_seconds
+
+
+def _test(case: ElementTree.Element) -> Test:
+    parts = case.get("classname", "").split(".")
+    # Modules of tests are called test_*; what comes after is a class.
+    depth = next((i for i, part in enumerate(parts) if part.startswith("test_")), len(parts) - 1)
+    outcomes = {"failure": "failed", "error": "error", "skipped": "skipped"}
+    outcome = next((outcomes[child.tag] for child in case if child.tag in outcomes), "passed")
+    starts = {
+        name.removeprefix(STARTS): int(each.get("value", "0"))
+        for each in case.iter("property")
+        if (name := each.get("name", "")).startswith(STARTS)
+    }
+    return Test(
+        file="/".join(parts[: depth + 1]) + ".py",
+        name=".".join([*parts[depth + 1 :], case.get("name", "")]),
+        seconds=float(case.get("time", "0")),
+        outcome=outcome,
+        starts=starts,
+    )
+
+
+def by_folder(tests: Iterable[Test]) -> dict[str, Folder]:
+    """Returns the sums of each folder, the longest first."""
+    folders: dict[str, Folder] = {}
+    for test in tests:
+        folder = folders.setdefault(test.folder, Folder())
+        folder.seconds += test.seconds
+        folder.tests += 1
+        folder.starts.update(test.starts)
+    return dict(sorted(folders.items(), key=lambda item: -item[1].seconds))
+
+
+def closing_line(tests: Sequence[Test], clock_seconds: float) -> str:
+    """Returns one line for all runs, in the form of pytest's own."""
+    counts = Counter(test.outcome for test in tests)
+    parts = [f"{counts[name]} {name}" for name in ("failed", "passed", "skipped", "error")]
+    said = ", ".join(part for part in parts if not part.startswith("0 ")) or "no tests ran"
+    minutes, seconds = divmod(int(clock_seconds), 60)
+    clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    return f" {said} in {clock_seconds:.2f}s ({clock}) ".center(100, "=")
+
+
+def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
+    """Returns the table of folders and the slowest tests."""
+    folders = by_folder(tests)
+    lines = [f"{'folder':<28}{'seconds':>9}{'budget':>9}{'tests':>8}  programs started"]
+    for name, folder in folders.items():
+        allowed = f"{budget[name]:.0f}" if name in budget else "none"
+        starts = ", ".join(f"{count} {each}" for each, count in sorted(folder.starts.items()))
+        lines.append(f"{name:<28}{folder.seconds:>9.1f}{allowed:>9}{folder.tests:>8}  {starts}")
+    lines.append(
+        f"{'all':<28}{sum(each.seconds for each in folders.values()):>9.1f}"
+        f"{_allowed(folders, budget):>9.0f}{len(tests):>8}"
+    )
+    lines += ["", f"The {SLOWEST} slowest tests:"]
+    slowest = sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]
+    return "\n".join([*lines, *(f"{t.seconds:>9.1f}  {t.file}::{t.name}" for t in slowest)])
+
+
+def _allowed(folders: Iterable[str], budget: Mapping[str, float]) -> float:
+    # A folder that was left out brings no seconds, and no room for the others either.
+    return sum(budget.get(name, 0.0) for name in folders)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the report, and returns 1 where the run is too far over its budget."""
+    options = _parser().parse_args(arguments)
+    try:
+        tests, clock_seconds = read(options.files)
+    except JunitError as error:
+        print(error, file=sys.stderr)
+        return 1
+    budget: dict[str, float] = json.loads(BUDGET.read_text("utf-8"))["seconds"]
+    folders = by_folder(tests)
+    seconds = sum(folder.seconds for folder in folders.values())
+    allowed = _allowed(folders, budget)
+    is_over = seconds > TOLERANCE * allowed
+    if options.write_seconds:
+        _write_seconds(tests)
+    if options.json:
+        print(json.dumps(_document(tests, clock_seconds, allowed), indent=2))
+    else:
+        print(report(tests, budget))
+        if is_over:
+            print(f"\n{seconds:.0f} s of tests: more than {TOLERANCE} times {allowed:.0f} s.")
+            print(f"Make them cheaper, or say in {BUDGET.name} what the new ones may cost.")
+        print(closing_line(tests, clock_seconds))
+    return 1 if is_over else 0
+
+
+def _document(tests: Sequence[Test], clock_seconds: float, allowed: float) -> dict[str, object]:
+    return {
+        "clock_seconds": clock_seconds,
+        "budget_seconds": allowed,
+        "outcomes": Counter(test.outcome for test in tests),
+        "folders": {
+            name: {
+                "seconds": round(folder.seconds, 1),
+                "tests": folder.tests,
+                "starts": dict(folder.starts),
+            }
+            for name, folder in by_folder(tests).items()
+        },
+    }
+
+
+def _write_seconds(tests: Iterable[Test]) -> None:
+    """Writes the files that take a second or more; the others need no order."""
+    files: dict[str, float] = {}
+    for test in tests:
+        files[test.file] = files.get(test.file, 0.0) + test.seconds
+    long = {name: round(seconds, 1) for name, seconds in sorted(files.items()) if seconds >= 1}
+    SECONDS.write_text(json.dumps(long, indent=2) + "\n", "utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.suite_times",
+        description="Print where the seconds of the tests go, beside their budget.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, help="junit files of pytest")
+    parser.add_argument("--json", action="store_true", help="print the sums as JSON")
+    parser.add_argument(
+        "--write-seconds", action="store_true", help=f"write tests/{SECONDS.name} anew"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
