@@ -1,4 +1,4 @@
-# Slipway: `make demo` shows it all, `make test` checks it all. Both need Python 3.11 to 3.13 and
+# Slipway: `make demo` shows it all, `make test` checks what matters most. Both need Python 3.11 to 3.13 and
 # make; everything else goes into .venv and node_modules here.
 
 SHELL := /bin/bash
@@ -60,7 +60,7 @@ test-all: $(VENV)/.ready-dev ## Run every test that this machine can run
 
 .PHONY: test-deep
 test-deep: $(VENV)/.ready-dev ## Run them at full length: fuzzing, mutants, every DJL version, vLLM (before a release)
-	@$(PYTEST) --size deep $(PYTEST_ARGS)
+	@$(PYTEST) --size deep --record-results $(PYTEST_ARGS)
 
 .PHONY: bench
 bench: bench-config ## Time reading configs, then every command among 1 to 500 of them (half an hour)
