@@ -16,7 +16,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cfnlint.api import lint_file
+from cfnlint.rules import Match
 
 from slipway.config.load import load_config
 from slipway.errors import UserError
@@ -26,6 +26,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
+from tests.support.linting import lint
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
 
 HERE = Path(__file__).parent
@@ -80,7 +81,7 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
 
 
 @pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every good case's template and the foundation's, from one synthesis."""
     output = tmp_path_factory.mktemp("cdk.out")
     # The checks of the templates are tests of their own, and slow.
@@ -93,10 +94,12 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
     FoundationStack(app, "foundation", environment=PRODUCTION, env=target)
     app.synth()
-    return {
-        name: (output / f"{name}.template.json").read_text("utf-8")
-        for name in [*GOOD, "foundation"]
-    }
+    return {name: output / f"{name}.template.json" for name in [*GOOD, "foundation"]}
+
+
+@pytest.fixture(scope="module")
+def findings(templates: dict[str, Path]) -> dict[Path, list[Match]]:
+    return lint(templates[case] for case in GOOD)
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -106,14 +109,15 @@ def test_plan(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
 
 
 @pytest.mark.parametrize("case", [*GOOD, "foundation"])
-def test_template(case: str, templates: dict[str, str], golden: Callable[[str, str], None]):
-    golden(f"templates/{case}.json", templates[case] + "\n")
+def test_template(case: str, templates: dict[str, Path], golden: Callable[[str, str], None]):
+    golden(f"templates/{case}.json", templates[case].read_text("utf-8") + "\n")
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_cfn_lint_finds_nothing(case: str):
-    path = HERE / "templates" / f"{case}.json"
-    assert [str(match) for match in lint_file(path)] == []
+def test_cfn_lint_finds_nothing(
+    case: str, templates: dict[str, Path], findings: dict[Path, list[Match]]
+):
+    assert [str(match) for match in findings[templates[case]]] == []
 
 
 @pytest.mark.parametrize("case", BAD)
