@@ -17,7 +17,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from tests.support.projects import config_text, messages, write_project
-from tests.synth.conftest import CONTEXT, GOOD, ROOT, Assembly, new_app
+from tests.synth.assemblies import CONTEXT, GOOD, ROOT, Assembly, new_app
 
 
 def children(app: cdk.App) -> list[str]:
@@ -223,6 +223,7 @@ def run_app(root: Path, output: Path, **context: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.size("all")
 def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
     root = copy_of_the_app(tmp_path)
     with run_app(root, root / "out", env="prodution") as process:
@@ -235,6 +236,7 @@ def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
     assert not (root / "out" / "manifest.json").exists()
 
 
+@pytest.mark.size("all")
 def test_two_copies_of_a_project_give_the_same_bytes(tmp_path):
     roots = [copy_of_the_app(tmp_path / name) for name in ("here", "in another/place")]
     outputs = [root.parent / "out" for root in roots]

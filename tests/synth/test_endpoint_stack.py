@@ -9,7 +9,7 @@ import pytest
 from botocore.validate import ParamValidator
 
 from tests.support.projects import DIGEST, LOCAL
-from tests.synth.conftest import GOOD, Assembly
+from tests.synth.assemblies import GOOD, Assembly
 
 BUCKET = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
 

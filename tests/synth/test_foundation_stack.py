@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.projects import LOCAL
-from tests.synth.conftest import Assembly
+from tests.synth.assemblies import Assembly
 
 
 def buckets(assembly: Assembly) -> dict[str, dict]:

@@ -15,10 +15,10 @@ from typing import Any
 import aws_cdk as cdk
 import boto3
 import botocore.session
+import httpx
 import pytest
 from aws_cdk import aws_s3_assets as assets
 from botocore.validate import ParamValidator
-from cfnlint.api import lint_file
 from moto.server import ThreadedMotoServer
 
 from slipway.facts.images import ImageFacts, image, versions
@@ -30,9 +30,10 @@ from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
 from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
 from stacks.image_stack import images_to_build
+from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
-from tests.synth.conftest import Assembly, new_app
-from tests.synth.test_scanners import nag, validation_findings
+from tests.synth.assemblies import Assembly, new_app
+from tests.synth.scanners import nag, validation_findings
 
 STACK = "image-tensorrt"
 REGISTRY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com"
@@ -446,8 +447,8 @@ def test_codebuild_and_ecr_would_take_it(assembly: Assembly):
 
 
 def test_cfn_lint_finds_nothing(assembly: Assembly):
-    path = assembly.directory / f"{STACK}.template.json"
-    assert [str(match) for match in lint_file(path)] == []
+    path = assembly.template_file(STACK)
+    assert [str(match) for match in lint([path])[path]] == []
 
 
 def test_the_cdks_own_validation_finds_nothing(assembly: Assembly):
@@ -615,10 +616,13 @@ def registry() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    # What moto knows is the process's: other tests' repositories too.
+    httpx.post(f"http://{host}:{port}/moto-api/reset", timeout=60).raise_for_status()
     yield f"http://{host}:{port}"
     server.stop()
 
 
+@pytest.mark.size("all")
 def test_the_real_aws_cli_tells_whether_a_tag_is_there(tmp_path: Path, registry: str):
     credentials = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
     variables = {**credentials, "AWS_ENDPOINT_URL": registry, "AWS_DEFAULT_REGION": "eu-west-1"}

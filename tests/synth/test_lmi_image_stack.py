@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cfnlint.api import lint_file
 
 from slipway.facts.images import image
 from slipway.project import Project
 from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
 from stacks.image_stack import images_to_build
+from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
-from tests.synth.conftest import Assembly, new_app
-from tests.synth.test_scanners import nag, validation_findings
+from tests.synth.assemblies import Assembly, new_app
+from tests.synth.scanners import nag, validation_findings
 
 STACK = "image-lmi"
 REPOSITORY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/lmi"
@@ -215,8 +215,8 @@ def test_the_dockerfile_is_the_containers_own(assembly: Assembly):
 
 
 def test_cfn_lint_finds_nothing(assembly: Assembly):
-    path = assembly.directory / f"{STACK}.template.json"
-    assert [str(match) for match in lint_file(path)] == []
+    path = assembly.template_file(STACK)
+    assert [str(match) for match in lint([path])[path]] == []
 
 
 def test_the_cdks_own_validation_finds_nothing(project: Project, tmp_path: Path):

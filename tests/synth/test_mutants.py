@@ -1,7 +1,9 @@
 """What planning accepts, CloudFormation and the services accept: templates of mutants.
 
 `tests/unit/config/test_mutants.py` sees to it that every mutant is planned or refused. Here those
-that are planned become templates, which cfn-lint and the models of the APIs then look at.
+that are planned become templates, which cfn-lint and the models of the APIs then look at. A run
+that is not deep draws a quarter of them, and leaves the shipped configs but one to
+`test_shipped.py`.
 """
 
 from __future__ import annotations
@@ -16,19 +18,19 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cfnlint.config import ConfigMixIn
-from cfnlint.runner import Runner
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from slipway.errors import UserError
 from slipway.planning.plan import DeploymentPlan
 from stacks.endpoint_stack import EndpointStack
+from tests.support.linting import lint
 from tests.support.mutants import Base, Mutant, golden_cases, mutants, plan_of, shipped_configs
-from tests.synth.conftest import CONTEXT
+from tests.synth.assemblies import CONTEXT
 from tests.synth.requests_of_template import complaints_about, requests_of
 
 FAMILIES = ("custom", "lmi", "neuron", "tensorrt", "triton")
-MUTANTS_PER_FAMILY = 8
+IS_DEEP = settings.get_current_profile_name() == "deep"
+MUTANTS_PER_FAMILY = 8 if IS_DEEP else 2
 # About one draw in nine gives a plan that none before it gave.
 ROUNDS, DRAWS_PER_ROUND = 20, 100
 # Blind changes are refused nearly always.
@@ -95,7 +97,7 @@ def accepted_mutants(root: Path) -> Iterator[tuple[Mutant, DeploymentPlan]]:
 
 @pytest.fixture(scope="module")
 def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
-    """The templates of the shipped configs and of mutants, from one synthesis."""
+    """The templates of shipped configs and of mutants, from one synthesis."""
     root, output = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("cdk.out")
     app = cdk.App(
         outdir=str(output),
@@ -111,6 +113,8 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
         made[name] = Subject(output / f"{name}.template.json", config.decode())
 
     for base in shipped_configs():
+        if not (IS_DEEP or base.name == CONTROL):
+            continue
         add(base.name, plan_of(base.raw, base.name, root, base.environment), base.raw)
     for number, (mutant, plan) in enumerate(accepted_mutants(root)):
         origin = f"# {mutant.base.name} in {mutant.base.environment.name}\n"
@@ -120,12 +124,12 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
 
 
 def linted(paths: Sequence[Path]) -> dict[str, list[str]]:
-    """Lists cfn-lint's findings by file stem; one run reads its rules once."""
-    found: dict[str, list[str]] = {}
-    for match in Runner(ConfigMixIn(templates=[str(path) for path in paths])).run():
-        stem = Path(str(match.filename)).name.partition(".")[0]
-        found.setdefault(stem, []).append(f"{match.rule.id} {match.message}")
-    return found
+    """Lists cfn-lint's findings by file stem, of the templates that have any."""
+    return {
+        path.name.partition(".")[0]: [f"{match.rule.id} {match.message}" for match in matches]
+        for path, matches in lint(paths).items()
+        if matches
+    }
 
 
 def test_cfn_lint_finds_nothing(subjects: dict[str, Subject]):
@@ -142,6 +146,7 @@ def test_no_service_would_refuse_a_request(subjects: dict[str, Subject]):
     assert found == {}
 
 
+@pytest.mark.size("deep")
 def test_the_draw_holds_every_request(subjects: dict[str, Subject]):
     mutated = [subject for name, subject in subjects.items() if name.startswith("mutant-")]
     assert len(mutated) == len(FAMILIES) * MUTANTS_PER_FAMILY

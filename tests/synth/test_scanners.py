@@ -9,33 +9,32 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_s3 as s3
-from cdk_nag import AwsSolutionsChecks
-from cfnlint.api import lint_file
+from cfnlint.rules import Match
 
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
-from tests.synth.conftest import GOOD, Assembly, new_app
+from tests.support.linting import lint
+from tests.synth.assemblies import GOOD, Assembly, new_app
+from tests.synth.scanners import nag, validation_findings
+
+STACKS = ("foundation", *GOOD)
 
 
-@pytest.mark.parametrize("stack", ["foundation", *GOOD])
-def test_cfn_lint_finds_nothing(assembly: Assembly, stack: str):
-    path = assembly.directory / f"{stack}.template.json"
-    assert [str(match) for match in lint_file(path)] == []
+@pytest.fixture(scope="module")
+def findings(assembly: Assembly) -> dict[Path, list[Match]]:
+    return lint(assembly.template_file(stack) for stack in STACKS)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_cfn_lint_finds_nothing(assembly: Assembly, findings: dict[Path, list[Match]], stack: str):
+    assert [str(match) for match in findings[assembly.template_file(stack)]] == []
 
 
 def test_cfn_lint_would_find_something(tmp_path: Path):
     path = tmp_path / "bad.template.json"
     resource = {"Type": "AWS::SageMaker::Endpoint", "Properties": {"EndpointNam": "x"}}
     path.write_text(json.dumps({"Resources": {"Endpoint": resource}}))
-    assert {match.rule.id for match in lint_file(path)} >= {"E3002", "E3003"}
-
-
-def validation_findings(directory: Path) -> list[str]:
-    reports = json.loads((directory / "validation-report.json").read_text("utf-8"))
-    (report,) = (
-        r for r in reports["pluginReports"] if r["pluginName"] == "CloudFormation Validate"
-    )
-    return [violation["ruleName"] for violation in report["violations"]]
+    assert {match.rule.id for match in lint([path])[path]} >= {"E3002", "E3003"}
 
 
 def test_the_cdks_own_validation_finds_nothing(assembly: Assembly):
@@ -52,21 +51,6 @@ def test_the_cdks_own_validation_would_find_something(tmp_path: Path):
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         app.synth()
     assert sorted(validation_findings(tmp_path)) == ["F3002", "W3030"]
-
-
-def nag(app: cdk.App, directory: Path) -> dict:
-    """Runs the AwsSolutions pack and returns its part of the validation report."""
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    failed = False
-    try:
-        app.synth()
-    except RuntimeError as error:
-        assert "ValidationFailed" in str(error)  # noqa: PT017  # synthesis may pass or fail here
-        failed = True
-    reports = json.loads((directory / "validation-report.json").read_text("utf-8"))
-    (report,) = (r for r in reports["pluginReports"] if r["pluginName"] == "AwsSolutions")
-    assert failed == (report["conclusion"] == "failure")
-    return report
 
 
 def test_cdk_nag_finds_nothing_that_is_not_acknowledged_with_a_reason(

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from cfnlint.api import lint_file
+from cfnlint.rules import Match
 
 from slipway.config.editor_schema import FIRST_LINE
 from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
-from tests.synth.conftest import CONTEXT, ROOT, Assembly, new_app
+from tests.support.linting import lint
+from tests.synth.assemblies import CONTEXT, ROOT, Assembly, new_app
 
 PROJECT = Project(ROOT)
 SHIPPED = tuple(PROJECT.files)
@@ -61,10 +62,14 @@ def test_it_is_valid_everywhere(name: str):
         assert plan(name, environment).environment == environment
 
 
+@pytest.fixture(scope="module")
+def findings(shipped: Assembly) -> dict[Path, list[Match]]:
+    return lint(shipped.template_file(name) for name in SHIPPED)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
-def test_cfn_lint_finds_nothing(shipped: Assembly, name: str):
-    path = shipped.directory / f"{name}.template.json"
-    assert [str(match) for match in lint_file(path)] == []
+def test_cfn_lint_finds_nothing(shipped: Assembly, findings: dict[Path, list[Match]], name: str):
+    assert [str(match) for match in findings[shipped.template_file(name)]] == []
     assert "Metadata" not in shipped.template(name), "a suppression would stand there"
 
 
@@ -146,6 +151,7 @@ def synthesise(checkout: Path, seed: str, language: str) -> subprocess.Popen[str
     )
 
 
+@pytest.mark.size("all")
 def test_two_checkouts_give_the_same_bytes(tmp_path: Path, shipped: Assembly):
     checkouts = [tmp_path / "one", tmp_path / "an other" / "place"]
     processes = [
