@@ -15,6 +15,7 @@ from slipway.publishing.manifest import Manifest
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
 from tests.publishing.hub_stand_in import REPOSITORY, REVISION, Hub, serving
+from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL
 
 LARGE = bytes(range(256)) * 400
@@ -28,26 +29,6 @@ FILES = {
     "pytorch_model.bin": b"pickle",
 }
 TOKEN = "hf_abcdefghijklmnop"  # noqa: S105  # the stand-in's
-
-
-class Progress:
-    def __init__(self) -> None:
-        self.totals: list[tuple[str, int]] = []
-        self.done_bytes = 0
-        self.notes: list[str] = []
-
-    def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        self.totals.append((activity, total_bytes))
-        self.done_bytes = 0
-
-    def advance(self, size_bytes: int) -> None:
-        self.done_bytes += size_bytes
-
-    def note(self, line: str) -> None:
-        self.notes.append(line)
-
-    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        raise AssertionError("nothing is compiled here")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from slipway.publishing.lmi_package import (
 )
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import publish
-from tests.publishing.test_publish import RecordedProgress
+from tests.publishing.progress import RecordedProgress
 from tests.support.projects import PRODUCTION, messages, write_project
 
 STAGING = PRODUCTION.model_copy(update={"name": "staging", "account": "111111111111"})

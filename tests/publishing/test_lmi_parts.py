@@ -12,8 +12,8 @@ from slipway.errors import UserError
 from slipway.planning.lmi import lmi_properties
 from slipway.planning.lmi_partition import job_settings, partitioning_of
 from slipway.publishing.lmi_parts import differences, parts_inspection, written_properties
+from tests.support.partitioned import config
 from tests.support.projects import LOCAL, messages, model_config
-from tests.unit.planning.test_lmi_partition import config
 
 JOB = "compile-tiny-0123456789ab"
 PREFIX = f"compile/{JOB}/output/model/"

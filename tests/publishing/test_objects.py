@@ -18,7 +18,7 @@ from slipway.publishing.manifest import Manifest
 from slipway.publishing.objects import ObjectPrefix, publish_objects
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import publish_weights
-from tests.publishing.test_hub import Progress
+from tests.publishing.progress import Progress
 from tests.support.projects import LOCAL
 
 BUCKET = "my-models"

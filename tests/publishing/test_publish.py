@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +16,10 @@ from slipway.project import Project
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
+from tests.publishing.progress import RecordedProgress
 from tests.support.projects import LOCAL, PRODUCTION, config_text, messages, write_project
 
 SIZE = 4096 + 2
-
-
-@dataclass
-class RecordedProgress:
-    """Remembers what it was told."""
-
-    totals: list[int] = field(default_factory=list)
-    advanced: list[int] = field(default_factory=list)
-
-    def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        self.totals.append(total_bytes)
-
-    def advance(self, size_bytes: int) -> None:
-        self.advanced.append(size_bytes)
-
-    def note(self, line: str) -> None:
-        raise AssertionError(f"there is nothing to say of files: {line}")
-
-    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        raise AssertionError(f"no training job was to be run: {name}")
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from containers.serving.documentation import render_page
 from containers.serving.errors import InvalidRequestError
 from containers.serving.settings import ServingSettings
 from embedded_aws.hosting.families import FAMILIES
-from tests.containers.neuron.test_predictor import answer, loaded
-from tests.containers.neuron.test_program import client_of, serving
+from tests.containers.neuron.loaded_predictor import answer, loaded
+from tests.containers.neuron.running_program import client_of, serving
 
 SAMPLE = Path("samples/bert-qa/model")
 LIMITS = RequestLimits(sequence_length=32, max_inputs=20, max_characters=1000)

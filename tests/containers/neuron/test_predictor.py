@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from containers.neuron.workers import RestartPolicy
 from containers.serving.errors import InvalidRequestError
 from containers.serving.metrics import Metrics, Record
 from containers.serving.predictor import ConcurrentPredictor, ModelLoadError
+from tests.containers.neuron.loaded_predictor import answer, loaded
 from tests.containers.neuron.machine import VERSIONS, compiled_model, make_machine, runtime
 from tests.containers.neuron.vocabularies import bert_tokenizer
 from tests.support.servers import captured_logs, running_server, until
@@ -25,52 +24,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 CONTEXT = "Ada Lovelace wrote the first program."
 WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
-
-
-@contextmanager
-def loaded(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    workers: int = 1,
-    cores: int = 4,
-    max_batch_size: int = 2,
-    max_inputs: int = 256,
-    target: str = "inf1",
-    **model: Any,
-) -> Iterator[EncoderPredictor]:
-    machine = make_machine(tmp_path, cores=cores, versions=VERSIONS[target])
-    for name, value in machine.environment.items():
-        monkeypatch.setenv(name, value)
-    directory = compiled_model(
-        tmp_path / "model", batch_size=max_batch_size, target=target, **model
-    )
-    predictor = EncoderPredictor(
-        EncoderSettings(workers=workers),
-        max_batch_size=max_batch_size,
-        max_inputs=max_inputs,
-        policy=RestartPolicy(first_pause_seconds=0.01),
-    )
-    try:
-        predictor.load(directory)
-        yield predictor
-    finally:
-        predictor.close()
-
-
-def answer(predictor: EncoderPredictor, **body: Any) -> Any:
-    """Asks as the serving core does."""
-    waiting = list(predictor.parse(json.dumps(body).encode()))
-    outputs: list[Any] = [None] * len(waiting)
-    places = list(range(len(waiting)))
-    while places:
-        chosen = [places[i] for i in predictor.choose([waiting[place] for place in places], 2)]
-        for place, output in zip(
-            chosen, predictor.predict([waiting[place] for place in chosen]), strict=True
-        ):
-            outputs[place] = output
-        places = [place for place in places if place not in chosen]
-    return json.loads(predictor.render(outputs))
 
 
 def expected_span(question: str, context: str) -> tuple[int, int]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
@@ -23,29 +22,12 @@ from slipway.planning.lmi_partition import (
 )
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.resolve import resolve
+from tests.support.partitioned import config
 from tests.support.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
 
 A_LOCAL_RELEASE = LOCAL.model_copy(update={"artifacts": "release"})
 ANY_IMAGE = ImagePlan("1" * 12, "eu-west-1", "slipway/any", "tag")
 TYPES = (instance_types()["ml.g5.12xlarge"],)
-
-
-def config(framework: str, version: str, *, family: str = "opt", **serving: Any) -> ModelConfig:
-    section = {
-        "container": "lmi", "framework": framework, "version": version, "dtype": "fp16",
-        "tensor_parallel_degree": 4,
-    }  # fmt: skip
-    return model_config(
-        model={"family": family},
-        serving=section | serving,
-        artifacts={
-            "release": None,
-            "sample": None,
-            "weights": {"source": "s3", "uri": "s3://my-models/any/"},
-            "compile": {"instance": "ml.g5.12xlarge", "volume_size_gb": 70},
-        },
-        endpoint={"instances": ["ml.g5.12xlarge"], "network_isolation": False},
-    )
 
 
 def settings(framework: str, version: str, **serving: Any) -> dict[str, str]:

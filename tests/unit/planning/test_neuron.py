@@ -19,17 +19,9 @@ from slipway.planning.neuron import (
     place,
 )
 from tests.support.projects import model_config
+from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
 
 BERT_BASE = 109_500_000
-NEURON = {
-    "container": "neuron",
-    "framework": "neuron",
-    "task": "question-answering",
-    "objective": "throughput",
-    "sequence_length": 128,
-}
-NEURONX = NEURON | {"framework": "neuronx"}
-LATENCY = {"objective": "latency"}
 INF1 = ("ml.inf1.xlarge", "ml.inf1.2xlarge", "ml.inf1.6xlarge", "ml.inf1.24xlarge")
 
 

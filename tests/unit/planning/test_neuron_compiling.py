@@ -16,7 +16,7 @@ from slipway.planning.plan import ImagePlan
 from slipway.planning.resolve import resolve
 from slipway.planning.rules.situation import situation_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
-from tests.unit.planning.test_neuron import LATENCY, NEURON, NEURONX
+from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
 
 EMBEDDED = LOCAL.model_copy(update={"artifacts": "release"})
 IMAGE = ImagePlan("210987654321", "eu-west-1", "slipway/neuron", "neuron1.13.1-sdk2.20.2-0123")

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.planning.rules import capacity, compiling, components, hardware, rollouts, serving
 from tests.support.projects import PRODUCTION
-from tests.unit.planning.test_rules import findings, on, scaling
+from tests.unit.planning.rule_findings import findings, on, scaling
 
 CUSTOM = {
     "container": "custom",

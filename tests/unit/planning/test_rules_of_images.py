@@ -11,7 +11,7 @@ from slipway.config.sections.serving import TensorRTServing
 from slipway.facts.tensorrt import newest_release_for, tensorrt_releases
 from slipway.planning.rules import compiling, hardware, images
 from tests.support.projects import LOCAL, PRODUCTION
-from tests.unit.planning.test_rules import findings, on
+from tests.unit.planning.rule_findings import findings, on
 
 V100, T4, A10G = "ml.p3.2xlarge", "ml.g4dn.xlarge", "ml.g5.xlarge"
 HUB = {"source": "hub", "repository": "t5-small", "revision": "a" * 40}

@@ -8,76 +8,24 @@ from typing import Any
 
 import pytest
 
-from slipway.config.environments import Environment
 from slipway.facts.instances import instance_types
 from slipway.planning import lmi_advice
-from slipway.planning.advice import Subject
-from slipway.planning.plan import ArtifactPlan
 from slipway.planning.rules import lmi, lmi_batching, lmi_options
-from slipway.planning.rules.situation import Rule, situation_of
-from tests.support.projects import LOCAL, PRODUCTION, model_config
-from tests.unit.planning.test_rules import findings
+from tests.support.projects import LOCAL, PRODUCTION
+from tests.unit.planning.lmi_findings import (
+    DEEPSPEED,
+    FT,
+    NEURONX,
+    TRTLLM,
+    VLLM,
+    found,
+    sections,
+    warnings,
+)
+from tests.unit.planning.rule_findings import findings
 
-FT = ("djl-fastertransformer", "0.24.0")
-DEEPSPEED = ("djl-deepspeed", "0.27.0")
-VLLM = ("djl-lmi", "0.36.0")
-NEURONX = ("djl-neuronx", "0.27.0")
-TRTLLM = ("djl-tensorrtllm", "0.30.0")
 WEIGHTS = {"source": "s3", "uri": "s3://my-models/flan-t5-xxl/"}
 ALL_RULES = (*lmi.RULES, *lmi_batching.RULES, *lmi_options.RULES)
-
-
-def sections(base: tuple[str, str], **serving: Any) -> dict[str, Any]:
-    framework, version = base
-    section = {"container": "lmi", "framework": framework, "version": version, "dtype": "fp32"}
-    return {
-        "serving": section | serving,
-        "endpoint": {
-            "instances": ["ml.inf2.48xlarge" if framework == "djl-neuronx" else "ml.g5.12xlarge"],
-            "container_startup_health_check_timeout_seconds": 1200,
-            "network_isolation": False,
-        },
-    }
-
-
-def found(
-    rule: Rule,
-    image: tuple[str, str],
-    *,
-    endpoint: dict[str, Any] | None = None,
-    model: dict[str, Any] | None = None,
-    environment: Environment = LOCAL,
-    instance: Any = None,
-    variables: dict[str, str] | None = None,
-    **serving: Any,
-) -> list[tuple[str, str, str]]:
-    given = sections(image, **serving, environment=variables or {})
-    given["endpoint"] |= endpoint or {}
-    if model is not None:
-        given["model"] = model
-    return findings(rule, environment, instance, **given)
-
-
-def option(
-    rule: Rule, image: tuple[str, str], key: str, value: Any, **serving: Any
-) -> list[tuple[str, str]]:
-    problems = found(rule, image, options={key: value}, **serving)
-    assert all(field == f"serving.options.{key}" for field, _, _ in problems)
-    return [(message, remedy) for _, message, remedy in problems]
-
-
-def warnings(image: tuple[str, str], *, on: str = "", family: str = "gpt2", **serving: Any) -> Any:
-    given = sections(image, **serving)
-    if on:
-        given["endpoint"]["instances"] = [on]
-    config = model_config(**given, model={"family": family})
-    artifact = ArtifactPlan("bucket", "ab", 1, 1, "none", published=True)
-    subject = Subject(situation_of(config, instance_types(), LOCAL), artifact)
-    return [
-        (warning.code, warning.message)
-        for advise in lmi_advice.ADVICE
-        for warning in advise(subject)
-    ]
 
 
 @pytest.mark.parametrize("image", [FT, DEEPSPEED, VLLM, NEURONX, TRTLLM], ids="-".join)

@@ -13,16 +13,8 @@ from slipway.planning.lmi_frameworks import frameworks_of, splits_layers
 from slipway.planning.rules import RULES, lmi, lmi_frameworks
 from slipway.planning.rules.situation import Rule
 from tests.support.projects import PRODUCTION
-from tests.unit.planning.test_rules import findings
-from tests.unit.planning.test_rules_of_lmi import (
-    DEEPSPEED,
-    FT,
-    NEURONX,
-    TRTLLM,
-    VLLM,
-    found,
-    sections,
-)
+from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, found, sections
+from tests.unit.planning.rule_findings import findings
 
 ACCELERATE = {"entry_point": "djl_python.huggingface", "rolling_batch": "disable"}
 FT_021 = ("djl-fastertransformer", "0.21.0")

@@ -11,8 +11,8 @@ import pytest
 from slipway.planning.lmi_handlers import OUR_HANDLERS
 from slipway.planning.rules import lmi, lmi_batching, lmi_frameworks, lmi_image, lmi_options
 from slipway.planning.rules.situation import Rule
-from tests.unit.planning.test_rules import findings
-from tests.unit.planning.test_rules_of_lmi import DEEPSPEED, FT, VLLM, sections
+from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, sections
+from tests.unit.planning.rule_findings import findings
 
 HANDLERS = Path(__file__).parents[3] / "containers" / "lmi" / "handler"
 # What `Options` and `GenerationLimits` are asked for by every handler of ours.

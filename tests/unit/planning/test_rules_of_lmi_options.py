@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slipway.planning.rules import lmi_batching, lmi_options
-from tests.unit.planning.test_rules_of_lmi import (
+from tests.unit.planning.lmi_findings import (
     DEEPSPEED,
     FT,
     NEURONX,

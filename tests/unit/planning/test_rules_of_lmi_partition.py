@@ -10,8 +10,8 @@ import pytest
 from slipway.planning.rules import RULES, lmi_partition
 from slipway.planning.rules.situation import Rule
 from tests.support.projects import PRODUCTION
-from tests.unit.planning.test_rules import findings
-from tests.unit.planning.test_rules_of_lmi import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, sections
+from tests.unit.planning.lmi_findings import DEEPSPEED, FT, NEURONX, TRTLLM, VLLM, sections
+from tests.unit.planning.rule_findings import findings
 
 SPLIT_LATER = "Remove `compile`: the weights are split when they are loaded."
 

@@ -12,8 +12,8 @@ from slipway.planning.lmi_variables import variables
 from slipway.planning.rules import RULES, lmi_options, lmi_variables
 from slipway.planning.rules.situation import Rule
 from tests.support.projects import model_config
-from tests.unit.planning.test_rules import findings
-from tests.unit.planning.test_rules_of_lmi import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
+from tests.unit.planning.lmi_findings import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
+from tests.unit.planning.rule_findings import findings
 
 
 def found(rule: Rule, base: tuple[str, str], **serving: Any) -> list[tuple[str, str, str]]:

@@ -15,8 +15,8 @@ from slipway.planning.plan import ArtifactPlan
 from slipway.planning.rules import neuron as rules
 from slipway.planning.rules.situation import situation_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
-from tests.unit.planning.test_neuron import LATENCY, NEURON, NEURONX
-from tests.unit.planning.test_rules import findings, on
+from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
+from tests.unit.planning.rule_findings import findings, on
 
 AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 TORCHSERVE = f"{AWS}/pytorch-inference-neuron:1.13.1-neuron-py310-sdk2.20.2-ubuntu20.04"

@@ -23,7 +23,7 @@ from slipway.planning.rules.sizes import artifact_fits_disk, weights_fit_acceler
 from slipway.planning.sizes import advised_volume_gb
 from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
-from tests.unit.planning.test_memory import (
+from tests.unit.planning.models import (
     BERT,
     FLAN_T5_XXL,
     FLAN_UL2,
@@ -34,15 +34,11 @@ from tests.unit.planning.test_memory import (
     neuron,
     triton,
     vllm,
+    weights,
 )
-from tests.unit.planning.test_rules import findings, on
+from tests.unit.planning.rule_findings import findings, on
 
 FIELD = "endpoint.instances[0]"
-HUB = {"source": "hub", "repository": "google/flan-t5-xxl", "revision": "a" * 40}
-
-
-def weights(size_gb: float | None, **more: Any) -> dict[str, Any]:
-    return {"release": None, "weights": HUB, "size_gb": size_gb} | more
 
 
 def refused(instance: str, **sections: Any) -> tuple[str, str]:

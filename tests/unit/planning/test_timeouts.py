@@ -10,8 +10,7 @@ from slipway.planning.timeouts import (
     startup_timeout_seconds,
 )
 from tests.support.projects import model_config
-from tests.unit.planning.test_memory import lmi
-from tests.unit.planning.test_rules_of_sizes import weights
+from tests.unit.planning.models import lmi, weights
 
 NOT_GIVEN = {
     "model_data_download_timeout_seconds": None,

@@ -1,0 +1,45 @@
+"""Progress that is kept to be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.totals: list[tuple[str, int]] = []
+        self.done_bytes = 0
+        self.notes: list[str] = []
+
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
+        self.totals.append((activity, total_bytes))
+        self.done_bytes = 0
+
+    def advance(self, size_bytes: int) -> None:
+        self.done_bytes += size_bytes
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
+        raise AssertionError("nothing is compiled here")
+
+
+@dataclass
+class RecordedProgress:
+    """Remembers what it was told."""
+
+    totals: list[int] = field(default_factory=list)
+    advanced: list[int] = field(default_factory=list)
+
+    def start(self, total_bytes: int, activity: str = "uploading") -> None:
+        self.totals.append(total_bytes)
+
+    def advance(self, size_bytes: int) -> None:
+        self.advanced.append(size_bytes)
+
+    def note(self, line: str) -> None:
+        raise AssertionError(f"there is nothing to say of files: {line}")
+
+    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
+        raise AssertionError(f"no training job was to be run: {name}")

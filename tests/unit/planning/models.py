@@ -1,0 +1,60 @@
+"""Published models, and sections of configs that serve them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.projects import LOCAL
+
+FLAN_T5_XXL = {
+    "family": "t5", "parameters": 11_300_000_000, "layers": 24, "hidden_size": 4096,
+    "attention_heads": 64, "head_size": 64,
+}  # fmt: skip
+FLAN_UL2 = {
+    "family": "t5", "parameters": 19_459_584_000, "layers": 32, "hidden_size": 4096,
+    "attention_heads": 16, "head_size": 256,
+}  # fmt: skip
+GPT_J = {
+    "family": "gptj", "parameters": 6_050_882_784, "layers": 28, "hidden_size": 4096,
+    "attention_heads": 16,
+}  # fmt: skip
+LLAMA_8B = {
+    "family": "llama", "parameters": 8_030_261_248, "layers": 32, "hidden_size": 4096,
+    "attention_heads": 32, "key_value_heads": 8,
+}  # fmt: skip
+BERT = {"family": "bert", "parameters": 109_482_240}
+TOKENS = {"max_input_tokens": 512, "max_new_tokens": 128}
+
+
+def lmi(framework: str = "djl-fastertransformer", **more: Any) -> dict[str, Any]:
+    version = {"djl-fastertransformer": "0.21.0", "djl-deepspeed": "0.23.0"}.get(
+        framework, "0.29.0"
+    )
+    return {"container": "lmi", "framework": framework, "version": version} | more
+
+
+def vllm(**more: Any) -> dict[str, Any]:
+    return lmi("djl-lmi", dtype="bf16", max_rolling_batch_size=32, **TOKENS) | more
+
+
+def triton(**more: Any) -> dict[str, Any]:
+    return {"container": "triton", "version": "25.09"} | TOKENS | more
+
+
+def neuron(**more: Any) -> dict[str, Any]:
+    return {
+        "container": "neuron", "framework": "neuron", "task": "question-answering",
+        "objective": "throughput", "sequence_length": 128,
+    } | more  # fmt: skip
+
+
+def custom(**more: Any) -> dict[str, Any]:
+    image = f"{LOCAL.account}.dkr.ecr.us-east-1.amazonaws.com/x:1"
+    return {"container": "custom", "image_uri": image} | more
+
+
+HUB = {"source": "hub", "repository": "google/flan-t5-xxl", "revision": "a" * 40}
+
+
+def weights(size_gb: float | None, **more: Any) -> dict[str, Any]:
+    return {"release": None, "weights": HUB, "size_gb": size_gb} | more
