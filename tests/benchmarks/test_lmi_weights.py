@@ -240,6 +240,7 @@ def test_a_program_that_is_missing_is_named(monkeypatch):
     )
 
 
+@pytest.mark.size("all")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_leaves_nothing(number, tmp_path):
     folder, log = tmp_path / "folder", tmp_path / "log"

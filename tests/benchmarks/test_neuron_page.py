@@ -19,7 +19,7 @@ import typer
 from benchmarks.neuron.endpoint import make_parser
 from benchmarks.program import ROOT
 from demo import copy_project
-from slipway.cli.main import app
+from slipway.cli.main import app, main
 from slipway.project import Project
 
 PAGE = (ROOT / "benchmarks" / "neuron.md").read_text("utf-8")
@@ -115,20 +115,18 @@ def test_each_config_is_valid_on_the_published_instance(project: Path, name: str
         assert config.autoscaling.max_instance_count == 1
 
 
-def test_the_configs_have_no_problem_and_can_be_planned(project: Path) -> None:
+def test_the_configs_have_no_problem_and_can_be_planned(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
     for arguments in (
         ["validate", *MEASURED],
         *(["plan", name, "--env", "ci", "--allow-unpublished"] for name in MEASURED),
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", "from slipway.cli.main import main; main()", *arguments],
-            cwd=project,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, capsys.readouterr()
 
 
 def test_every_endpoint_is_published_deployed_loaded_destroyed_and_looked_for() -> None:
@@ -178,8 +176,7 @@ def _contexts(arguments: list[str]) -> Iterator[str]:
 @pytest.mark.parametrize("arguments", commands_of("aws"), ids=lambda each: each[1])
 def test_the_aws_cli_takes_it(arguments: list[str]) -> None:
     program = shutil.which("aws", path=f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}")
-    if program is None:
-        pytest.skip("the AWS CLI is not installed: pip install -r requirements-dev.txt")
+    assert program is not None, "it is in requirements-dev.txt"
     # It reads the options, and calls nothing.
     done = subprocess.run(
         [program, *arguments, "--generate-cli-skeleton", "output"],

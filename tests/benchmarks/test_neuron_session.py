@@ -21,6 +21,8 @@ OURS = Server(System.SLIPWAY, 1, 6)
 WORKLOAD = replace(MIXED, workers=(1,), batch_sizes=(6,), concurrencies=(1, 3))
 DESIGN = replace(quick_design(seed=1), models=(SAMPLE,), workloads=(WORKLOAD,), seconds=0.01)
 
+pytestmark = pytest.mark.size("all")
+
 
 def nothing_said(_text: str) -> None:
     pass

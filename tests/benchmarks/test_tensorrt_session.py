@@ -32,6 +32,8 @@ DESIGN = replace(
     seconds=0.01,
 )
 
+pytestmark = pytest.mark.size("all")
+
 
 def nothing_said(_text: str) -> None:
     pass

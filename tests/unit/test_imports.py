@@ -29,7 +29,9 @@ def loaded(code: str) -> set[str]:
         ("import slipway.project", {"boto3", "botocore", "aws_cdk", "jsii"}),
         (EVERYTHING, {"aws_cdk", "jsii", "constructs"}),
         ("import slipway.cli.main", {"boto3", "botocore", "rich", "moto", "aws_cdk", "jsii"}),
-        ("import app", {"boto3", "botocore", "moto", "rich"}),
+        pytest.param(
+            "import app", {"boto3", "botocore", "moto", "rich"}, marks=pytest.mark.size("all")
+        ),
     ],
     ids=["core", "project", "all of slipway", "command line", "app"],
 )

@@ -31,6 +31,9 @@ from tests.support.servers import LogCapture, captured_logs
 
 pytestmark = pytest.mark.timeout(120)
 
+# Many processes.
+ALL = pytest.mark.size("all")
+
 PATIENCE_SECONDS = 60.0
 QUICK = RestartPolicy(most_deaths=6, first_pause_seconds=0.01)
 BATCH, COLUMNS = 2, 16
@@ -93,7 +96,7 @@ def check(pool: WorkerPool, *token_ids: int) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("cores", [4, 16, 64])
+@pytest.mark.parametrize("cores", [4, *(pytest.param(n, marks=ALL) for n in (16, 64))])
 def test_data_parallel_has_a_model_on_every_core(tmp_path: Path, cores: int) -> None:
     machine = make_machine(tmp_path, cores=cores)
     model = compiled_model(tmp_path / "model", buckets=(COLUMNS,))
@@ -108,7 +111,7 @@ def test_data_parallel_has_a_model_on_every_core(tmp_path: Path, cores: int) -> 
     assert not [each for each in process_ids if Path(f"/proc/{each}").exists()]
 
 
-@pytest.mark.parametrize(("cores", "depth"), [(4, 4), (16, 16), (64, 20)])
+@pytest.mark.parametrize(("cores", "depth"), [(4, 4), (16, 16), pytest.param(64, 20, marks=ALL)])
 def test_a_pipeline_is_kept_full_by_its_lanes(tmp_path: Path, cores: int, depth: int) -> None:
     machine = make_machine(tmp_path, cores=cores)
     model = compiled_model(

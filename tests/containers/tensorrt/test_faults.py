@@ -263,6 +263,7 @@ async def test_slow_clients_starve_nobody(tmp_path: Path) -> None:
         assert program.stop() == 0
 
 
+@pytest.mark.size("all")
 @pytest.mark.anyio
 async def test_five_hundred_clients_are_answered_or_told_when_to_come_back(
     tmp_path: Path,
@@ -299,6 +300,7 @@ async def test_five_hundred_clients_are_answered_or_told_when_to_come_back(
         assert program.stop() == 0
 
 
+@pytest.mark.size("all")
 @pytest.mark.anyio
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with length", "chunked"])
 async def test_many_large_bodies_at_once_fit_the_memory_that_is_for_them(
