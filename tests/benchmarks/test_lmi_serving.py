@@ -11,12 +11,10 @@ import pytest
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import serving
 from benchmarks.lmi.design import Part, System, quick_design
-from benchmarks.lmi.djl import OLDEST, DjlServing, find_djl_serving
+from benchmarks.lmi.djl import DjlServing, find_djl_serving
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.lmi.servers import Server
 from benchmarks.lmi.serving import measure_serving
-from slipway.planning.lmi import ordered
-from tests.containers.lmi.real import servers
 
 DESIGN = replace(quick_design(parts=(Part.SERVING,), cores=1, seed=1), seconds=0.05)
 NO_DJL = DjlServing(Path("/nowhere"), "0.36.0", "/nowhere/python", {}, "17")
@@ -97,13 +95,11 @@ def test_servers_that_answer_differently_end_the_benchmark(tmp_path, monkeypatch
 
 @pytest.fixture
 def djl_serving() -> DjlServing:
-    if not any(ordered(home.version) >= OLDEST for home in servers.homes()):
-        pytest.skip("no DJL Serving of 0.36: `make djl-serving` builds it")
-    servers.require("torch", "transformers", "peft", "PIL")
     return find_djl_serving(os.environ)
 
 
 @pytest.mark.djl_serving
+@pytest.mark.torch
 @pytest.mark.parametrize("system", [system for system in System if system.is_djl])
 def test_djl_serving_gives_the_samples_answers(
     system: System, djl_serving: DjlServing, tmp_path: Path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embedded_aws.hosting.djl_serving import find_java
 from slipway.publishing.java_properties import parse, render
 
 # No lone halves of a letter: a config is UTF-8, which has none.
@@ -99,11 +100,9 @@ def test_half_an_escape_is_refused():
         parse(b"a=\\u12")
 
 
+@pytest.mark.java
 def test_java_reads_the_same(tmp_path: Path):
     """Every file that is written, and every corner of the format, against Java's own class."""
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("there is no Java on this machine")
     contents = [render(TROUBLE), *(content for content, _ in CORNERS)]
     paths = []
     for number, content in enumerate(contents):
@@ -112,7 +111,9 @@ def test_java_reads_the_same(tmp_path: Path):
         paths.append(str(path))
     source = tmp_path / "Reader.java"
     source.write_text(READER)
-    run = subprocess.run([java, str(source), *paths], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [find_java(os.environ), str(source), *paths], capture_output=True, text=True, check=True
+    )
     read = [json.loads(line) for line in run.stdout.splitlines()]
     assert read[0] == TROUBLE
     assert read == [parse(content) for content in contents]

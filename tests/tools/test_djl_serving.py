@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 import zipfile
@@ -76,8 +75,6 @@ def git(repository: Path, *arguments: str) -> str:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Has a release 0.99.0; Maven writes down what it is asked for, to `pom.xml` beside it."""
-    if any(shutil.which(name) is None for name in ("git", "javac", "jar")):
-        pytest.skip("git, javac and jar build DJL Serving; apt-get install openjdk-17-jdk-headless")
     path = tmp_path / "repository"
     for name, text in SOURCES.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +96,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.java
 def test_it_builds_the_pinned_commit(
     repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +139,7 @@ def test_it_builds_the_pinned_commit(
     assert capfd.readouterr().out == f"DJL Serving 0.99.0: is in {home}\n"
 
 
+@pytest.mark.java
 def test_the_libraries_are_those_of_the_release(repository: Path, tmp_path: Path) -> None:
     assert main(["0.99.0", "--source", str(repository)], {"HOME": str(tmp_path)}) == 0
     project = ElementTree.parse(tmp_path / "pom.xml").getroot()  # noqa: S314  # our own
@@ -152,6 +151,7 @@ def test_the_libraries_are_those_of_the_release(repository: Path, tmp_path: Path
     assert not any("prometheus" in str(each) for each in asked)
 
 
+@pytest.mark.java
 def test_sources_that_cannot_be_fetched_are_named(
     repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +168,7 @@ def test_sources_that_cannot_be_fetched_are_named(
     assert list((tmp_path / ".cache" / "slipway" / "djl-serving").iterdir()) == []
 
 
+@pytest.mark.java
 def test_a_part_that_does_not_compile_leaves_nothing(
     repository: Path,
     tmp_path: Path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,18 +13,8 @@ from typing import Any
 import pytest
 
 from tests.containers.lmi import libraries
+from tests.containers.lmi.handler import GPT2, HANDLER, LoadScript
 from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
-
-HANDLER = Path("containers/lmi/handler")
-
-GPT2 = {
-    "model_type": "gpt2",
-    "architectures": ["GPT2LMHeadModel"],
-    "max_position_embeddings": 64,
-}
-T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
-
-LoadScript = Callable[..., ModuleType]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.conftest import GPT2, LoadScript
+from tests.containers.lmi.handler import GPT2, LoadScript
 from tests.containers.lmi.libraries import Journal
 from tests.containers.lmi.server import StandInOutput
 

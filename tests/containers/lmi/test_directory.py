@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers.lmi.conftest import HANDLER
+from tests.containers.lmi.handler import HANDLER
 
 FILES = sorted(HANDLER.glob("*.py"))
 IN_THE_IMAGES = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.containers.lmi.conftest import GPT2, T5
+from tests.containers.lmi.handler import GPT2, T5
 from tests.containers.lmi.libraries import Journal
 
 RELEASES = ("0.21", "0.22", "0.23", "0.24")

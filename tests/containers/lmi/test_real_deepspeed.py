@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.containers.lmi import libraries
-from tests.containers.lmi.conftest import LoadScript
+from tests.containers.lmi.handler import LoadScript
 from tests.containers.lmi.server import STAND_IN_INPUTS, Server, StandInOutput
 from tests.support.groups import load
 

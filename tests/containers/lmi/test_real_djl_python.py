@@ -30,8 +30,6 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def djl_python(release: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     jar = JARS / f"python-{release}.jar"
-    if not jar.exists():
-        pytest.skip(f"{jar} is not there; `make djl` gets it (with Maven)")
     monkeypatch.syspath_prepend(jar)
     package = importlib.import_module("djl_python")
     assert str(jar) in str(package.__file__)
@@ -40,6 +38,7 @@ def djl_python(release: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Module
         del sys.modules[name]
 
 
+@pytest.mark.djl
 @pytest.mark.parametrize("handler", ["deepspeed", "fastertransformer"])
 def test_calls_and_answers_fit_the_real_classes(
     djl_python: ModuleType,

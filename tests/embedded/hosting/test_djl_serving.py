@@ -317,8 +317,7 @@ def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:
 
 def needs_djl_serving() -> list[str]:
     found = [str(home.path) for home in servers.homes()]
-    if not found:
-        pytest.skip("no DJL Serving: `make djl-serving` builds it")
+    assert found, "no DJL Serving of these versions: `make djl-serving` builds it"
     return found
 
 

@@ -17,8 +17,6 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from embedded_aws.hosting import djl_serving
 from embedded_aws.hosting.families import ContainerFamily, container_environment
 from embedded_aws.hosting.ports import PortPool
@@ -29,6 +27,7 @@ from slipway.planning.lmi import ordered
 from slipway.planning.lmi_handlers import our_handler
 from slipway.publishing.lmi_package import lmi_package, script_files
 from tests.support.projects import model_config
+from tests.support.starts import count_start
 
 ROOT = Path(__file__).resolve().parents[4]
 HANDLER = "containers/lmi/handler"
@@ -95,22 +94,19 @@ def homes() -> list[Home]:
 
 
 def home_of(version: str) -> Home:
-    """The server of one version; skips the test where there is none."""
+    """The server of one version, which the group has; DJL_SERVING_HOME may name others alone."""
     for path in djl_serving.server_homes(os.environ):
         if djl_serving.version_of(path) == version:
             return Home.of(path)
-    pytest.skip(f"no DJL Serving {version}: `make djl-serving` builds it")
+    raise AssertionError(f"no DJL Serving {version}: `make djl-serving` builds it")
 
 
 def require(*modules: str) -> None:
-    """Skips the test where the handlers' interpreter has not all of these modules."""
+    """Fails where SLIPWAY_DJL_PYTHON names an interpreter that has not all of these modules."""
     found = subprocess.run(
         [PYTHON, "-c", "import " + ", ".join(modules)], capture_output=True, text=True, check=False
     )
-    missing = re.search(r"No module named '[^']+'", found.stderr)
-    if missing:
-        pytest.skip(f"{PYTHON}: {missing[0]}; `make export` installs it")
-    assert found.returncode == 0, found.stderr
+    assert found.returncode == 0, f"{PYTHON}: {found.stderr}"
 
 
 def config_for(home: Home, library: str, **serving: Any) -> ModelConfig:
@@ -289,14 +285,6 @@ class DjlServing:
 Start = Callable[..., DjlServing]
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.05)
-    return value
-
-
 def start(
     home: Home,
     directory: Path,
@@ -330,6 +318,7 @@ def start(
         home=directory,
         endpoint_url=aws_url,
     )
+    count_start("jvm")
     log_file = directory / "log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(

@@ -13,7 +13,7 @@ from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
 
-pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(180)]
 
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ab" * 32

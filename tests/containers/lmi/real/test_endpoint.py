@@ -12,22 +12,11 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.endpoints import REGION, REGISTRY, TRUST
 from tests.containers.lmi.real.servers import Home
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
-
-REGION = "us-east-1"
-REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
-TRUST = {
-    "Version": "2012-10-17",
-    "Statement": [
-        {
-            "Effect": "Allow",
-            "Principal": {"Service": "sagemaker.amazonaws.com"},
-            "Action": "sts:AssumeRole",
-        }
-    ],
-}
 
 
 @pytest.fixture
@@ -90,7 +79,7 @@ def test_an_endpoint_answers_and_is_updated_over_a_stand_in(
         return json.load(runtime.invoke_endpoint(EndpointName="lmi", Body=body)["Body"])
 
     sagemaker.create_endpoint(EndpointName="lmi", EndpointConfigName="first")
-    described = servers.eventually(settled, 120)
+    described = eventually(settled, 120)
     assert described["EndpointStatus"] == "InService", described
     assert answer() == [{"generated_text": "de"}]
 

@@ -16,7 +16,11 @@ from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
 
-pytestmark = [pytest.mark.djl_serving, pytest.mark.djl_version(at_least="0.36.0")]
+pytestmark = [
+    pytest.mark.djl_serving,
+    pytest.mark.torch,
+    pytest.mark.djl_version(at_least="0.36.0"),
+]
 
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
 DIGEST = "ef" * 32

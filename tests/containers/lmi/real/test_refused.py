@@ -12,8 +12,8 @@ import pytest
 from slipway.planning.lmi import ordered
 from slipway.publishing import java_properties
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.packages import echo, seen
 from tests.containers.lmi.real.servers import ROOT, Home, Start
-from tests.containers.lmi.real.test_start import echo, seen
 
 pytestmark = pytest.mark.djl_serving
 
@@ -143,6 +143,7 @@ def needs_own_handler() -> None:
 
 
 @of_own_handler
+@pytest.mark.torch
 @pytest.mark.usefixtures("needs_own_handler")
 def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path: Path) -> None:
     """The start is healthy; the rule is `environment_leaves_the_file_alone`."""
@@ -158,6 +159,7 @@ def test_a_second_model_in_a_variable_fails_every_request(start: Start, tmp_path
 
 
 @of_own_handler
+@pytest.mark.torch
 @pytest.mark.usefixtures("needs_own_handler")
 def test_streams_in_batches_end_the_newest_server(start: Start) -> None:
     """With the reason in its log; the rule is `streams_share_no_batch`."""

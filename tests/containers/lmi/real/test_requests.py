@@ -12,15 +12,16 @@ import pytest
 
 from slipway.planning.lmi import ordered
 from slipway.publishing import java_properties
+from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
+from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import (
     BATCHES_OF_FOUR,
     BATCHES_OF_ONE,
     DjlServing,
     Home,
     Start,
-    eventually,
 )
-from tests.containers.lmi.test_requests import REFUSED_ALIKE
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
 
@@ -28,19 +29,6 @@ pytestmark = pytest.mark.djl_serving
 LIMITS = {"max_new_tokens": 42}
 ABC = {"inputs": "abc", "parameters": {"max_new_tokens": 3}}
 WORKER_STARTED = "Python engine started."
-SLEEPER = b"""
-import time
-
-from djl_python import Output
-
-
-def handle(inputs):
-    if inputs.is_empty():
-        return None
-    seconds = inputs.get_as_json()["seconds"]
-    time.sleep(seconds)
-    return Output(200, "OK").add_as_json({"slept": seconds})
-"""
 Serve = Callable[..., DjlServing]
 
 

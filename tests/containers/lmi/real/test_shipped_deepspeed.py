@@ -21,7 +21,7 @@ from tests.containers.lmi.real.references import Call, reference
 from tests.containers.lmi.real.servers import Answer, DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
 
-pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(300)]
 
 NAME = "gpt-j-6b"
 # The server counts GPUs before it starts another engine than Python, and DeepSpeed has no fp16 on a

@@ -25,7 +25,7 @@ from tests.containers.lmi.real.servers import Answer, DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering, config_on_cpu
 
 # A start of 0.21.0 may have to be repeated.
-pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(600)]
 
 STAND_IN = servers.STAND_INS / "fastertransformer_over_transformers"
 # What a CPU forces: the server counts GPUs before it starts another engine than Python, and a

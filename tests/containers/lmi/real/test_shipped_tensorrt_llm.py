@@ -26,8 +26,9 @@ from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
 from tests.containers.lmi.real.shipped import DIGEST, answering
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.djl_serving, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.djl_serving, pytest.mark.torch, pytest.mark.timeout(300)]
 
 NAME = "qwen2-7b-trtllm"
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"
@@ -287,6 +288,6 @@ def test_no_worker_gets_ready_with_pytorchs_back_end_over_a_stand_in_for_tensorr
         **environment(config),
     ) as failing:
         # In 45 s it neither ended nor answered; that is not waited for.
-        servers.eventually(lambda: "Restarting python worker" in failing.log, START_SECONDS)
+        eventually(lambda: "Restarting python worker" in failing.log, START_SECONDS)
         refused = "PyTorchConfig.__init__() got an unexpected keyword argument "
         assert f"TypeError: {refused}'enable_overlap_scheduler'" in failing.log

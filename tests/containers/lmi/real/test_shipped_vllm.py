@@ -120,8 +120,6 @@ def on_a_cpu(name: str, directory: Path, *edits: tuple[str, str]) -> ModelConfig
 def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts a server on a shipped package, once for all tests."""
     home = servers.home_of(VERSION)
-    if not PYTHON.exists():
-        pytest.skip("build/vllm is not there; `make vllm` makes it (7 GB)")
     clients = LoopbackClients(aws_url)
     weights = {path.name: path.read_bytes() for path in SAMPLE.iterdir()}
     servers.put_weights(clients.client("s3", "us-east-1"), weights, DIGEST)

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from slipway.publishing import java_properties
-from tests.containers.lmi.real.servers import Start, eventually
+from tests.containers.lmi.real.packages import echo, seen
+from tests.containers.lmi.real.servers import Start
 from tests.support.processes import is_running
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
 
-ECHO = b"""
-import json
-import os
-
-from djl_python import Output
-
-_properties = {}
-
-
-def handle(inputs):
-    if inputs.is_empty():
-        _properties.update(inputs.get_properties())
-        return None
-    output = Output(200, "OK")
-    output.add(json.dumps({**_properties, "pid": str(os.getpid())}).encode(), key="data")
-    output.add_property("Content-Type", "application/json")
-    return output
-"""
 WITHOUT_GUARD = b"""
 from djl_python import Output
 
@@ -40,23 +22,6 @@ def handle(inputs):
     output.add_as_json({"inputs": inputs.get_as_json()["inputs"]})
     return output
 """
-
-
-def echo(**properties: str) -> dict[str, bytes]:
-    """A package whose handler answers with the options that it was given."""
-    given = {
-        "engine": "Python",
-        **{name.replace("__", "."): properties[name] for name in properties},
-    }
-    return {"model.py": ECHO, "serving.properties": java_properties.render(given)}
-
-
-def seen(server: Any) -> dict[str, str]:
-    server.wait_until_ready()
-    answer = server.post({})
-    assert answer.status == 200, answer.body
-    document: dict[str, str] = answer.document
-    return document
 
 
 @pytest.mark.parametrize("engine", ["python", "vllm"])

@@ -23,9 +23,10 @@ from slipway.planning.lmi import container_environment
 from slipway.planning.lmi_variables import FIRST_VERSION
 from slipway.publishing.lmi_package import require_plain_weights
 from tests.containers.lmi.real import servers
+from tests.containers.lmi.real.endpoints import REGION, REGISTRY, TRUST
+from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
-from tests.containers.lmi.real.test_endpoint import REGION, REGISTRY, TRUST
-from tests.containers.lmi.real.test_requests import SLEEPER
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.djl_serving,
@@ -90,6 +91,7 @@ def applied(server: DjlServing) -> dict[str, str]:
     return dict(line.strip().split(": ", 1) for line in block.splitlines())
 
 
+@pytest.mark.torch
 def test_it_applies_the_same_settings(both: tuple[DjlServing, DjlServing]) -> None:
     """But for two keys that the server has elsewhere: where the model is, and the retries."""
     by_file, by_variables = (applied(server) for server in both)
@@ -101,6 +103,7 @@ def test_it_applies_the_same_settings(both: tuple[DjlServing, DjlServing]) -> No
     assert by_file["option.handler"] == "handle"
 
 
+@pytest.mark.torch
 def test_batches_turn_the_rolling_batch_off(both: tuple[DjlServing, DjlServing]) -> None:
     """The server looks for the batch size in the file alone, so the variables say both."""
     for server in both:
@@ -112,6 +115,7 @@ def test_batches_turn_the_rolling_batch_off(both: tuple[DjlServing, DjlServing])
         )
 
 
+@pytest.mark.torch
 def test_it_answers_the_same(both: tuple[DjlServing, DjlServing]) -> None:
     answers = [server.post(BODY) for server in both]
     assert answers[0] == answers[1]
@@ -196,7 +200,7 @@ def test_an_endpoint_needs_no_model_data(
             described = sagemaker.describe_endpoint(EndpointName="told")
             return described if not described["EndpointStatus"].endswith("ing") else None
 
-        described = servers.eventually(settled, 120)
+        described = eventually(settled, 120)
         assert described["EndpointStatus"] == "InService", described
         runtime = clients.client("sagemaker-runtime", REGION)
         answer = runtime.invoke_endpoint(EndpointName="told", Body=b'{"seconds": 0}')
@@ -213,7 +217,7 @@ def test_a_slow_call_is_survived_by_variables_too(
     late = server.post({"seconds": 60})
     assert (late.status, late.document["type"]) == (503, "WlmException")
     if without:
-        assert servers.eventually(lambda: server.ping().status == 500)
+        assert eventually(lambda: server.ping().status == 500)
     else:
-        assert servers.eventually(lambda: server.post({"seconds": 0}).status == 200)
+        assert eventually(lambda: server.post({"seconds": 0}).status == 200)
         assert server.ping().status == 200

@@ -1,99 +1,13 @@
-"""Compile jobs of the Neuron container, and checkpoints for them."""
+"""Compile jobs of the Neuron container."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import numpy as np
 import pytest
 
-from tests.containers.neuron.vocabularies import bert_tokenizer
-from tests.support.compile_jobs import Job
-
-STANDINS = Path(__file__).parent / "standins"
-# Packages with the names of AWS's; PyTorch is the real one.
-VERSIONS = {
-    "inf1": {
-        "torch-neuron": "1.13.1.2.11.13.0",
-        "neuron-cc": "1.24.0.0+d58fa6134",
-        "tensorflow": "1.15.5.post1",
-    },
-    "inf2": {"torch-neuronx": "2.9.0.2.15.32035", "neuronx-cc": "2.26.6360.0"},
-}
-HYPERPARAMETERS = {
-    "target": "cpu",
-    "task": "question-answering",
-    "batch_size": "2",
-    "sequence_lengths": "16,32",
-    "pipeline_cores": "1",
-    "dtype": "fp32",
-}
-WORDS = ("who", "wrote", "it", "ada", "love", "##lace", "the", "first", "program", "?", ".")
-SIZES: dict[str, Any] = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 40,
-    "pad_token_id": 0,
-}
-
-
-def write_checkpoint_files(directory: Path, **changes: Any) -> None:
-    """Writes what has the form of a checkpoint, for jobs that come no further than its checks."""
-    config = {
-        "model_type": "bert",
-        "architectures": ["BertForQuestionAnswering"],
-        **SIZES,
-        **changes,
-    }
-    (directory / "config.json").write_text(json.dumps(config))
-    (directory / "tokenizer.json").write_text(bert_tokenizer(WORDS).to_str())
-    tensor = np.zeros(4, np.float32).tobytes()
-    header = json.dumps(
-        {"weight": {"dtype": "F32", "shape": [4], "data_offsets": [0, len(tensor)]}}
-    ).encode()
-    content = len(header).to_bytes(8, "little") + header + tensor
-    (directory / "model.safetensors").write_bytes(content)
-
-
-def write_versions(site: Path, versions: Mapping[str, str]) -> None:
-    """Makes packages of these versions look installed."""
-    for name, version in versions.items():
-        metadata = site / f"{name.replace('-', '_')}-{version}.dist-info"
-        metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        )
-
-
-class NeuronJob(Job):
-    """A job whose modules may be AWS's stand-ins."""
-
-    def has_compilers(self, target: str, **versions: str) -> None:
-        """Puts the stand-ins of a target's packages in the worker's Python."""
-        write_versions(self.modules, VERSIONS[target] | versions)
-        for path in STANDINS.iterdir():
-            if path.suffix != ".md" and path.name != "__pycache__":
-                (self.modules / path.name).symlink_to(path)
-
-    @property
-    def record(self) -> Path:
-        """Where the stand-ins write down what they were asked for."""
-        return self.modules / "record"
-
-    def compiled(self) -> list[list[Any]]:
-        """Returns the package, the shapes and the arguments of each graph, in order."""
-        return [json.loads(line) for line in self.record.read_text().splitlines()]
-
-    def run(self, **options: Any) -> int:
-        changes = {"NEURON_STANDIN_RECORD": str(self.record), **options.pop("env_changes", {})}
-        return super().run(env_changes=changes, **options)
+from tests.containers.neuron.compile.jobs import HYPERPARAMETERS, NeuronJob, write_checkpoint_files
 
 
 @pytest.fixture

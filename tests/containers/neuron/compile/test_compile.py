@@ -30,7 +30,7 @@ from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
 from containers.neuron.tokenization import Row
 from containers.serving.predictor import ModelLoadError
-from tests.containers.neuron.compile.conftest import (
+from tests.containers.neuron.compile.jobs import (
     SIZES,
     STANDINS,
     VERSIONS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 
 from containers.neuron.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import Hyperparameters, read_hyperparameters
-from tests.containers.neuron.compile.conftest import NeuronJob, write_checkpoint_files
+from tests.containers.neuron.compile.jobs import NeuronJob, write_checkpoint_files
 from tests.support.compile_jobs import ROOT
 
 ASKED = Hyperparameters(
@@ -94,26 +93,20 @@ class TestAsAJob:
             "run the job in the compiler image, or pip install -r requirements-export.txt"
         )
 
-    @pytest.mark.skipif(
-        importlib.util.find_spec("tensorflow") is not None, reason="TensorFlow is installed"
-    )
     def test_what_aws_leaves_out_of_its_image_for_inf1(self, job: NeuronJob) -> None:
         job.set_hyperparameters(target="inf1", dtype="bf16")
         job.has_compilers("inf1")
         (job.modules / "tensorflow").unlink()
-        job.hide("torch", "transformers", "safetensors")
+        job.hide("torch", "transformers", "safetensors", "tensorflow")
         assert job.run() == 1
         assert job.failure == (
             "compiling for inf1 needs torch, transformers, safetensors, tensorflow: run the job "
             "in the compiler image: it is the one for inf1"
         )
 
-    @pytest.mark.skipif(
-        importlib.util.find_spec("torch_neuronx") is not None, reason="torch-neuronx is installed"
-    )
     def test_the_image_of_another_family(self, job: NeuronJob) -> None:
         job.set_hyperparameters(target="inf2", dtype="bf16")
-        job.hide("torch", "transformers", "safetensors")
+        job.hide("torch", "transformers", "safetensors", "torch_neuronx")
         assert job.run() == 1
         assert job.failure == (
             "compiling for inf2 needs torch, transformers, safetensors, torch-neuronx, "

@@ -7,17 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.compile_jobs import ROOT, Job, until_gone
-
-__all__ = ["ROOT", "SAMPLE", "Job", "until_gone"]
-
-SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
-HYPERPARAMETERS = {
-    "target": "cpu",
-    "max_batch_size": "4",
-    "max_input_tokens": "20",
-    "max_new_tokens": "12",
-}
+from tests.containers.tensorrt.compile.jobs import HYPERPARAMETERS, SAMPLE
+from tests.support.compile_jobs import Job
 
 
 @pytest.fixture

@@ -42,7 +42,8 @@ from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.preparation import Job as PreparedJob  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
-from tests.containers.tensorrt.compile.conftest import ROOT, SAMPLE, Job, until_gone  # noqa: E402
+from tests.containers.tensorrt.compile.jobs import SAMPLE  # noqa: E402
+from tests.support.compile_jobs import ROOT, Job, until_gone  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,

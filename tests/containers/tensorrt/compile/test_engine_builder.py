@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from containers.tensorrt.model_directory import read_config
-from tests.containers.tensorrt.compile.conftest import ROOT, SAMPLE, Job
+from tests.containers.tensorrt.compile.jobs import SAMPLE
+from tests.support.compile_jobs import ROOT, Job
 from tests.support.groups import load
 
 rtx = load("tensorrt_rtx_bindings", group="builder")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.containers.tensorrt.compile.conftest import Job
-from tests.support.groups import load
+from tests.support.compile_jobs import Job
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
 # What NVIDIA's module answers where there is a GPU.
@@ -253,8 +252,8 @@ class TestOutput:
 class TestMachine:
     """What is missing on the machine; nothing of it is loaded to find out."""
 
-    def start_of_worker(self, job: Job) -> str:
-        assert job.run() == 1
+    def start_of_worker(self, job: Job, **variables: str) -> str:
+        assert job.run(env_changes=variables) == 1
         [failed] = job.named("compile_failed")
         assert "exception" not in failed
         assert job.failure == failed["message"]
@@ -296,11 +295,8 @@ class TestMachine:
 
     @pytest.mark.torch
     def test_no_gpu(self, job: Job) -> None:
-        runtime = load("cuda.bindings.runtime", group="torch")
-        if runtime.cudaGetDeviceCount()[0] == runtime.cudaError_t.cudaSuccess:
-            pytest.skip("this machine has a GPU")
         job.set_hyperparameters(target="sm86")
         job.stand_in("tensorrt")
-        reason = self.start_of_worker(job)
+        reason = self.start_of_worker(job, CUDA_VISIBLE_DEVICES="")
         assert reason.startswith("building an engine needs a GPU, and CUDA finds none: ")
         assert reason.endswith("; run the job on an instance with the target's GPU")

@@ -15,7 +15,7 @@ import pytest
 
 from containers.jobs import report
 from containers.serving import server
-from tests.containers.tensorrt.compile.conftest import ROOT, Job, until_gone
+from tests.support.compile_jobs import ROOT, Job, until_gone
 
 PACKAGES = ("transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
 WAIT = "import signal\nwhile True: signal.pause()"

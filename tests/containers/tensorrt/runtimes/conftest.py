@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.containers.tensorrt.runtimes.machine import Machine, standin_machine
+
+# CUDA reads it at its first call: made-up addresses would do harm on a GPU, were there one.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture

@@ -1,0 +1,18 @@
+"""Where our handler is, and what the checkpoints are that tests give to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+HANDLER = Path("containers/lmi/handler")
+
+GPT2 = {
+    "model_type": "gpt2",
+    "architectures": ["GPT2LMHeadModel"],
+    "max_position_embeddings": 64,
+}
+T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}
+
+LoadScript = Callable[..., ModuleType]

@@ -1,0 +1,55 @@
+"""Packages made by hand, whose handlers need nothing but the server."""
+
+from __future__ import annotations
+
+from slipway.publishing import java_properties
+from tests.containers.lmi.real.servers import DjlServing
+
+ECHO = b"""
+import json
+import os
+
+from djl_python import Output
+
+_properties = {}
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        _properties.update(inputs.get_properties())
+        return None
+    output = Output(200, "OK")
+    output.add(json.dumps({**_properties, "pid": str(os.getpid())}).encode(), key="data")
+    output.add_property("Content-Type", "application/json")
+    return output
+"""
+SLEEPER = b"""
+import time
+
+from djl_python import Output
+
+
+def handle(inputs):
+    if inputs.is_empty():
+        return None
+    seconds = inputs.get_as_json()["seconds"]
+    time.sleep(seconds)
+    return Output(200, "OK").add_as_json({"slept": seconds})
+"""
+
+
+def echo(**properties: str) -> dict[str, bytes]:
+    """A package whose handler answers with the options that it was given."""
+    given = {
+        "engine": "Python",
+        **{name.replace("__", "."): properties[name] for name in properties},
+    }
+    return {"model.py": ECHO, "serving.properties": java_properties.render(given)}
+
+
+def seen(server: DjlServing) -> dict[str, str]:
+    server.wait_until_ready()
+    answer = server.post({})
+    assert answer.status == 200, answer.body
+    document: dict[str, str] = answer.document
+    return document
