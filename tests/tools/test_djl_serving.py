@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
+import threading
 import xml.etree.ElementTree as ElementTree
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -138,10 +141,7 @@ def test_it_builds_the_pinned_commit(
     assert main(["0.99.0", "--source", "/nowhere"], environ) == 0
     assert capfd.readouterr().out == f"DJL Serving 0.99.0: is in {home}\n"
 
-
-@pytest.mark.java
-def test_the_libraries_are_those_of_the_release(repository: Path, tmp_path: Path) -> None:
-    assert main(["0.99.0", "--source", str(repository)], {"HOME": str(tmp_path)}) == 0
+    # The libraries are those of the release.
     project = ElementTree.parse(tmp_path / "pom.xml").getroot()  # noqa: S314  # our own
     asked = [[child.text for child in each] for each in project.iter("dependency")]
     assert ["ai.djl", "api", "0.99.1"] in asked
@@ -158,14 +158,86 @@ def test_sources_that_cannot_be_fetched_are_named(
     absent = tmp_path / "absent"
     assert main(["0.99.0", "--source", str(absent)], {"HOME": str(tmp_path)}) == 1
     told = capfd.readouterr().err
-    assert (
-        f"fetch --quiet --depth 1 {absent} {build.RELEASES['0.99.0']['commit']} ended with " in told
-    )
+    assert told.startswith(f"git ls-remote --quiet {absent} HEAD ended with status 128:\n")
     assert f"'{absent}' does not appear to be a git repository" in told
     assert told.endswith(
         "The sources: --source, by default https://github.com/deepjavalibrary/djl-serving\n"
     )
     assert list((tmp_path / ".cache" / "slipway" / "djl-serving").iterdir()) == []
+
+
+@pytest.mark.java
+def test_a_commit_that_the_sources_lack_is_named(
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    lacking = {**build.RELEASES["0.99.0"], "commit": "ab" * 20}
+    monkeypatch.setitem(build.RELEASES, "0.99.0", lacking)  # type: ignore[misc]
+    assert main(["0.99.0", "--source", str(repository)], {"HOME": str(tmp_path)}) == 1
+    told = capfd.readouterr().err
+    assert f"fetch --quiet --depth 1 {repository} {'ab' * 20} ended with " in told
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs that succeed at once and do nothing; git is this machine's own."""
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    for name in ("mvn", "javac", "jar"):
+        (directory / name).write_text("#!/bin/sh\n")
+        (directory / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
+    return directory
+
+
+def test_sources_that_cannot_be_reached_are_told_from_other_failures(
+    programs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        source = f"https://127.0.0.1:{closed.getsockname()[1]}/djl-serving"
+        assert main(["0.36.0", "--source", source], {"HOME": str(tmp_path)}) == os.EX_UNAVAILABLE
+    told = capfd.readouterr().err
+    assert told.startswith(f"git ls-remote --quiet {source} HEAD ended with status 128:\n")
+    assert told.endswith(
+        "\nThe sources cannot be reached from here. --source names a copy of the repository; by "
+        "default it is https://github.com/deepjavalibrary/djl-serving\n"
+    )
+    assert list((tmp_path / ".cache" / "slipway" / "djl-serving").iterdir()) == []
+
+
+def test_an_address_that_never_answers_cannot_be_reached(
+    programs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(build, "_ANSWER_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        source = f"http://127.0.0.1:{silent.getsockname()[1]}/djl-serving"
+        assert main(["0.36.0", "--source", source], {"HOME": str(tmp_path)}) == os.EX_UNAVAILABLE
+    told = capfd.readouterr().err
+    assert told.startswith(f"git ls-remote --quiet {source} HEAD did not end within 0.5 s\n")
+
+
+@pytest.mark.parametrize(("status", "expected"), [(404, 1), (403, 1), (503, os.EX_UNAVAILABLE)])
+def test_an_address_that_refuses_is_reached(
+    status: int, expected: int, programs: Path, tmp_path: Path
+) -> None:
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(status)
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        source = f"http://127.0.0.1:{server.server_port}/djl-serving"
+        assert main(["0.36.0", "--source", source], {"HOME": str(tmp_path)}) == expected
+        server.shutdown()
 
 
 @pytest.mark.java

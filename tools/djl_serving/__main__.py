@@ -10,11 +10,21 @@ import time
 from collections.abc import Mapping, Sequence
 
 from embedded_aws.hosting.djl_serving import home_in, is_home, servers_directory
-from tools.djl_serving.build import RELEASES, SOURCE, BuildError, build, find_programs
+from tools.djl_serving.build import (
+    RELEASES,
+    SOURCE,
+    BuildError,
+    UnreachableError,
+    build,
+    find_programs,
+)
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Builds what is not there yet; returns the exit status.
+
+    It is EX_UNAVAILABLE, 69, where the sources are out of reach, which no change here can help, and
+    1 where anything else went wrong.
 
     Args:
         arguments: of the command line.
@@ -42,6 +52,13 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
             started = time.monotonic()
             home = build(version, directory, options.source, functools.partial(_tell, version))
             print(f"DJL Serving {version}: {home} ({time.monotonic() - started:.0f} s)", flush=True)
+    except UnreachableError as error:
+        print(
+            f"{error}\nThe sources cannot be reached from here. --source names a copy of the "
+            f"repository; by default it is {SOURCE}",
+            file=sys.stderr,
+        )
+        return os.EX_UNAVAILABLE
     except BuildError as error:
         print(f"{error}\nThe sources: --source, by default {SOURCE}", file=sys.stderr)
         return 1

@@ -9,6 +9,8 @@ uses. Left out are the engines and the model zoo of Java, its tokenizers, and th
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -45,8 +47,22 @@ _START: Final = Path(__file__).with_name("start.sh")
 _NOT_OF_THE_WORKER: Final = ("setup.py", "PyPiDescription.rst")
 
 
+# How long git may wait for the sources' address to answer, and how it may then stand still.
+_ANSWER_SECONDS: Final = 15.0
+_STILL: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=20")
+_ON_A_NETWORK: Final = re.compile("(https?|ssh|git)://")
+# What git says of an address that answers, and has no such repository for us.
+_REFUSED: Final = re.compile(
+    "returned error: 4[0-9][0-9]|repository .* not found|Authentication failed|could not read User"
+)
+
+
 class BuildError(Exception):
     """The server cannot be built; the message says what failed, and what to do."""
+
+
+class UnreachableError(BuildError):
+    """The sources lie behind a network that does not lead there from this machine."""
 
 
 def find_programs() -> None:
@@ -77,6 +93,7 @@ def build(version: str, directory: Path, source: str, progress: Callable[[str], 
         The server's directory, with `bin/serving`.
 
     Raises:
+        UnreachableError: the address of the sources does not answer.
         BuildError: git, Maven or the compiler failed; with what it said.
     """
     release = RELEASES[version]
@@ -109,7 +126,14 @@ def _fetch(source: str, commit: str, sources: Path) -> None:
     sources.mkdir()
     _run("git", "init", "--quiet", str(sources))
     git = ("git", "-C", str(sources), "-c", "advice.detachedHead=false")
-    _run(*git, "fetch", "--quiet", "--depth", "1", source, commit)
+    try:
+        # An address that nothing answers for can hold up a fetch for minutes.
+        _run("git", "ls-remote", "--quiet", source, "HEAD", seconds=_ANSWER_SECONDS)
+        _run(*git, *_STILL, "fetch", "--quiet", "--depth", "1", source, commit)
+    except BuildError as error:
+        if _ON_A_NETWORK.match(source) and not _REFUSED.search(str(error)):
+            raise UnreachableError(str(error)) from None
+        raise
     _run(*git, "checkout", "--quiet", commit)
 
 
@@ -196,10 +220,15 @@ def _add_worker(setup: Path, classes: Path, version: str) -> None:
     properties.write_text(f"version={version}\nlibraries={libraries}\n")
 
 
-def _run(*command: str) -> None:
-    finished = subprocess.run(  # noqa: S603  # arguments of our own
-        command, capture_output=True, text=True, check=False
-    )
+def _run(*command: str, seconds: float | None = None) -> None:
+    # What git says is read: it says it in English, and asks for no password.
+    environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        finished = subprocess.run(  # noqa: S603  # arguments of our own
+            command, capture_output=True, text=True, check=False, env=environment, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{_shown(command)} did not end within {seconds:g} s") from None
     if finished.returncode != 0:
         said = (finished.stderr or finished.stdout).strip()
         raise BuildError(f"{_shown(command)} ended with status {finished.returncode}:\n{said}")
