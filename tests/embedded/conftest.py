@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL, SHIPPED, SHIPPED_MODELS, Workbench
 
 
 @pytest.fixture
@@ -20,12 +20,15 @@ def empty_account(tmp_path: Path) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """An account with the foundation and the published sample.
+    """An account with the foundation and the published sample, and an assembly of what is shipped.
 
     Tests destroy what they deploy. A test that ends the embedded AWS needs one of its own.
     """
     with Workbench(tmp_path_factory.mktemp("project")) as bench:
         bench.bootstrap()
-        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
+        bench.must(
+            *("cdk", "deploy", "foundation", "-c", f"models={','.join(SHIPPED_MODELS)}"),
+            *("--output", SHIPPED, "--require-approval", "never"),
+        )
         bench.must("slipway", "publish", MODEL)
         yield bench

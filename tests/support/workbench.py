@@ -12,11 +12,21 @@ from typing import Any, Self
 
 import boto3
 
-from demo import copy_project
+from demo import ROOT, copy_project
 from embedded_aws import control
+from tests.support.assemblies import deploy_command, destroy_command
 from tests.support.processes import kill_tree
+from tests.support.starts import count_start
+from tests.support.waiting import eventually
 
 MODEL = "gpt2-autocomplete"
+# What `cdk bootstrap` deploys, as the CLI's package has it.
+BOOTSTRAP_TEMPLATE = ROOT / "node_modules/aws-cdk/lib/api/bootstrap/bootstrap-template.yaml"
+# An assembly of the foundation and these models, which the session's account comes with.
+SHIPPED = "cdk.out.shipped"
+SHIPPED_MODELS = (MODEL, "bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
+# Where the CDK CLI writes what it synthesises, unless it is told another folder.
+LATEST = "cdk.out"
 
 
 class Workbench:
@@ -38,16 +48,26 @@ class Workbench:
 
     def start(self) -> None:
         """Starts the embedded AWS, with an empty account, and points commands at it."""
+        count_start("embedded-aws")
         self.state = control.start(self.project, port=0)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         merged = {**os.environ, "PATH": path, **control.environment(self.state)}
         self.environment = {name: value for name, value in merged.items() if value is not None}
 
     def bootstrap(self) -> None:
-        self.must("cdk", "bootstrap", "aws://123456789012/us-east-1")
+        """Leaves what `cdk bootstrap` does: its template's stack, without the CLI and its synth."""
+        cloudformation = self.client("cloudformation")
+        cloudformation.create_stack(
+            StackName="CDKToolkit",
+            TemplateBody=BOOTSTRAP_TEMPLATE.read_text("utf-8"),
+            Capabilities=["CAPABILITY_NAMED_IAM"],
+        )
+        eventually(lambda: self.stack_status("CDKToolkit") != "CREATE_IN_PROGRESS")
+        assert self.stack_status("CDKToolkit") == "CREATE_COMPLETE"
 
     def popen(self, *command: str) -> subprocess.Popen[str]:
         """Starts a command; in a session of its own, to be killed with all that it starts."""
+        count_start(Path(command[0]).name)
         return subprocess.Popen(
             command,
             cwd=self.project,
@@ -128,10 +148,20 @@ class Workbench:
         shutil.copy2(locks / f"{MODEL}.lock.json", locks / f"{name}.lock.json")
 
     def deploy(self, *names: str, context: str | None = None) -> str:
+        """Synthesises models and deploys them, with what they depend on."""
         models = context or ",".join(names)
         return self.must(
             "cdk", "deploy", *names, "-c", f"models={models}", "--require-approval", "never"
         )
 
     def destroy(self, name: str) -> str:
+        """Synthesises a model and destroys it."""
         return self.must("cdk", "destroy", name, "--force", "-c", f"models={name}")
+
+    def deploy_from(self, assembly: Path | str, *names: str) -> str:
+        """Deploys what was synthesised before."""
+        return self.must(*deploy_command(assembly, *names))
+
+    def destroy_from(self, assembly: Path | str, *names: str) -> str:
+        """Destroys what was synthesised before."""
+        return self.must(*destroy_command(assembly, *names))

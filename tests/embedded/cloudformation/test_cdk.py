@@ -12,7 +12,7 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 
-pytestmark = [pytest.mark.cdk, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
 APP = Path(__file__).with_name("three_stacks.py")

@@ -11,22 +11,23 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.support.assemblies import changed_copy, deploy_command, destroy_command
 from tests.support.processes import command_line, is_forgotten, kill_tree, session
 from tests.support.waiting import eventually
-from tests.support.workbench import Workbench
+from tests.support.workbench import MODEL, SHIPPED, Workbench
 
-pytestmark = [pytest.mark.cdk, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(300)]
 
-NAME = "killed"
-STACK = ENDPOINT = f"{NAME}-local"
-FIRST, SECOND = "cdk.out.first", "cdk.out.second"
-NO_LEFTOVERS = f"Nothing is left of {NAME} in local: "
+STACK = ENDPOINT = f"{MODEL}-local"
+FIRST, SECOND = SHIPPED, "cdk.out.second"
+NO_LEFTOVERS = f"Nothing is left of {MODEL} in local: "
 
 
 class Deployments:
@@ -44,18 +45,18 @@ class Deployments:
         return self.begun
 
     def begin_deploy(self, assembly: str) -> subprocess.Popen[str]:
-        return self.begin(*_deploy(assembly))
+        return self.begin(*deploy_command(assembly, MODEL))
 
     def deploy(self, assembly: str) -> str:
-        return self.bench.must(*_deploy(assembly))
+        return self.bench.must(*deploy_command(assembly, MODEL))
 
     def deploy_refused(self, assembly: str) -> str:
-        return self.bench.fails(*_deploy(assembly))
+        return self.bench.fails(*deploy_command(assembly, MODEL))
 
     def destroy(self, assembly: str) -> None:
-        self.bench.must(*_destroy(assembly))
+        self.bench.must(*destroy_command(assembly, MODEL))
         assert self.status() is None
-        assert self.bench.must("slipway", "leftovers", NAME).startswith(NO_LEFTOVERS)
+        assert self.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
         assert self.bench.serving_processes() == []
 
     def status(self) -> str | None:
@@ -100,59 +101,41 @@ class Deployments:
         return status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS"
 
 
-def _deploy(assembly: str) -> tuple[str, ...]:
-    return (
-        *("cdk", "deploy", NAME, "--app", assembly, "--exclusively"),
-        *("--require-approval", "never"),
+@pytest.fixture(scope="module")
+def bench(account: Workbench) -> Workbench:
+    """The account, and the model in a second version, which needs another container."""
+    size = '"SLIPWAY_MAX_BATCH_SIZE": '
+    changed_copy(
+        account.project / FIRST, account.project / SECOND, MODEL, f'{size}"40"', f'{size}"4"'
     )
-
-
-def _destroy(assembly: str) -> tuple[str, ...]:
-    return ("cdk", "destroy", NAME, "--app", assembly, "--exclusively", "--force")
+    return account
 
 
 @pytest.fixture(scope="module")
-def assemblies(account: Workbench) -> Iterator[Workbench]:
-    """The model in two versions; the second needs another container."""
-    account.add_model(NAME)
-    config = account.config(NAME)
-    text = config.read_text("utf-8")
-    for assembly, batch_size in ((FIRST, 40), (SECOND, 4)):
-        changed = text.replace("max_batch_size: 40", f"max_batch_size: {batch_size}")
-        assert (changed != text) == (assembly == SECOND)
-        config.write_text(changed)
-        account.must("cdk", "synth", NAME, "--quiet", "-c", f"models={NAME}", "--output", assembly)
-    config.write_text(text, "utf-8")
-    yield account
-    config.unlink()
-    account.project.joinpath(f"model_configs/{NAME}.lock.json").unlink()
-
-
-@pytest.fixture(scope="module")
-def diff_without_an_aws(
-    assemblies: Workbench, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[subprocess.Popen[str]]:
-    """`cdk diff` with an embedded AWS that was stopped: begun first, for it tries for long."""
-    with Workbench(tmp_path_factory.mktemp("stopped")) as stopped:
-        pass
-    assembly = str(assemblies.project / FIRST)
-    process = stopped.popen("cdk", "diff", NAME, "--app", assembly, "--method=template")
+def diff_without_an_aws(bench: Workbench) -> Iterator[subprocess.Popen[str]]:
+    """`cdk diff` with nothing on the embedded AWS's port: begun first, for it tries for long."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://localhost:{taken.getsockname()[1]}"
+    environment = bench.environment
+    bench.environment = environment | {"AWS_ENDPOINT_URL": url, "S3_ENDPOINT_URL": url}
+    process = bench.popen("cdk", "diff", MODEL, "--app", FIRST, "--method=template")
+    bench.environment = environment
     yield process
     kill_tree(process)
 
 
 @pytest.fixture
 def deployments(
-    assemblies: Workbench, diff_without_an_aws: subprocess.Popen[str]
+    bench: Workbench, diff_without_an_aws: subprocess.Popen[str]
 ) -> Iterator[Deployments]:
-    deployments = Deployments(assemblies)
+    deployments = Deployments(bench)
     yield deployments
     deployments.end()
 
 
 def test_during_synthesis(deployments: Deployments) -> None:
     command = (
-        *("cdk", "deploy", NAME, "-c", f"models={NAME}", "--output", "cdk.out.killed"),
+        *("cdk", "deploy", MODEL, "-c", f"models={MODEL}", "--output", "cdk.out.killed"),
         *("--require-approval", "never"),
     )
     process = deployments.begin(*command)
@@ -178,7 +161,7 @@ def test_before_the_first_change_set_is_executed(deployments: Deployments) -> No
     eventually(deployments.has_unexecuted_change_set)
     kill_tree(process)
     assert deployments.status() == "REVIEW_IN_PROGRESS"
-    assert deployments.bench.must("slipway", "leftovers", NAME).startswith(NO_LEFTOVERS)
+    assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     deployments.deploy(FIRST)
     assert deployments.status() == "CREATE_COMPLETE"
     assert deployments.answer()
@@ -210,14 +193,14 @@ def test_a_creation_in_progress_is_destroyed(deployments: Deployments) -> None:
     process = deployments.begin_deploy(FIRST)
     container = deployments.freeze_new_container([])
     kill_tree(process)
-    destroying = deployments.begin(*_destroy(FIRST))
+    destroying = deployments.begin(*destroy_command(FIRST, MODEL))
     eventually(lambda: deployments.status() == "DELETE_IN_PROGRESS")
     # SageMaker deletes no endpoint that it is still creating: so the deletion waits for it.
     os.kill(container, signal.SIGCONT)
     output, _ = destroying.communicate(timeout=120)
     assert destroying.returncode == 0, output
     assert deployments.status() is None
-    assert deployments.bench.must("slipway", "leftovers", NAME).startswith(NO_LEFTOVERS)
+    assert deployments.bench.must("slipway", "leftovers", MODEL).startswith(NO_LEFTOVERS)
     assert deployments.bench.serving_processes() == []
 
 
@@ -238,7 +221,7 @@ def test_an_update(deployments: Deployments) -> None:
     assert deployments.answer()
     report = deployments.deploy_refused(SECOND)
     assert "is in UPDATE_IN_PROGRESS state and can not be updated." in report
-    report = deployments.bench.fails(*_destroy(SECOND))
+    report = deployments.bench.fails(*destroy_command(SECOND, MODEL))
     assert "is in UPDATE_IN_PROGRESS state and can not be deleted." in report
     os.kill(container, signal.SIGCONT)
     eventually(lambda: deployments.status() == "UPDATE_COMPLETE")

@@ -19,7 +19,7 @@ from tests.support.processes import children, is_running
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
 
 STACK = ENDPOINT = "served"
 BUCKET = "slipway-local-123456789012-us-east-1"

@@ -31,7 +31,7 @@ from tests.support.processes import children, command_line, is_running, kill_tre
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
 
 NAME = "many"
 BUCKET = "slipway-local-123456789012-us-east-1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.groups import load
-from tests.support.workbench import MODEL, Workbench
+from tests.support.workbench import LATEST, MODEL, Workbench
 
 torch = load("torch", group="torch")
 load("transformers", group="torch")
@@ -37,7 +37,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         shutil.copytree(sample, checkpoint, ignore=shutil.ignore_patterns("*.onnx"))
         _take_weights_from(bench.config(MODEL), CHECKPOINT)
         bench.bootstrap()
-        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
+        bench.must(
+            "cdk", "deploy", "foundation", "-c", f"models={MODEL}", "--require-approval", "never"
+        )
         yield bench
 
 
@@ -94,7 +96,7 @@ def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> 
         (answer,) = json.load(response["Body"])
         assert answer["generated_text"] == _expected(bench.project / CHECKPOINT)
     finally:
-        bench.destroy(MODEL)
+        bench.destroy_from(LATEST, MODEL)
     assert bench.serving_processes() == []
     bench.must("slipway", "leftovers", MODEL)
 

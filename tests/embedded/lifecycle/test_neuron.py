@@ -11,20 +11,28 @@ from typing import Any
 import pytest
 
 from benchmarks.program import ROOT
-from tests.support.workbench import Workbench
+from tests.support.workbench import SHIPPED, Workbench
 
-pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
+MODELS = ("bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2")
 NOTES = "ml.inf1.6xlarge has 24 vCPUs. search-qa is in eu-west-1. The platform team owns search-qa."
 QUESTIONS = {"Which region is search-qa in?": "eu-west-1", "Which team owns search-qa?": "platform"}
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    with Workbench(tmp_path_factory.mktemp("neuron")) as bench:
-        bench.bootstrap()
-        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
-        yield bench
+def deployed(account: Workbench) -> Iterator[Workbench]:
+    """Every shipped model, published and deployed."""
+    for model in MODELS:
+        lock = account.project / "model_configs" / f"{model}.lock.json"
+        committed = lock.read_bytes()
+        account.must("slipway", "publish", model)
+        assert lock.read_bytes() == committed, "the committed lock is not of the committed sample"
+    account.deploy_from(SHIPPED, *MODELS)
+    assert account.serving_processes() != []
+    yield account
+    account.destroy_from(SHIPPED, *MODELS)
+    assert account.serving_processes() == []
 
 
 def ask(bench: Workbench, model: str, body: Any) -> Any:
@@ -36,32 +44,21 @@ def ask(bench: Workbench, model: str, body: Any) -> Any:
     return json.load(response["Body"])
 
 
-@pytest.mark.parametrize("model", ["bert-qa-throughput", "bert-qa-latency", "bert-qa-inf2"])
-def test_a_shipped_config_is_published_deployed_and_answers(bench: Workbench, model: str) -> None:
-    lock = bench.project / "model_configs" / f"{model}.lock.json"
-    committed = lock.read_bytes()
-    bench.must("slipway", "publish", model)
-    assert lock.read_bytes() == committed, "the committed lock is not of the committed sample"
-    bench.deploy(model)
-    try:
-        answers = [
-            ask(bench, model, {"inputs": {"question": question, "context": NOTES}})
-            for question in QUESTIONS
-        ]
-        assert [answer["answer"] for answer in answers] == list(QUESTIONS.values())
-        assert all(NOTES[a["start"] : a["end"]] == a["answer"] for a in answers)
-        assert bench.serving_processes() != []
-        if model == "bert-qa-inf2":
-            check_that_it_can_be_loaded(bench, model)
-    finally:
-        bench.destroy(model)
-    assert bench.serving_processes() == []
+@pytest.mark.parametrize("model", MODELS)
+def test_a_shipped_model_answers(deployed: Workbench, model: str) -> None:
+    answers = [
+        ask(deployed, model, {"inputs": {"question": question, "context": NOTES}})
+        for question in QUESTIONS
+    ]
+    assert [answer["answer"] for answer in answers] == list(QUESTIONS.values())
+    assert all(NOTES[a["start"] : a["end"]] == a["answer"] for a in answers)
 
 
-def check_that_it_can_be_loaded(bench: Workbench, model: str) -> None:
+def test_an_endpoint_can_be_loaded(deployed: Workbench) -> None:
     """With the command that benchmarks/neuron.md measures endpoints with."""
     command = (
-        sys.executable, "-m", "benchmarks.neuron.endpoint", model, "--project", str(bench.project),
+        sys.executable, "-m", "benchmarks.neuron.endpoint", "bert-qa-inf2",
+        "--project", str(deployed.project),
         "--clients", "3", "--processes", "2", "--sentences", "2",
         "--seconds", "2", "--warm-up-seconds", "1",
     )  # fmt: skip

@@ -15,7 +15,7 @@ from containers.neuron.tasks.question_answering import QuestionAnswering
 from containers.neuron.tasks.task import TaskSetting
 from containers.neuron.tokenization import TextTokenizer
 from tests.support.groups import load
-from tests.support.workbench import Workbench
+from tests.support.workbench import LATEST, Workbench
 
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
@@ -49,7 +49,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         longer = "  sequence_length: 128\n  sequence_lengths: [64, 128]\n"
         config.write_text(text.replace("  sequence_length: 128\n", longer), "utf-8")
         bench.bootstrap()
-        bench.must("cdk", "deploy", "foundation", "--require-approval", "never")
+        bench.must(
+            "cdk", "deploy", "foundation", "-c", f"models={MODEL}", "--require-approval", "never"
+        )
         yield bench
 
 
@@ -129,7 +131,7 @@ def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> 
         assert answer.pop("score") == pytest.approx(expected.pop("score"), rel=1e-3)
         assert answer == expected
     finally:
-        bench.destroy(MODEL)
+        bench.destroy_from(LATEST, MODEL)
     assert bench.serving_processes() == []
     bench.must("slipway", "leftovers", MODEL)
 

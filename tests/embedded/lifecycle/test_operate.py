@@ -1,20 +1,17 @@
-"""Looking after a model that is deployed: status, invoke, logs, and a bad change undone."""
+"""Looking after a model that is deployed: status, invoke, logs, and the AWS CLI."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import threading
-from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.support.workbench import MODEL, Workbench
+from tests.support.workbench import MODEL, SHIPPED, Workbench
 
-pytestmark = [pytest.mark.cdk, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
 ENDPOINT = f"{MODEL}-local"
 GROUP = f"/aws/sagemaker/Endpoints/{ENDPOINT}"
@@ -23,9 +20,9 @@ REQUEST = json.dumps({"inputs": "The maximum number of", "parameters": {"max_new
 
 @pytest.fixture(scope="module")
 def deployed(account: Workbench) -> Iterator[Workbench]:
-    account.deploy(MODEL)
+    account.deploy_from(SHIPPED, MODEL)
     yield account
-    account.destroy(MODEL)
+    account.destroy_from(SHIPPED, MODEL)
 
 
 def test_status_in_words_and_as_json(deployed: Workbench) -> None:
@@ -79,59 +76,59 @@ def test_the_containers_log_is_in_the_stacks_group(deployed: Workbench) -> None:
     assert "model_loaded" in events
 
 
-def test_weights_that_do_not_load_are_undone_and_lose_no_request(deployed: Workbench) -> None:
-    samples = deployed.project / "samples"
-    shutil.copytree(samples / MODEL / "model", samples / "broken")
-    graph = samples / "broken" / "model.onnx"
-    graph.write_bytes(graph.read_bytes()[:1000])
-    config = deployed.config(MODEL)
-    lock = config.with_suffix(".lock.json")
-    original = config.read_text("utf-8"), lock.read_bytes()
-    config.write_text(original[0].replace(f"path: samples/{MODEL}/model", "path: samples/broken"))
-    answers: Counter[str] = Counter()
-    stopped = threading.Event()
-
-    def ask() -> None:
-        runtime = deployed.client("sagemaker-runtime")
-        # Paced, so that the CDK CLI gets its share of the processor.
-        while not stopped.wait(0.05):
-            try:
-                response = runtime.invoke_endpoint(
-                    EndpointName=ENDPOINT, Body=REQUEST, ContentType="application/json"
-                )
-                answers[response["Body"].read().decode()] += 1
-            except ClientError as error:
-                answers[str(error)] += 1
-
-    client = threading.Thread(target=ask)
-    client.start()
-    try:
-        deployed.must("slipway", "publish", MODEL)
-        report = deployed.fails(
-            "cdk", "deploy", MODEL, "-c", f"models={MODEL}", "--require-approval", "never"
-        )
-    finally:
-        stopped.set()
-        client.join()
-    assert "ONNX Runtime cannot load model.onnx" in report
-    # Every request was answered, and by the weights that served before.
-    assert len(answers) == 1, answers
-    assert answers.total() > 20
-
-    troubled = deployed.fails("slipway", "status", MODEL)
-    assert troubled.splitlines()[0] == (
-        "TROUBLE  the last deployment failed and was undone: the stack is UPDATE_ROLLBACK_COMPLETE"
+def test_the_aws_cli_sees_what_the_stack_declared(deployed: Workbench, tmp_path: Path) -> None:
+    endpoint = deployed.aws("sagemaker", "describe-endpoint", "--endpoint-name", ENDPOINT)
+    assert endpoint["EndpointStatus"] == "InService"
+    config = deployed.aws(
+        "sagemaker",
+        "describe-endpoint-config",
+        "--endpoint-config-name",
+        endpoint["EndpointConfigName"],
     )
-    assert "did not pass the ping" in troubled
-    assert ": not deployed\n" in troubled
-    assert " ERROR model_load_failed: ONNX Runtime cannot load model.onnx" in troubled
+    (variant,) = config["ProductionVariants"]
+    assert variant["InstanceType"] == "ml.g4dn.xlarge"
+    assert variant["ModelDataDownloadTimeoutInSeconds"] == 600
+    assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == 600
 
-    config.write_text(original[0], "utf-8")
-    lock.write_bytes(original[1])
-    assert (
-        deployed.must("slipway", "status", MODEL)
-        .splitlines()[1]
-        .startswith(
-            "NOTE  a deployment failed and was undone; what is served is what the files say"
-        )
+    (target,) = deployed.aws(
+        "application-autoscaling",
+        "describe-scalable-targets",
+        "--service-namespace",
+        "sagemaker",
+    )["ScalableTargets"]
+    assert target["ResourceId"] == f"endpoint/{ENDPOINT}/variant/AllTraffic"
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 4)
+    (policy,) = deployed.aws(
+        "application-autoscaling",
+        "describe-scaling-policies",
+        "--service-namespace",
+        "sagemaker",
+    )["ScalingPolicies"]
+    tracking = policy["TargetTrackingScalingPolicyConfiguration"]
+    assert tracking["TargetValue"] == 600
+
+    alarms = deployed.aws("cloudwatch", "describe-alarms")["MetricAlarms"]
+    latency = next(a for a in alarms if a.get("MetricName") == "ModelLatency")
+    assert (latency["Threshold"], latency["ExtendedStatistic"]) == (600_000, "p99")
+    rate = next(a for a in alarms if a.get("Metrics"))
+    (returned,) = [query for query in rate["Metrics"] if query["ReturnData"]]
+    assert returned["Expression"] == "100 * MAX([server_errors, failures]) / invocations"
+
+    groups = deployed.aws("logs", "describe-log-groups")["logGroups"]
+    (group,) = [g for g in groups if g["logGroupName"].endswith(f"/{ENDPOINT}")]
+    assert group["retentionInDays"] == 30
+
+    answer = tmp_path / "answer.json"
+    deployed.must(
+        "aws",
+        "sagemaker-runtime",
+        "invoke-endpoint",
+        "--endpoint-name",
+        ENDPOINT,
+        "--content-type",
+        "application/json",
+        "--body",
+        json.dumps({"inputs": "Specifies the"}),
+        str(answer),
     )
+    assert json.loads(answer.read_text("utf-8"))[0]["generated_text"]

@@ -1,0 +1,90 @@
+"""What a user does wrong, with the real CDK CLI."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.assemblies import deploy_command
+from tests.support.workbench import LATEST, MODEL, Workbench
+
+pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
+
+BROKEN = (
+    (
+        "description: Search",
+        "description: 5 #",
+        "broken.yaml:3:1: description: 5 is not a text",
+    ),
+    ("model:\n", "modell: {}\nmodel:\n", "unknown field\n    Did you mean `model`?"),
+    (
+        "  family: gpt2\n",
+        "  family: gpt2\n  family: gpt2\n",
+        "model.family: the key is given twice; the first is on line 7",
+    ),
+    ("[ml.g4dn.xlarge]", "[ml.g4dn.xlage]", "Did you mean `ml.g4dn.xlarge`?"),
+    ("download_timeout_seconds: 600", "download_timeout_seconds: 59", "59 is out of range"),
+    ("check_timeout_seconds: 600", "check_timeout_seconds: 3601", "3601 is out of range"),
+)
+
+
+def test_a_bad_model_blocks_no_other(account: Workbench) -> None:
+    text = account.config(MODEL).read_text("utf-8").replace(f"name: {MODEL}", "name: broken")
+    for good, bad, _ in BROKEN:
+        assert good in text
+        text = text.replace(good, bad)
+    account.config("broken").write_text(text, "utf-8")
+    try:
+        both = f"broken,{MODEL}"
+        account.deploy(MODEL, context=both)
+        # The bad one's report is in the assembly, whatever is asked of it.
+        account.must("cdk", "diff", MODEL, "--app", LATEST)
+        report = account.fails(*deploy_command(LATEST, "broken"))
+        for _, _, message in BROKEN:
+            assert message in report
+        assert "6 problems" in report
+        assert account.stack_status("broken-local") is None
+        account.must("cdk", "destroy", "broken", "--force", "-c", f"models={both}")
+        account.destroy_from(LATEST, MODEL)
+        assert account.stack_status(f"{MODEL}-local") is None
+    finally:
+        account.config("broken").unlink()
+
+
+def test_a_config_changed_after_publishing_names_the_command(account: Workbench) -> None:
+    account.add_model("changed")
+    config = account.config("changed")
+    text = config.read_text("utf-8")
+    config.write_text(text.replace("path: samples/gpt2-autocomplete/model", "path: samples"))
+    try:
+        report = account.fails("cdk", "deploy", "changed", "-c", "models=changed")
+        assert "the config changed after the sample was published" in report
+        assert "Run `slipway publish changed --env local` and commit the lock file" in report
+        assert account.stack_status("changed-local") is None
+    finally:
+        config.unlink()
+        account.project.joinpath("model_configs/changed.lock.json").unlink()
+
+
+def test_nothing_is_there_yet(empty_account: Workbench) -> None:
+    bucket = "slipway-local-123456789012-us-east-1"
+    report = empty_account.fails("slipway", "publish", MODEL)
+    assert f"the artifact bucket {bucket} is not there" in report
+    assert "Run `cdk deploy foundation -c env=local` first." in report
+
+    report = empty_account.fails("slipway", "preflight", MODEL)
+    assert "the SSM parameter /slipway/local/artifact-key-arn is not there" in report
+    assert "Run `cdk deploy foundation -c env=local`." in report
+    assert f"Run `slipway publish {MODEL} --env local`." in report
+
+    report = empty_account.fails(
+        "cdk", "deploy", MODEL, "--exclusively", "--require-approval", "never"
+    )
+    assert "/slipway/local/artifact-key-arn" in report
+    assert "cdk deploy foundation" in report
+
+    # Without --exclusively the foundation comes along, and what is missing is the artifact.
+    report = empty_account.fails(
+        "cdk", "deploy", MODEL, "--app", LATEST, "--require-approval", "never"
+    )
+    assert "Could not find model data at s3://" in report
+    assert empty_account.stack_status("foundation-local") == "CREATE_COMPLETE"

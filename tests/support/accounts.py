@@ -1,0 +1,37 @@
+"""An embedded AWS in the tests' own process, and what its end leaves of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from moto.moto_api._internal import moto_api_backend
+
+from embedded_aws.server import EmbeddedAws
+from tests.support.starts import count_start
+
+
+@contextmanager
+def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
+    """Runs one on a free port; the next one in this process begins with an empty account.
+
+    Args:
+        directory: for what serves.
+        options: of `EmbeddedAws`.
+    """
+    count_start("server")
+    try:
+        with EmbeddedAws(port=0, directory=directory, **options) as server:
+            yield server
+    finally:
+        forget_accounts()
+
+
+def forget_accounts() -> None:
+    """Empties moto's back ends, which belong to the process and not to a server.
+
+    moto's own HTTP operation does the same, and then reads a thousand policies for its answer.
+    """
+    moto_api_backend.reset()
