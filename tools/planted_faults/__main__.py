@@ -15,7 +15,7 @@ from tools.planted_faults import PlantedFaultsError, reports
 from tools.planted_faults.copies import Copy
 from tools.planted_faults.faults import choose
 from tools.planted_faults.planting import Outcome, Planting, as_json
-from tools.planted_faults.recording import SIZES, Recording, record
+from tools.planted_faults.recording import SIZES, Recording, record, tests_file
 
 _ROOT: Final = Path(__file__).parents[2]
 _DATA: Final = Path("build", "planted_faults", "coverage")
@@ -41,10 +41,14 @@ def _record(options: argparse.Namespace, root: Path) -> int:
     data = _data(options, root)
     started = time.monotonic()
     status = record(root, data, options.size, options.pytest, branches=not options.lines_only)
+    tests = json.loads(tests_file(data).read_text("utf-8"))["tests"]
+    others = sorted(name for name, test in tests.items() if not test["passed"])
     print(
         f"{data}: {data.stat().st_size / 2**20:.0f} MiB after {time.monotonic() - started:.0f} s; "
-        f"pytest ended with status {status}"
+        f"pytest ended with status {status}; {len(tests) - len(others)} tests passed"
     )
+    if others:
+        print("\n  ".join(["These did not pass and notice nothing:", *others]))
     return 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -27,10 +28,20 @@ _NOT_COPIED: Final = (
     ".git", ".venv", "node_modules", "build", "cdk.out", ".slipway", "__pycache__", "*.egg-info",
     ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis",
 )  # fmt: skip
+PYTEST_OPTIONS: Final = ("-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 # Marks what a run starts, however it detaches itself.
 _MARK: Final = "PLANTED_FAULTS_RUN"
-_NOT_INHERITED: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYTEST_ADDOPTS")
+_NOT_INHERITED: Final = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "VIRTUAL_ENV",
+    "PYTEST_",
+    "COVERAGE_",
+    "PLANTED_FAULTS_",
+)
 _GRACE_SECONDS: Final = 10.0
+# A fault may make a program ask for memory without end.
+_PROCESS_GIB: Final = 12
 _IMPORTED_FROM: Final = (
     "import importlib.util, sys\n"
     "for name in sys.argv[1:]: print(importlib.util.find_spec(name).origin)"
@@ -128,6 +139,7 @@ class Copy:
                 stdout=sink,
                 stderr=subprocess.STDOUT if sink else None,
                 start_new_session=True,
+                preexec_fn=_limit_memory,
             )
             try:
                 return process.wait(seconds)
@@ -151,9 +163,7 @@ class Copy:
 
     def _environment(self) -> dict[str, str]:
         kept = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in _NOT_INHERITED and not name.startswith("COVERAGE_")
+            name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)
         }
         path = f"{self.python.parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
         storage = str(self._scratch / "hypothesis")
@@ -220,6 +230,11 @@ _INTERPRETERS: Final = frozenset(
 )
 
 
+def _limit_memory() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_PROCESS_GIB * 2**30, hard))
+
+
 def _marked(mark: bytes) -> list[int]:
     """Returns the processes with a variable; none where there is no /proc."""
     found = []
@@ -234,5 +249,4 @@ def run_pytest(copy: Copy, plugin: str, arguments: Sequence[str]) -> tuple[str, 
     """Returns the interpreter's arguments for a run of pytest with one of our plugins."""
     module = f"planted_faults_{plugin}"
     copy.add_module(Path(__file__).with_name(f"{plugin}.py"), module)
-    return ("-m", "pytest", "-p", module, "-p", "no:randomly", "-p", "no:cacheprovider",
-            "--hypothesis-seed=0", *arguments)  # fmt: skip
+    return ("-m", "pytest", "-p", module, *PYTEST_OPTIONS, *arguments)

@@ -121,6 +121,19 @@ def mentions(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 continue
 
 
+def defined_by(statement: ast.stmt) -> list[str]:
+    """Returns the names that a statement gives a value to."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case _:
+            return []
+
+
 def lines_of_functions(tree: ast.Module) -> set[int]:
     """Returns the lines that run when something is called, not when the module is imported."""
     found: set[int] = set()

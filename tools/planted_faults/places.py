@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -40,7 +41,7 @@ class Place:
         line: of its first byte.
         statement_line: where the statement begins that it is in.
         lines: all lines of that statement, without the statements inside it.
-        names: what the statement defines, and the function or class that it is in.
+        names: what the statement defines, if it runs at import, and what it is in, outwards.
         at_import: runs when the module is imported, and not in a function.
     """
 
@@ -84,10 +85,12 @@ def is_valid(source: bytes, place: Place) -> bool:
     planted = plant(source, place)
     if planted.count(b"\n") != source.count(b"\n"):
         return False
-    try:
-        compile(planted, "planted", "exec", dont_inherit=True)
-    except SyntaxError:
-        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(planted, "planted", "exec", dont_inherit=True)
+        except SyntaxError:
+            return False
     return True
 
 
@@ -108,14 +111,14 @@ class _Finder:
         scope = replace(scope, lines=_own_lines(node))
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                named = replace(scope, names=(node.name,))
+                named = replace(scope, names=(node.name, *scope.names))
                 yield from self._expressions(node.decorator_list, named)
                 defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
                 for default in defaults:
                     yield from self._default(default, named)
                 yield from self.block(node.body, replace(named, at_import=False))
             case ast.ClassDef():
-                named = replace(scope, names=(node.name,))
+                named = replace(scope, names=(node.name, *scope.names))
                 yield from self._expressions([*node.decorator_list, *node.bases], named)
                 yield from self._expressions(node.keywords, named)
                 yield from self.block(node.body, named)

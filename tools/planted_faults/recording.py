@@ -19,22 +19,29 @@ from coverage import CoverageData
 
 from tools.planted_faults import PACKAGES, PlantedFaultsError
 from tools.planted_faults.copies import Copy, run_pytest
-from tools.planted_faults.faults import Fault, lines_of_functions, mentions, source_files
+from tools.planted_faults.faults import (
+    Fault,
+    defined_by,
+    lines_of_functions,
+    mentions,
+    source_files,
+)
 
 SIZES: Final = ("test", "all", "deep")
 _CONFIGURATION: Final = Path(__file__).with_name("coverage.ini")
 # Modules with this package's own import path, `containers/lmi/handler`, are known by their folder.
 _HANDLERS: Final = "containers/lmi/handler"
-# Coverage.py's own start, without the variable that would show in the programs' environments.
+# Coverage.py's own start, without the variables that would show in the programs' environments. Only
+# in the copy's own environment: a test may make a copy of the copy.
 _START: Final = """
-import os
-os.environ["COVERAGE_PROCESS_START"] = {configuration!r}
-added = {variables!r}
-os.environ.update(added)
-import coverage
-coverage.process_startup()
-for name in ("COVERAGE_PROCESS_START", *added):
-    os.environ.pop(name, None)
+import os, sys
+if sys.prefix == {prefix!r}:
+    added = {variables!r}
+    os.environ.update(added)
+    import coverage
+    coverage.process_startup()
+    for name in added:
+        os.environ.pop(name, None)
 """
 
 
@@ -58,13 +65,16 @@ def record(root: Path, data: Path, size: str, arguments: Sequence[str], *, branc
     """
     data.parent.mkdir(parents=True, exist_ok=True)
     with Copy(root) as copy, tempfile.TemporaryDirectory(dir=data.parent) as pieces:
+        handlers = copy.project / _HANDLERS
         variables = {
+            "COVERAGE_PROCESS_START": str(_CONFIGURATION),
             "PLANTED_FAULTS_BRANCH": str(branches).lower(),
             "PLANTED_FAULTS_DATA": str(Path(pieces, data.name)),
-            "PLANTED_FAULTS_HANDLERS": str(copy.project / _HANDLERS),
+            "PLANTED_FAULTS_HANDLERS": str(handlers) if handlers.is_dir() else "",
         }
         start = Path(pieces, "start.py")
-        start.write_text(_START.format(configuration=str(_CONFIGURATION), variables=variables))
+        prefix = str(copy.python.parents[1])
+        start.write_text(_START.format(prefix=prefix, variables=variables), "utf-8")
         copy.add_module(start, "planted_faults_start")
         copy.add_start("planted_faults_start", "import planted_faults_start")
         told = tests_file(data)
@@ -163,12 +173,13 @@ class Recording:
         ]
         if not executed:
             return None
+        told = {label for line in executed for label in labels[line]}
         found: set[str] = set()
-        if not place.at_import:
-            found = self._users_of(label for line in executed for label in labels[line])
-        if not found:
-            found = self._tests_that_mention(place.names) | self._tests_of_file(fault.file)
-        return [self._tests[name] for name in sorted(found)] or None
+        if place.at_import or not any(told):
+            # Nobody's: an import, or a process that did not know its test.
+            found = self._tests_that_mention(fault.file, place.names)
+            found |= self._tests_of_file(fault.file)
+        return [self._tests[name] for name in sorted(found or self._users_of(told))] or None
 
     def _read_labels(self, file: str) -> dict[int, set[str]]:
         stored = self._files.get(file)
@@ -193,15 +204,42 @@ class Recording:
         )
 
     def _tests_of_file(self, file: str) -> set[str]:
-        return self._tests_of_lines(file, self._modules[file].functions.__contains__)
+        return self._tests_of_lines(file, self._modules[file].in_functions.__contains__)
 
-    def _tests_that_mention(self, names: Sequence[str]) -> set[str]:
+    def _tests_that_mention(self, file: str, names: Sequence[str]) -> set[str]:
+        """Returns the tests that use what a statement defines, or what is made of that."""
         found: set[str] = set()
-        for file, module in self._modules.items():
-            lines = {line for name in names for line in module.mentions.get(name, ())}
-            if lines & module.functions:
-                found |= self._tests_of_lines(file, (lines & module.functions).__contains__)
+        told = self._made_of(file, names)
+        for other, module in self._modules.items():
+            lines = {
+                line
+                for name, home in told
+                if other == home or not name.startswith("_")
+                for line in module.mentions.get(name, ())
+            }
+            if lines & module.in_functions:
+                found |= self._tests_of_lines(other, (lines & module.in_functions).__contains__)
         return found
+
+    def _made_of(self, file: str, names: Sequence[str]) -> set[tuple[str, str]]:
+        """Returns names with their files: the given, and those that an import makes of them.
+
+        A class that has a field of a class is made of it. The name of a field itself goes no
+        further: too many things are called the same.
+        """
+        told = {(name, file) for name in names}
+        waiting = [(names[-1], file)] if names else []
+        while waiting:
+            name, home = waiting.pop()
+            others = [home] if name.startswith("_") else self._modules
+            for other in others:
+                module = self._modules[other]
+                for line in module.mentions.get(name, ()):
+                    made = (module.defines.get(line, ""), other)
+                    if made[0] and made not in told:
+                        told.add(made)
+                        waiting.append(made)
+        return told
 
     @functools.cached_property
     def _modules(self) -> dict[str, _Module]:
@@ -213,8 +251,17 @@ class Recording:
 
 @dataclass(frozen=True)
 class _Module:
-    functions: set[int]
+    """What is known of a source file.
+
+    Attributes:
+        in_functions: its lines that do not run when it is imported.
+        mentions: the lines of each identifier.
+        defines: for the other lines, the name that the outermost statement defines.
+    """
+
+    in_functions: set[int]
     mentions: dict[str, set[int]]
+    defines: dict[int, str]
 
 
 def _module(source: bytes) -> _Module:
@@ -222,4 +269,12 @@ def _module(source: bytes) -> _Module:
     found: dict[str, set[int]] = defaultdict(set)
     for name, line in mentions(tree):
         found[name].add(line)
-    return _Module(lines_of_functions(tree), found)
+    in_functions = lines_of_functions(tree)
+    defines = {
+        line: name
+        for statement in tree.body
+        for name in defined_by(statement)[:1]
+        for line in range(statement.lineno, (statement.end_lineno or 0) + 1)
+        if line not in in_functions
+    }
+    return _Module(in_functions, found, defines)

@@ -131,7 +131,7 @@ def coverage_table(packages: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     for numbers in packages.values():
         total.update(numbers)
     width = max(map(len, [*packages, "package"]))
-    yield f"{'package':{width}}  {'lines':>18}  {'branches':>18}"
+    yield f"{'package':{width}}  {'lines':>19}  {'branches':>19}"
     for name, numbers in [*packages.items(), ("all", total)]:
         yield f"{name:{width}}  {_share(numbers, 'lines')}  {_share(numbers, 'branches')}"
 
@@ -139,5 +139,5 @@ def coverage_table(packages: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
 def _share(numbers: Mapping[str, int], kind: str) -> str:
     executed, there = numbers[f"{kind}_executed"], numbers[kind]
     if not there:
-        return f"{'-':>18}"
-    return f"{executed:>5} of {there:>5} {executed / there:>4.0%}".rjust(18)
+        return f"{'-':>19}"
+    return f"{executed:>5} of {there:>5} {executed / there:>4.0%}"
