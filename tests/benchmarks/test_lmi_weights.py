@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 from dataclasses import replace
 from http.client import HTTPConnection
 
@@ -21,6 +20,7 @@ from benchmarks.lmi.object_store import BUCKET, ObjectStore
 from benchmarks.lmi.transfers import client_variables, fetch
 from benchmarks.lmi.weights import check_disk, measure_weights
 from benchmarks.program import ROOT
+from tests.support.waiting import eventually
 
 # Files of some pieces each, one of which is longer than what is read at a time.
 DESIGN = replace(
@@ -256,11 +256,8 @@ def test_a_run_that_is_stopped_leaves_nothing(number, tmp_path):
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + _END_SECONDS
-        while "round 1" not in log.read_text():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.01)
+        eventually(lambda: "round 1" in log.read_text() or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
         assert len(list(folder.iterdir())) == 1
         process.send_signal(number)
         assert process.wait(_END_SECONDS) == 130, log.read_text()

@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 
+from tests.support.starts import count_start
+
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 30
 COMMAND = (sys.executable, "-m", "containers.neuron", "serve")
@@ -31,6 +33,7 @@ def environment(**variables: str) -> dict[str, str]:
 @contextmanager
 def serving(**variables: str) -> Iterator[tuple[subprocess.Popen[str], list[dict[str, Any]]]]:
     """Starts the program; yields it with what it has logged, once the model is loaded."""
+    count_start("server")
     with subprocess.Popen(
         COMMAND, cwd=ROOT, env=environment(**variables), stdout=subprocess.PIPE, text=True
     ) as process:

@@ -212,9 +212,3 @@ def test_the_embedded_aws_runs_the_program_with_its_docs() -> None:
         assert "max_answer_len" in client.get("/docs").text
     inputs = document["components"]["schemas"]["Request"]["properties"]["inputs"]
     assert inputs["oneOf"][1]["maxItems"] == 31
-
-
-def test_elsewhere_there_are_none() -> None:
-    with serving() as (_, seen), client_of(seen) as client:
-        assert client.get("/docs").status_code == 404
-        assert client.get("/openapi.json").status_code == 404

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,13 @@ ANSWERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx.Client]:
+    """A client of a program without variables, for the tests that only ask."""
+    with serving() as (_, seen), client_of(seen) as client:
+        yield client
+
+
 def ask(client: httpx.Client, question: str, context: str = NOTES, **parameters: Any) -> Any:
     response = client.post(
         "/invocations",
@@ -81,40 +89,45 @@ def test_the_sample_answers_with_the_plans_variables_and_drains() -> None:
         assert not [each for each in children if Path(f"/proc/{each}").exists()]
 
 
-def test_a_long_context_is_searched_in_windows_and_may_have_no_answer() -> None:
+def test_a_long_context_is_searched_in_windows_and_may_have_no_answer(
+    client: httpx.Client,
+) -> None:
     other = "legal-rank has 3 instances. The mobile team owns legal-rank. "
     context = other * 30 + NOTES + " " + other * 30
     assert len(context) > 3000
-    with serving() as (_, seen), client_of(seen) as client:
-        found = ask(client, "Which region is search-qa in?", context)
-        assert found["answer"] == "eu-west-1"
-        assert found["start"] == context.index("eu-west-1")
-        response = client.post(
-            "/invocations",
-            json={
-                "inputs": [
-                    {"question": "Which region is search-qa in?", "context": NOTES},
-                    {"question": "Which region is legal-rank in?", "context": other.strip()},
-                ],
-                "parameters": {"handle_impossible_answer": True},
-            },
-        )
-        first, second = response.json()
-        assert first["answer"] == "eu-west-1"
-        assert (second["answer"], second["start"], second["end"]) == ("", 0, 0)
+    found = ask(client, "Which region is search-qa in?", context)
+    assert found["answer"] == "eu-west-1"
+    assert found["start"] == context.index("eu-west-1")
+    response = client.post(
+        "/invocations",
+        json={
+            "inputs": [
+                {"question": "Which region is search-qa in?", "context": NOTES},
+                {"question": "Which region is legal-rank in?", "context": other.strip()},
+            ],
+            "parameters": {"handle_impossible_answer": True},
+        },
+    )
+    first, second = response.json()
+    assert first["answer"] == "eu-west-1"
+    assert (second["answer"], second["start"], second["end"]) == ("", 0, 0)
 
 
-def test_a_bad_request_is_told_all_that_is_wrong() -> None:
-    with serving() as (_, seen), client_of(seen) as client:
-        response = client.post(
-            "/invocations", json={"inputs": {"question": ""}, "parameters": {"topk": 1}}
-        )
-        assert response.status_code == 400
-        assert response.json()["error"]["message"].startswith(
-            "inputs.question is an empty string: it must hold some text. "
-            "inputs.context is missing: a string. "
-            "Unknown parameter 'topk' (did you mean top_k?)"
-        )
+def test_a_bad_request_is_told_all_that_is_wrong(client: httpx.Client) -> None:
+    response = client.post(
+        "/invocations", json={"inputs": {"question": ""}, "parameters": {"topk": 1}}
+    )
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].startswith(
+        "inputs.question is an empty string: it must hold some text. "
+        "inputs.context is missing: a string. "
+        "Unknown parameter 'topk' (did you mean top_k?)"
+    )
+
+
+def test_the_document_is_not_served_outside_of_the_embedded_aws(client: httpx.Client) -> None:
+    assert client.get("/docs").status_code == 404
+    assert client.get("/openapi.json").status_code == 404
 
 
 def failed(**variables: str) -> list[dict[str, Any]]:

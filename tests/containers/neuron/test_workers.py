@@ -6,8 +6,7 @@ import ast
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.containers.neuron.machine import (
     runtime,
 )
 from tests.support.servers import LogCapture, captured_logs
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -43,13 +43,6 @@ BATCH, COLUMNS = 2, 16
 def log() -> Iterator[LogCapture]:
     with captured_logs() as capture:
         yield capture
-
-
-def until(condition: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.005)
 
 
 @contextmanager
@@ -182,7 +175,7 @@ def test_a_worker_that_dies_loses_no_batch_and_leaves_its_cores_to_the_next(
     with workers(machine, model, count=4) as pool:
         before = pool.process_ids()
         check(pool, runtime.CRASH_ONCE_ID)
-        until(lambda: bool(log.events("worker_restarted")))
+        eventually(lambda: bool(log.events("worker_restarted")))
         after = pool.process_ids()
         [died] = log.events("worker_died")
         number = died["worker"]
@@ -208,7 +201,7 @@ def test_a_batch_that_two_workers_die_of_is_answered_with_an_error(
         with pytest.raises(BatchFailedError) as caught:
             pool.compute(batch(runtime.CRASH_ID))
         assert str(caught.value) == "2 workers died one after the other, each with the batch"
-        until(lambda: len(log.events("worker_restarted")) == 2)
+        eventually(lambda: len(log.events("worker_restarted")) == 2)
         check(pool, 1)
 
 
@@ -221,7 +214,7 @@ def test_a_worker_that_dies_idle_is_replaced_before_anybody_notices(
         os.kill(pool.process_ids()[0], signal.SIGTERM)  # which is the program's to decide about
         check(pool, 1)
         os.kill(pool.process_ids()[0], signal.SIGKILL)
-        until(lambda: bool(log.events("worker_restarted")))
+        eventually(lambda: bool(log.events("worker_restarted")))
         for n in range(4):
             check(pool, n)
         assert not log.events("batch_lost")
@@ -240,12 +233,12 @@ def test_all_batches_of_a_pipeline_that_dies_are_computed_again(
         ThreadPoolExecutor(24) as threads,
     ):
         busy = [threads.submit(check, pool, n) for n in range(24)]
-        until(lambda: machine.most_in_flight(pool.process_ids()[0]) == 12)
+        eventually(lambda: machine.most_in_flight(pool.process_ids()[0]) == 12)
         victim = pool.process_ids()[0]
         os.kill(victim, signal.SIGKILL)
         for done in busy:
             done.result()
-        until(lambda: bool(log.events("worker_restarted")))
+        eventually(lambda: bool(log.events("worker_restarted")))
         assert len(log.events("batch_lost")) >= 1
         assert {line["worker_process_id"] for line in log.events("batch_lost")} == {victim}
         assert [machine.history(core)[0] for core in range(4)] == [victim] * 4
@@ -323,7 +316,7 @@ def test_closing_answers_who_waits(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         [process_id] = pool.process_ids()
-        until(lambda: machine.most_in_flight(process_id) == 1)
+        eventually(lambda: machine.most_in_flight(process_id) == 1)
     for thread in threads:
         thread.join(PATIENCE_SECONDS)
     assert [str(error) for error in errors] == ["the workers are being stopped"] * 2

@@ -9,11 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support.starts import count_start
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60.0
@@ -37,12 +39,13 @@ class Program:
 
     def until_event(self, name: str) -> dict[str, Any]:
         """Waits for an event; returns the first of that name."""
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
-        while not (found := self.events(name)):
-            assert self.process.poll() is None, f"the program ended without the event {name}"
-            assert time.monotonic() < give_up_at, f"no event {name}"
-            time.sleep(0.02)
-        return found[0]
+
+        def found() -> list[dict[str, Any]]:
+            events = self.events(name)
+            assert events or self.process.poll() is None, f"the program ended without {name}"
+            return events
+
+        return eventually(found, PATIENCE_SECONDS)[0]
 
     @property
     def port(self) -> int:
@@ -79,6 +82,7 @@ def running_program(
         name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY")
     }
     log = directory / "program.log"
+    count_start("server")
     with log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "containers.tensorrt", "serve"],
