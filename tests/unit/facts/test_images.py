@@ -7,6 +7,7 @@ import functools
 import importlib
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from importlib import resources
 from types import ModuleType
@@ -48,8 +49,11 @@ HUGGING_FACE = {
 @pytest.fixture(scope="module")
 def image_uris() -> Iterator[ModuleType]:
     """The SDK's look-up, which reads botocore's endpoints once instead of once a call."""
-    module = importlib.import_module("sagemaker.core.image_uris")
-    from sagemaker.core import common_utils
+    # Python warns of its sources where they were not compiled when they were installed.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = importlib.import_module("sagemaker.core.image_uris")
+        common_utils = importlib.import_module("sagemaker.core.common_utils")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

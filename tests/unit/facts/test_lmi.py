@@ -120,24 +120,6 @@ def test_the_entry_point_where_none_is_set(framework, version, given, entry_poin
 # Server keys
 
 
-@pytest.mark.parametrize(
-    ("key", "default", "unit"),
-    [
-        ("job_queue_size", 1000, None),
-        ("batch_size", 1, None),
-        ("max_batch_delay", 100, "milliseconds"),
-        ("max_idle_time", 60, "seconds"),
-        ("load_on_devices", "*", None),
-        ("required_memory_mb", 0, "MB"),
-        ("reserved_memory_mb", 500, "MB"),
-    ],
-)
-@pytest.mark.parametrize("image", [("djl-fastertransformer", "0.21.0"), ("djl-lmi", "0.38.0")])
-def test_server_keys(image, key, default, unit):
-    facts = lmi_version(*image).server_keys[key]
-    assert (facts.default, facts.unit, facts.status) == (default, unit, "read")
-
-
 def test_server_keys_that_came_and_went():
     old = lmi_version("djl-deepspeed", "0.26.0").server_keys
     new = lmi_version("djl-deepspeed", "0.27.0").server_keys
@@ -252,13 +234,6 @@ def test_deepspeed():
     assert {"trust_remote_code", "revision"} <= names("djl-deepspeed", "0.23.0", "deepspeed")
 
 
-def test_the_last_deepspeed():
-    found = lmi_version("djl-deepspeed", "0.27.0").options_for("deepspeed")
-    assert set(found["rolling_batch"].allowed) == {"auto", "deepspeed", "disable"}
-    assert set(found["quantize"].allowed) == {"smoothquant", "dynamic_int8"}
-    assert (found["smoothquant_alpha"].minimum, found["smoothquant_alpha"].maximum) == (0, 1)
-
-
 @pytest.mark.parametrize(
     ("framework", "version", "allowed"),
     [
@@ -301,15 +276,6 @@ def test_engines_that_a_rolling_batch_needs():
     assert lmi_version("djl-lmi", "0.28.0").rolling_batch_engines == {"vllm": ("Python",)}
 
 
-def test_vllm_of_0_27():
-    found = lmi_version("djl-deepspeed", "0.27.0").options_for("huggingface", "vllm")
-    assert found["gpu_memory_utilization"].default == 0.9
-    assert found["enforce_eager"].default is False
-    assert found["load_format"].default == "auto"
-    assert "max_model_len" in found
-    assert {"awq", "gptq", "squeezellm"} <= set(found["quantize"].allowed)
-
-
 def test_options_of_one_rolling_batch_are_not_those_of_another():
     def read(rolling_batch):
         return names("djl-deepspeed", "0.27.0", "huggingface", rolling_batch)
@@ -321,13 +287,6 @@ def test_options_of_one_rolling_batch_are_not_those_of_another():
     of_any = lmi_version("djl-deepspeed", "0.27.0").options_for("huggingface")
     assert of_any["max_model_len"].rolling_batches == ("lmi-dist", "vllm")
     assert of_any["device_map"].rolling_batches == ()
-
-
-def test_huggingface_of_0_27():
-    found = lmi_version("djl-deepspeed", "0.27.0").options_for("huggingface")
-    assert found["load_in_8bit"].status == found["load_in_4bit"].status == "deprecated"
-    assert {"bitsandbytes4", "bitsandbytes8", "gptq", "awq"} <= set(found["quantize"].allowed)
-    assert found["enable_streaming"].status == "deprecated"
 
 
 def test_tensorrt_llm():
