@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import run_timed
+from tests.support.waiting import eventually
 
 DEADLINE_SECONDS = 30.0
 # A command whose own child would outlive it, as the CDK CLI's Python and Node processes could. The
@@ -36,16 +37,14 @@ def pipe(tmp_path: Path) -> Iterator[int]:
 
 def await_bytes(pipe: int, expected: bytes) -> None:
     """Waits for what a pipe has next; nothing means that no process holds it."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while True:
+
+    def has_come() -> bool:
         try:
-            found = os.read(pipe, 100)
+            return os.read(pipe, 100) == expected
         except BlockingIOError:
-            found = None
-        if found == expected:
-            return
-        assert time.monotonic() < deadline, f"the pipe still has {found!r}"
-        time.sleep(0.01)
+            return False
+
+    eventually(has_come, DEADLINE_SECONDS)
 
 
 def test_it_is_timed_and_its_output_kept(tmp_path):

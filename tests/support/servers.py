@@ -18,7 +18,7 @@ from containers.serving.predictor import StepResult
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 class EchoPredictor:

@@ -17,6 +17,7 @@ from slipway.errors import UserError
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from tests.support.projects import config_text, messages, write_project
+from tests.support.starts import count_start
 from tests.synth.assemblies import CONTEXT, GOOD, ROOT, Assembly, new_app
 
 
@@ -204,6 +205,7 @@ def copy_of_the_app(folder: Path) -> Path:
 
 
 def run_app(root: Path, output: Path, **context: str) -> subprocess.Popen[str]:
+    count_start("cdk app")
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),

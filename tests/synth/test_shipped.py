@@ -18,6 +18,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 from tests.support.linting import lint
+from tests.support.starts import count_start
 from tests.synth.assemblies import CONTEXT, ROOT, Assembly, new_app
 
 PROJECT = Project(ROOT)
@@ -131,6 +132,7 @@ def synthesise(checkout: Path, seed: str, language: str) -> subprocess.Popen[str
         else:
             checkout.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, checkout)
+    count_start("cdk app")
     context = {**CONTEXT, "@aws-cdk/core:validateAgainstDefaultRules": False}
     environment = {
         **os.environ,

@@ -16,7 +16,7 @@ import httpx
 from tests.support.starts import count_start
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 COMMAND = (sys.executable, "-m", "containers.neuron", "serve")
 SAMPLE = "samples/bert-qa/model"
 

@@ -28,6 +28,7 @@ SAMPLE = Path("samples/gpt2-autocomplete/model")
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
 LIMITS = RequestLimits(max_new_tokens=42, max_batch_size=8, max_texts=20)
 SMALLEST = RequestLimits(max_new_tokens=1, max_batch_size=1, max_texts=1)
+IS_DEEP = settings.get_current_profile_name() == "deep"
 
 
 def schema_of(document: dict[str, Any], name: str) -> Draft202012Validator:
@@ -110,7 +111,7 @@ def test_parser_and_document_agree_on_every_value(name: str) -> None:
         document["components"]["schemas"]["Parameters"]["properties"][name]
     )
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150 if IS_DEEP else 50, deadline=None)
     @given(value=VALUES)
     def agree(value: Any) -> None:
         is_float_without_fraction = isinstance(value, float) and value.is_integer()

@@ -15,8 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.starts import count_start
+
 ROOT = Path(__file__).parents[3]
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 COMMAND = (sys.executable, "-m", "containers.tensorrt", "serve")
 
 
@@ -37,6 +39,7 @@ def events(log: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def program() -> Iterator[subprocess.Popen[str]]:
+    count_start("server")
     process = subprocess.Popen(
         COMMAND, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
     )
