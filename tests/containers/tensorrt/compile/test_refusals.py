@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from containers.tensorrt.compile import command
 from tests.support.compile_jobs import Job
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
@@ -24,8 +28,31 @@ def cudaGetDeviceProperties(device):
 """
 
 
-def refusal(job: Job) -> str:
-    assert job.run() == 1
+def run_here(job: Job, **variables: str) -> int:
+    """Runs the job's program in this process: what it refuses it refuses before it starts one."""
+    environment = {
+        "SM_CHANNEL_WEIGHTS": str(job.weights),
+        "SM_INPUT_CONFIG_DIR": str(job.input_config),
+        "SM_MODEL_DIR": str(job.model),
+        "SM_OUTPUT_DIR": str(job.output),
+        **variables,
+    }
+    log = io.StringIO()
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    root.handlers = []
+    try:
+        with contextlib.redirect_stdout(log):
+            status = command.run(environment)
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)
+    job.events += [json.loads(line) for line in log.getvalue().splitlines()]
+    return status
+
+
+def refusal(job: Job, run: Callable[[Job], int] = run_here) -> str:
+    assert run(job) == 1
     [failed] = job.named("compile_failed")
     assert failed["level"] == "ERROR"
     assert "exception" not in failed
@@ -52,7 +79,7 @@ class TestHyperparameters:
             **{"max_new_token": "5"},
         )
         (job.weights / "config.json").unlink()
-        assert refusal(job) == (
+        assert refusal(job, Job.run) == (
             'hyperparameter target="gpu" is not cpu, or a compute capability such as "sm86"; '
             'hyperparameter keep_graph="yes" is not true or false; '
             'hyperparameter max_batch_size="0" is not a whole number from 1 to 1024; '
@@ -219,7 +246,7 @@ class TestOutput:
 
     def test_not_empty(self, job: Job) -> None:
         (job.model / "model.onnx").write_bytes(b"of another run")
-        assert job.run() == 1
+        assert run_here(job) == 1
         assert job.failure == (
             f"{job.model} is not empty, it holds model.onnx: the model needs a directory of its own"
         )
@@ -230,15 +257,14 @@ class TestOutput:
         file.touch()
         job.output = file / "output"
         job.write_hyperparameters(b"[]")
-        assert job.run() == 1
+        assert run_here(job) == 1
         assert "must hold a JSON object" in job.named("compile_failed")[0]["message"]
         assert job.named("failure_file_not_written")[0]["message"] == (
             f"cannot write {job.output / 'failure'}: Not a directory"
         )
 
     def test_empty_variable(self, job: Job) -> None:
-        job.start(env_changes={"SM_CHANNEL_WEIGHTS": " "})
-        assert job.end() == 1
+        assert run_here(job, SM_CHANNEL_WEIGHTS=" ") == 1
         assert job.failure == (
             "SM_CHANNEL_WEIGHTS is empty: unset it for the default, /opt/ml/input/data/weights"
         )
