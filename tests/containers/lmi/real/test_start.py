@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
+from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.packages import echo, seen
-from tests.containers.lmi.real.servers import Start
+from tests.containers.lmi.real.servers import DjlServing, Home, Start
 from tests.support.processes import is_running
 from tests.support.waiting import eventually
 
@@ -58,23 +60,33 @@ def test_a_handler_without_a_guard_for_the_first_call_does_not_load(start: Start
     assert "Failed to initialize model" in log
 
 
-def test_a_misspelt_option_is_accepted_in_silence(start: Start) -> None:
-    server = start(echo(option__max_new_tokenz="7"))
-    assert seen(server)["max_new_tokenz"] == "7"
-    complaints = [line for line in server.log.splitlines() if line.startswith(("WARN", "ERROR"))]
-    assert complaints == []
+MEANT = {"option.path": "C:\\new\\u0041", "option.text": "  caf\u00e9 \u4e2d\U0001f600 = #!"}
 
 
-def test_what_java_unescapes_arrives_as_it_was_meant(start: Start) -> None:
-    meant = {"option.path": "C:\\new\\u0041", "option.text": "  caf\u00e9 \u4e2d\U0001f600 = #!"}
-    given = seen(start(echo(**meant)))
-    assert given["path"] == meant["option.path"]
-    assert given["text"] == meant["option.text"]
+@pytest.fixture(scope="module")
+def with_options(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DjlServing]:
+    """A server for all tests of what becomes of a package's options; it is ready."""
+    files = echo(option__max_new_tokenz="7", **MEANT)
+    files["serving.properties"] += b"option.raw=C:\\models\\gpt\n"
+    with servers.started(home, tmp_path_factory.mktemp("djl"), files) as server:
+        server.wait_until_ready()
+        yield server
 
 
-def test_a_raw_backslash_is_lost(start: Start) -> None:
-    files = {**echo(), "serving.properties": b"engine=Python\noption.path=C:\\models\\gpt\n"}
-    assert seen(start(files))["path"] == "C:modelsgpt"
+def test_a_misspelt_option_is_accepted_in_silence(with_options: DjlServing) -> None:
+    assert seen(with_options)["max_new_tokenz"] == "7"
+    log = with_options.log.splitlines()
+    assert [line for line in log if line.startswith(("WARN", "ERROR"))] == []
+
+
+def test_what_java_unescapes_arrives_as_it_was_meant(with_options: DjlServing) -> None:
+    given = seen(with_options)
+    assert given["path"] == MEANT["option.path"]
+    assert given["text"] == MEANT["option.text"]
+
+
+def test_a_raw_backslash_is_lost(with_options: DjlServing) -> None:
+    assert seen(with_options)["raw"] == "C:modelsgpt"
 
 
 def test_two_servers_leave_each_others_workers_alone(start: Start) -> None:
