@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ pytestmark = [
 SIZES = {
     "vocab_size": 50,
     "hidden_size": 16,
-    "num_hidden_layers": 2,
+    "num_hidden_layers": 1,
     "num_attention_heads": 2,
     "intermediate_size": 32,
     "max_position_embeddings": 40,
@@ -87,19 +89,36 @@ def computed_alone(model: Any, task: str, inputs: tuple[str, ...], row: Row) -> 
         return [each.numpy()[0] for each in EncoderModule(model, task, inputs)(*tensors)]
 
 
+Export = Callable[[str, str, str], tuple[Path, tuple[str, ...]]]
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory: pytest.TempPathFactory) -> Export:
+    """Exports a model, once for all tests; returns the graph's directory and its inputs."""
+
+    @functools.cache
+    def make(family: str, head: str, task: str) -> tuple[Path, tuple[str, ...]]:
+        directory = tmp_path_factory.mktemp("graph")
+        return directory, export_onnx(make_model(family, head), task, directory / "model.onnx")
+
+    return make
+
+
 @pytest.mark.parametrize(("family", "head", "task"), CASES)
 def test_a_graph_computes_what_its_model_does(
-    tmp_path: Path, family: str, head: str, task: str
+    export: Export, family: str, head: str, task: str
 ) -> None:
     model = make_model(family, head)
-    inputs = export_onnx(model, task, tmp_path / "model.onnx")
+    directory, inputs = export(family, head, task)
     assert (
         inputs
         == (("input_ids", "attention_mask", "token_type_ids")[: 2 if family == "Roberta" else 3])
     )
     # Not the length or the number of rows that it was traced with; a bucket for each.
     graphs = {8: "model.onnx", 16: "model.onnx"}
-    session = OnnxRuntimeSession(tmp_path, manifest(task, inputs, "onnxruntime", graphs), threads=1)
+    session = OnnxRuntimeSession(
+        directory, manifest(task, inputs, "onnxruntime", graphs), threads=1
+    )
     for bucket, rows in ((8, ROWS), (16, ROWS[::-1]), (16, ROWS[:1]), (8, ROWS * 2)):
         arrays = batch_arrays(rows, bucket=bucket, batch_size=None, pad_token_id=0)
         outputs = session.run(arrays)
@@ -115,20 +134,19 @@ def test_a_graph_computes_what_its_model_does(
                 np.testing.assert_allclose(ours, wanted, atol=1e-5)
 
 
-def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("first.onnx", "second.onnx"):
-        export_onnx(make_model("Bert", "QuestionAnswering"), "question-answering", tmp_path / name)
-    first, second = (tmp_path / name for name in ("first.onnx", "second.onnx"))
+def test_the_same_model_gives_the_same_bytes(export: Export, tmp_path: Path) -> None:
+    directory, _ = export("Bert", "QuestionAnswering", "question-answering")
+    first, second = directory / "model.onnx", tmp_path / "second.onnx"
+    export_onnx(make_model("Bert", "QuestionAnswering"), "question-answering", second)
     assert first.read_bytes() == second.read_bytes()
     assert str(Path.cwd()).encode() not in first.read_bytes()
 
 
-def test_a_graph_of_another_task_is_refused(tmp_path: Path) -> None:
-    model = make_model("Bert", "SequenceClassification")
-    inputs = export_onnx(model, "sequence-classification", tmp_path / "model.onnx")
+def test_a_graph_of_another_task_is_refused(export: Export) -> None:
+    directory, inputs = export("Bert", "SequenceClassification", "sequence-classification")
     with pytest.raises(ModelLoadError) as caught:
         OnnxRuntimeSession(
-            tmp_path,
+            directory,
             manifest("question-answering", inputs[:2], "onnxruntime", {8: "model.onnx"}),
             threads=1,
         )
