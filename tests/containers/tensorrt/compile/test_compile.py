@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import functools
 import importlib.metadata
@@ -42,7 +43,7 @@ from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.preparation import Job as PreparedJob  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
-from tests.containers.tensorrt.compile.jobs import SAMPLE  # noqa: E402
+from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer  # noqa: E402
 from tests.support.compile_jobs import ROOT, Job, until_gone  # noqa: E402
 
 pytestmark = [
@@ -144,8 +145,11 @@ class TestAsSageMakerRunsIt:
         assert end["peak_memory_bytes"] > weights_bytes
         assert not [line for line in job.events if line["level"] != "INFO"]
 
-    @pytest.mark.parametrize("stage", ["load_checkpoint", "export_graph"])
+    @pytest.mark.parametrize(
+        "stage", [pytest.param("load_checkpoint", marks=pytest.mark.size("deep")), "export_graph"]
+    )
     def test_killed_in_a_stage(self, job: Job, stage: str) -> None:
+        keep_one_layer(job.weights)
         process = job.start()
         worker = job.until("compile_started")["worker_process_id"]
         job.until("stage_started", stage=stage)
@@ -156,6 +160,7 @@ class TestAsSageMakerRunsIt:
         assert scratch.name.startswith(".compile-")
 
     def test_stopped_in_a_stage(self, job: Job) -> None:
+        keep_one_layer(job.weights)
         process = job.start()
         worker = job.until("compile_started")["worker_process_id"]
         job.until("stage_started", stage="export_graph")
@@ -165,8 +170,10 @@ class TestAsSageMakerRunsIt:
         assert job.model_files == []
         assert not (job.output / "failure").exists()
 
+    @pytest.mark.size("deep")  # below, an export in this process fails in the same way
     def test_full_volume(self, job: Job) -> None:
         """A limit on the size of a file stands in for the volume's end."""
+        keep_one_layer(job.weights)
         largest_bytes = 1_000_000
 
         def limit() -> None:
@@ -178,25 +185,6 @@ class TestAsSageMakerRunsIt:
         )
         assert job.model_files == []
 
-    def test_a_pickle_runs_no_code(self, job: Job, tmp_path: Path) -> None:
-        witness = tmp_path / "witness"
-        (job.weights / "model.safetensors").unlink()
-        path = job.weights / "pytorch_model.bin"
-        path.write_bytes(pickle.dumps(Payload(str(witness))))
-        # The payload works: an unrestricted unpickler runs it.
-        pickle.loads(path.read_bytes())  # noqa: S301  (our own)
-        assert witness.exists()
-        witness.rmdir()
-
-        assert job.run() == 1
-        assert not witness.exists()
-        assert job.failure.startswith(
-            f"cannot load the checkpoint in {job.weights}: UnpicklingError: Weights only load "
-            "failed"
-        )
-        assert "exception" not in job.named("compile_failed")[0]
-        assert job.model_files == []
-
 
 class Payload:
     def __init__(self, directory: str) -> None:
@@ -204,6 +192,26 @@ class Payload:
 
     def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
         return os.mkdir, (self.directory,)
+
+
+def test_a_pickle_runs_no_code(save: Callable[..., Path], tmp_path: Path) -> None:
+    witness = tmp_path / "witness"
+    directory = save()
+    (directory / "model.safetensors").unlink()
+    path = directory / "pytorch_model.bin"
+    # Of the protocol that torch writes.
+    path.write_bytes(pickle.dumps(Payload(str(witness)), protocol=2))
+    # The payload works: an unrestricted unpickler runs it.
+    pickle.loads(path.read_bytes())  # noqa: S301  (our own)
+    assert witness.exists()
+    witness.rmdir()
+
+    with pytest.raises(CompileError) as error:
+        compiled(directory, tmp_path / "made")
+    assert not witness.exists()
+    assert str(error.value).startswith(
+        f"cannot load the checkpoint in {directory}: UnpicklingError: Weights only load failed"
+    )
 
 
 LAYERS, HEADS, WIDTH, POSITIONS = 2, 2, 32, 48
@@ -236,13 +244,15 @@ def model(tokenizer: Any) -> GPT2LMHeadModel:
     return transformers.GPT2LMHeadModel(config).eval()
 
 
-@pytest.fixture
-def save(model: GPT2LMHeadModel, tokenizer: Any, tmp_path: Path) -> Callable[..., Path]:
-    """Writes the random checkpoint; keywords are save_pretrained's."""
+@pytest.fixture(scope="module")
+def save(
+    model: GPT2LMHeadModel, tokenizer: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """Writes the random checkpoint, or another with its tokenizer, into a directory of its own."""
 
-    def write(given: Any = model, **options: Any) -> Path:
-        directory = tmp_path / "checkpoint"
-        given.save_pretrained(directory, **options)
+    def write(given: Any = model) -> Path:
+        directory: Path = tmp_path_factory.mktemp("checkpoint")
+        given.save_pretrained(directory)
         tokenizer.save(str(directory / "tokenizer.json"))
         return directory
 
@@ -280,33 +290,81 @@ def tokens_of_model(model: GPT2LMHeadModel, prompts: list[list[int]]) -> export.
     return tokens
 
 
-def test_every_layout_of_a_checkpoint_gives_the_same_graph(
-    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
-) -> None:
-    whole = save()
-    expected = compiled(whole, tmp_path / "whole")
+GENERATION = {
+    "num_beams": 3,
+    "repetition_penalty": 1.7,
+    "max_length": 5,
+    "eos_token_id": [0, 1],
+}
+
+
+@pytest.fixture(scope="module")
+def made(save: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What becomes of the random checkpoint, with `GENERATION`; tests only read it."""
+    directory = save()
+    (directory / "generation_config.json").write_text(json.dumps(GENERATION))
+    return compiled(directory, tmp_path_factory.mktemp("made") / "model")
+
+
+def test_the_graph_is_the_checkpoints(model: GPT2LMHeadModel, made: Path) -> None:
     prompts = [[5, 9, 200], [7], [1, 2, 3, 4, 5, 6]]
     tokens = tokens_of_model(model, prompts)
-    np.testing.assert_array_equal(tokens_of_graph(expected / "model.onnx", prompts), tokens)
+    np.testing.assert_array_equal(tokens_of_graph(made / "model.onnx", prompts), tokens)
     # A model that says one thing whatever it is given would prove nothing.
     assert len(set(tokens.flatten().tolist())) > 5
 
-    sharded = shutil.copytree(whole, tmp_path / "sharded-checkpoint")
-    (sharded / "model.safetensors").unlink()
-    model.save_pretrained(sharded, max_shard_size="40KB")
-    assert len(list(sharded.glob("model-*.safetensors"))) > 1
 
-    pickled = shutil.copytree(whole, tmp_path / "pickled-checkpoint")
-    (pickled / "model.safetensors").unlink()
-    torch.save(model.state_dict(), pickled / "pytorch_model.bin")
+def test_generation_config_does_not_disturb_the_check(made: Path) -> None:
+    assert (made / "generation_config.json").read_text() == json.dumps(GENERATION)
 
-    # As openai-community/gpt2 is: the names of the model without its head.
-    headless = shutil.copytree(whole, tmp_path / "headless-checkpoint")
-    model.transformer.save_pretrained(headless)
 
-    for name in ("sharded", "pickled", "headless"):
-        graph = compiled(tmp_path / f"{name}-checkpoint", tmp_path / name) / "model.onnx"
-        assert graph.read_bytes() == (expected / "model.onnx").read_bytes(), name
+def sharded(model: GPT2LMHeadModel, directory: Path) -> None:
+    (directory / "model.safetensors").unlink()
+    model.save_pretrained(directory, max_shard_size="40KB")
+    assert len(list(directory.glob("model-*.safetensors"))) > 1
+
+
+def pickled(model: GPT2LMHeadModel, directory: Path) -> None:
+    (directory / "model.safetensors").unlink()
+    torch.save(model.state_dict(), directory / "pytorch_model.bin")
+
+
+def headless(model: GPT2LMHeadModel, directory: Path) -> None:
+    """As openai-community/gpt2 is: the names of the model without its head."""
+    model.transformer.save_pretrained(directory)
+
+
+@pytest.mark.parametrize("change", [sharded, pickled, headless])
+def test_every_layout_of_a_checkpoint_gives_the_same_graph(
+    model: GPT2LMHeadModel,
+    save: Callable[..., Path],
+    made: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[GPT2LMHeadModel, Path], None],
+) -> None:
+    """It is exported once: here it stands for what would come of equal weights in equal layers."""
+    directory = save()
+    change(model, directory)
+    exported = []
+
+    def of_the_same_weights(given: GPT2LMHeadModel, path: Path, *, precision: str) -> None:
+        exported.append((given.state_dict(), given.config.to_diff_dict(), precision))
+        shutil.copyfile(made / "model.onnx", path)
+
+    monkeypatch.setattr(export, "export_gpt2_step", of_the_same_weights)
+    # Which compares what the graph computes with the loaded model.
+    compiled(directory, tmp_path / "again")
+
+    ((weights, config, precision),) = exported
+    expected = model.state_dict()
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    sizes = ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")
+    assert [config.get(name) for name in sizes] == [
+        model.config.to_diff_dict().get(name) for name in sizes
+    ]
+    assert precision == "fp32"
 
 
 class TestWeightsBesideTheGraph:
@@ -321,9 +379,17 @@ class TestWeightsBesideTheGraph:
         )
 
     def test_they_are_part_of_the_model_directory(
-        self, model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
+        self, model: GPT2LMHeadModel, tokenizer: Any, save: Callable[..., Path], tmp_path: Path
     ) -> None:
-        made = compiled(save(), tmp_path / "made")
+        """And so are the files that the checkpoint lacks, which are made."""
+        directory = save()
+        (directory / "generation_config.json").unlink()
+        (directory / "tokenizer.json").unlink()
+        tokenizer.save_model(str(directory))
+        assert (directory / "vocab.json").exists()
+
+        made = compiled(directory, tmp_path / "made")
+
         weights = made / "model.onnx.data"
         parameters = sum(tensor.numel() for tensor in model.parameters())
         # Biases and norms are small enough to stay in the graph.
@@ -334,6 +400,13 @@ class TestWeightsBesideTheGraph:
         np.testing.assert_array_equal(
             tokens_of_graph(made / "model.onnx", prompts), tokens_of_model(model, prompts)
         )
+
+        loaded = tokenizers.Tokenizer.from_file(str(made / "tokenizer.json"))
+        for text in ("def tokens_of_graph", "<|endoftext|>", "  ünï\n"):
+            assert loaded.encode(text).ids == tokenizer.encode(text).ids
+            assert loaded.decode(loaded.encode(text).ids, skip_special_tokens=False) == text
+        generation = json.loads((made / "generation_config.json").read_text())
+        assert generation["eos_token_id"] == 0
 
     def test_full_volume_is_an_error_of_the_system(
         self, save: Callable[..., Path], tmp_path: Path
@@ -348,37 +421,6 @@ class TestWeightsBesideTheGraph:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert error.value.errno == errno.EFBIG
-
-
-def test_missing_files_are_made(
-    model: GPT2LMHeadModel, tokenizer: Any, save: Callable[..., Path], tmp_path: Path
-) -> None:
-    directory = save()
-    (directory / "generation_config.json").unlink()
-    (directory / "tokenizer.json").unlink()
-    tokenizer.save_model(str(directory))
-    assert (directory / "vocab.json").exists()
-
-    made = compiled(directory, tmp_path / "made")
-
-    loaded = tokenizers.Tokenizer.from_file(str(made / "tokenizer.json"))
-    for text in ("def tokens_of_graph", "<|endoftext|>", "  ünï\n"):
-        assert loaded.encode(text).ids == tokenizer.encode(text).ids
-        assert loaded.decode(loaded.encode(text).ids, skip_special_tokens=False) == text
-    generation = json.loads((made / "generation_config.json").read_text())
-    assert generation["eos_token_id"] == 0
-
-
-def test_generation_config_does_not_disturb_the_check(
-    model: GPT2LMHeadModel, save: Callable[..., Path], tmp_path: Path
-) -> None:
-    directory = save()
-    content = json.dumps(
-        {"num_beams": 3, "repetition_penalty": 1.7, "max_length": 5, "eos_token_id": [0, 1]}
-    )
-    (directory / "generation_config.json").write_text(content)
-    made = compiled(directory, tmp_path / "made")
-    assert (made / "generation_config.json").read_text() == content
 
 
 def test_as_few_positions_as_can_be(
@@ -439,17 +481,17 @@ def test_weights_that_are_not_finite_are_refused(
 def test_a_wrong_graph_is_refused(
     model: GPT2LMHeadModel,
     save: Callable[..., Path],
+    made: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def export_another(given: Any, path: Path, *, precision: Any) -> None:
-        with torch.no_grad():
-            given.transformer.ln_f.weight.mul_(1.03)
-        original(given, path, precision=precision)
-        with torch.no_grad():
-            given.transformer.ln_f.weight.div_(1.03)
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.transformer.ln_f.weight.mul_(1.03)
 
-    original = export.export_gpt2_step
+    def export_another(given: Any, path: Path, *, precision: Any) -> None:
+        shutil.copyfile(made / "model.onnx", path)
+
     monkeypatch.setattr(export, "export_gpt2_step", export_another)
     with pytest.raises(CompileError, match="the graph was made from other weights"):
-        compiled(save(), tmp_path / "made")
+        compiled(save(other), tmp_path / "made")
