@@ -9,6 +9,7 @@ from pathlib import Path
 
 from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.server import EmbeddedAws
+from tests.support.accounts import embedded_aws
 
 REPOSITORY = "tests/compiler"
 IMAGE = f"123456789012.dkr.ecr.us-east-1.amazonaws.com/{REPOSITORY}:1-compiler"
@@ -27,6 +28,5 @@ FAMILIES = {
 
 @contextlib.contextmanager
 def training(directory: Path, *, time_scale: float = 1.0) -> Iterator[EmbeddedAws]:
-    server = EmbeddedAws(port=0, directory=directory, families=FAMILIES, time_scale=time_scale)
-    with server:
+    with embedded_aws(directory, families=FAMILIES, time_scale=time_scale) as server:
         yield server

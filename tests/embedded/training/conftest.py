@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +9,9 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.embedded.training import composition
+from tests.support.starts import count_start
 from tests.support.waiting import eventually
-
-# By path, so that no two folders' modules can shadow one another.
-_NAME = "tests_training_composition"
-_spec = importlib.util.spec_from_file_location(_NAME, Path(__file__).with_name("composition.py"))
-assert _spec is not None
-assert _spec.loader is not None
-composition = importlib.util.module_from_spec(_spec)
-sys.modules[_NAME] = composition
-_spec.loader.exec_module(composition)
 
 REGION = "us-east-1"
 TRUST = {
@@ -148,6 +139,12 @@ class Account:
         return int(log.read_text().rpartition("pid ")[2])
 
 
+@pytest.fixture(autouse=True)
+def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jobs of these tests are done in a moment: whoever waits for one looks again soon."""
+    monkeypatch.setattr("slipway.publishing.training._FIRST_PAUSE_SECONDS", 0.05)
+
+
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     directory = tmp_path_factory.mktemp("training")
@@ -170,6 +167,7 @@ def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 @pytest.fixture
 def short_lived(tmp_path: Path) -> Iterator[tuple[Account, Any]]:
     """An account and its server, for a test that ends it."""
+    count_start("server")
     server = composition.EmbeddedAws(port=0, directory=tmp_path, families=composition.FAMILIES)
     server.start()
     account = Account(server.url, tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from slipway.cli.plan_text import describe_plan
 from slipway.project import Project
 from slipway.publishing import java_properties
-from tests.embedded.training.test_publish import EMBEDDED, STAGING, Publishing, Said
+from tests.embedded.training.publishing import EMBEDDED, STAGING, Publishing, Said
 from tests.support.projects import messages
 
 pytestmark = pytest.mark.timeout(120)

@@ -2,248 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slipway.access import Access
-from slipway.config.environments import Environment
 from slipway.errors import UserError
-from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
-from slipway.publishing.publish import Published, publish
+from slipway.publishing.publish import Published
+from tests.embedded.training.publishing import EMBEDDED, STAGING, Publishing, Said
 from tests.support.processes import kill_tree
-from tests.support.projects import config_text, messages, write_project
+from tests.support.projects import messages
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(120)
-
-EMBEDDED = Environment(name="local", account="123456789012", region="us-east-1")
-# The same account as a real one: credentials and addresses come from the shell.
-STAGING = Environment(name="staging", account="123456789012", region="us-east-1")
-ENVIRONMENTS = """\
-local:
-  account: "123456789012"
-  region: us-east-1
-staging:
-  account: "123456789012"
-  region: us-east-1
-"""
-COMPILED = (
-    "  release:\n    path: build/tiny\n    target: sm75\n",
-    "  weights:\n    source: path\n    path: build/checkpoint\n"
-    "  compile:\n    instance: ml.g4dn.xlarge\n    volume_size_gb: 30\n",
-)
-FILES = {"config.json": b'{"model_type": "gpt2"}', "shards/1.bin": b"weights", "mode": b"ok"}
-
-
-class Said:
-    """Remembers what a publish said, and may end it there."""
-
-    def __init__(self, last_event: int | None = None) -> None:
-        self.events: list[tuple[Any, ...]] = []
-        self._last_event = last_event
-
-    def _say(self, *event: Any) -> None:
-        self.events.append(event)
-        if len(self.events) == self._last_event:
-            raise KeyboardInterrupt
-
-    def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        self._say(activity, total_bytes)
-
-    def advance(self, size_bytes: int) -> None:
-        self._say("advance", size_bytes)
-
-    def note(self, line: str) -> None:
-        self._say("note", line)
-
-    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        self._say("job", state)
-
-    @property
-    def notes(self) -> list[str]:
-        return [event[1] for event in self.events if event[0] == "note"]
-
-
-class Publishing:
-    """A project with a checkpoint, in an account with what a foundation leaves there."""
-
-    def __init__(self, account: Any, root: Path) -> None:
-        self.account = account
-        self.root = root
-        write_project(root, {"tiny": config_text("tiny", COMPILED)}, environments=ENVIRONMENTS)
-        self.checkpoint = root / "build" / "checkpoint"
-        # Other weights in each test: nothing of another test's is found again.
-        self.write(**{"own.txt": str(root).encode()})
-        for environment in (EMBEDDED, STAGING):
-            account.s3.create_bucket(Bucket=environment.artifact_bucket)
-            self.put_parameters(environment.name)
-        self.access = Access(
-            "us-east-1",
-            {
-                "AWS_ENDPOINT_URL": account.url,
-                "S3_ENDPOINT_URL": account.url,
-                "AWS_ACCESS_KEY_ID": "test",
-                "AWS_SECRET_ACCESS_KEY": "test",
-            },
-        )
-
-    def put_parameters(self, environment: str) -> None:
-        key = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"
-        for name, value in (
-            ("compile-role-arn", self.account.role),
-            ("artifact-key-arn", key),
-        ):
-            self.account.client("ssm").put_parameter(
-                Name=f"/slipway/{environment}/{name}", Value=value, Type="String", Overwrite=True
-            )
-
-    def write(self, mode: str = "ok", **files: bytes) -> None:
-        own = self.checkpoint / "own.txt"
-        kept = {"own.txt": own.read_bytes()} if own.exists() else {}
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
-        for name, content in {**FILES, **kept, "mode": mode.encode(), **files}.items():
-            path = self.checkpoint / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-
-    def edit_config(self, old: str, new: str) -> None:
-        path = self.root / "model_configs" / "tiny.yaml"
-        text = path.read_text("utf-8")
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new), "utf-8")
-
-    def run(self, environment: Environment = EMBEDDED, said: Said | None = None) -> Published:
-        return publish(
-            Project(self.root), "tiny", environment, self.access, said if said else Said()
-        )
-
-    def refused(self, environment: Environment = EMBEDDED) -> UserError:
-        with pytest.raises(UserError) as caught:
-            self.run(environment)
-        return caught.value
-
-    @property
-    def lock_path(self) -> Path:
-        return self.root / "model_configs" / "tiny.lock.json"
-
-    def locked(self, environment: Environment = EMBEDDED) -> LockedArtifact:
-        lock = Project(self.root).lock("tiny")
-        found = lock.artifact(Project(self.root).config("tiny", "local").config, environment)
-        assert found is not None
-        return found
-
-    def jobs(self) -> list[dict[str, Any]]:
-        """This test's jobs: those that read its weights, oldest first."""
-        weights = {
-            item["Key"].split("/")[1]
-            for environment in (EMBEDDED, STAGING)
-            for item in self.objects(environment, "artifacts/")
-            if item["Key"].endswith("files/own.txt")
-            and self.body(environment, item["Key"]) == str(self.root).encode()
-        }
-        listed = self.account.sagemaker.get_paginator("list_training_jobs").paginate()
-        found = [
-            self.account.describe(item["TrainingJobName"])
-            for page in listed
-            for item in page["TrainingJobSummaries"]
-            if item["TrainingJobName"].startswith("compile-tiny-")
-        ]
-        return [
-            job
-            for job in found
-            if any(
-                digest in job["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3Uri"]
-                for digest in weights
-            )
-        ]
-
-    def objects(self, environment: Environment, prefix: str) -> list[dict[str, Any]]:
-        pages = self.account.s3.get_paginator("list_objects_v2").paginate(
-            Bucket=environment.artifact_bucket, Prefix=prefix
-        )
-        return [item for page in pages for item in page.get("Contents", ())]
-
-    def body(self, environment: Environment, key: str) -> bytes:
-        found = self.account.s3.get_object(Bucket=environment.artifact_bucket, Key=key)
-        body: bytes = found["Body"].read()
-        return body
-
-    def verify(self, digest: str, environment: Environment = EMBEDDED) -> dict[str, bytes]:
-        """Reads an artifact back and checks it against its digest; returns its files."""
-        manifest = self.body(environment, f"artifacts/{digest}/manifest.json")
-        assert hashlib.sha256(manifest).hexdigest() == digest
-        files = {}
-        for path, size_bytes, sha256 in json.loads(manifest)["files"]:
-            content = self.body(environment, f"artifacts/{digest}/files/{path}")
-            assert (len(content), hashlib.sha256(content).hexdigest()) == (size_bytes, sha256)
-            files[path] = content
-        return files
-
-    def command(self, *arguments: str) -> subprocess.Popen[str]:
-        """Begins `slipway publish` with a shell's credentials."""
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("AWS_")
-        }
-        environment |= {
-            "AWS_ENDPOINT_URL": self.account.url,
-            "S3_ENDPOINT_URL": self.account.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        }
-        program = "from slipway.cli.main import main; main()"
-        command = [sys.executable, "-c", program, "publish", "tiny", "--env", "staging"]
-        return subprocess.Popen(
-            [*command, *arguments],
-            cwd=self.root,
-            env=environment | {"PYTHONPATH": str(Path(__file__).parents[3])},
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def build_image(self) -> str:
-        """Puts the compiler's image into the registry; returns its tag."""
-        plan = Project(self.root).plan("tiny", STAGING, allow_unpublished=True)
-        ecr = self.account.client("ecr")
-        repositories = [
-            item["repositoryName"] for item in ecr.describe_repositories()["repositories"]
-        ]
-        if plan.image.repository not in repositories:
-            ecr.create_repository(repositoryName=plan.image.repository)
-        tag = f"{plan.image.tag}-compiler"
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-            "config": {
-                "mediaType": "application/vnd.docker.container.image.v1+json",
-                "size": 1,
-                "digest": f"sha256:{hashlib.sha256(str(self.root).encode()).hexdigest()}",
-            },
-            "layers": [],
-        }
-        known = ecr.list_images(repositoryName=plan.image.repository)["imageIds"]
-        if tag not in [item.get("imageTag") for item in known]:
-            ecr.put_image(
-                repositoryName=plan.image.repository,
-                imageTag=tag,
-                imageManifest=json.dumps(manifest),
-            )
-        return tag
 
 
 @pytest.fixture
@@ -452,6 +229,7 @@ def test_a_result_that_is_gone_is_made_again(publishing: Publishing):
     assert [job["TrainingJobName"][-2:] == "-2" for job in publishing.jobs()] == [False, True]
 
 
+@pytest.mark.size("all")
 def test_stopped_at_any_point_the_next_run_finishes_with_one_job(publishing: Publishing):
     total = len(_events_of_a_run(publishing))
     assert total >= 10
@@ -480,6 +258,7 @@ def _events_of_a_run(publishing: Publishing) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.size("all")
 def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
     publishing: Publishing, begin: Any, tmp_path: Path
 ):
@@ -515,6 +294,7 @@ def test_ctrl_c_leaves_the_job_and_the_next_run_takes_over(
     assert len(publishing.jobs()) == 1
 
 
+@pytest.mark.size("all")
 def test_killed_while_the_job_runs(publishing: Publishing, begin: Any, tmp_path: Path):
     gate = tmp_path / "gate"
     publishing.write(f"gate {gate}")
