@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +16,8 @@ import pytest
 from embedded_aws import control
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.errors import LocalAwsError
+from tests.support.starts import count_start
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,16 +30,10 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.01)
-
-
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, control.LocalState]]:
     project = tmp_path_factory.mktemp("project")
+    count_start("embedded-aws")
     yield project, control.start(project, 0)
     control.stop(project)
 

@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
+from tests.support.accounts import embedded_aws
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.stacks import Stacks
 
@@ -125,11 +124,7 @@ def slipway_stack(
         clock: seconds since the epoch, by which alarms are evaluated.
     """
     families = {"slipway/tensorrt": ContainerFamily((sys.executable, str(_PROGRAM)))}
-    with EmbeddedAws(
-        port=0, directory=directory, families=families, time_scale=time_scale, clock=clock
-    ) as server:
+    with embedded_aws(directory, families=families, time_scale=time_scale, clock=clock) as server:
         clients = LoopbackClients(server.url)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)
-        # moto's back ends belong to the process, not to the server.
-        httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
         clients.close()

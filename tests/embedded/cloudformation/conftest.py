@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.server import EmbeddedAws
+from tests.support.accounts import embedded_aws
 from tests.support.stacks import Stacks
 
 REGION = "eu-west-1"
@@ -23,10 +23,8 @@ FAMILIES = {"tests/stand-in": ContainerFamily((sys.executable, str(_PROGRAM)))}
 @pytest.fixture(scope="module")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
     directory: Path = tmp_path_factory.mktemp("embedded-aws")
-    with EmbeddedAws(port=0, directory=directory, families=FAMILIES) as server:
+    with embedded_aws(directory, families=FAMILIES) as server:
         yield server
-        # moto's back ends belong to the process, not to the server.
-        httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
 
 
 @pytest.fixture(scope="module")

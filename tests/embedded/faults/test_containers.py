@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -20,6 +19,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.waiting import eventually
 
 # 600 s, the template's timeouts, become 3 s.
 HURRIED = 0.005
@@ -178,11 +178,3 @@ def test_a_container_that_dies_raises_the_alarm(tmp_path: Path) -> None:
 def alarm_troubles(stack: SlipwayStack) -> list[str]:
     status = find_status(NAME, stack.access, plan=None, log_line_count=0)
     return [trouble for trouble in status.troubles() if trouble.startswith("alarm ")]
-
-
-def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.05)
-    return value

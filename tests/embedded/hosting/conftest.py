@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
-import sys
 import tarfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +12,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
-
-# The tests are imported by path, so that no two folders' modules can shadow one another.
-_NAME = "tests_hosting_composition"
-_spec = importlib.util.spec_from_file_location(_NAME, Path(__file__).with_name("composition.py"))
-assert _spec is not None
-assert _spec.loader is not None
-composition = importlib.util.module_from_spec(_spec)
-sys.modules[_NAME] = composition
-_spec.loader.exec_module(composition)
+from tests.embedded.hosting import composition
+from tests.support.waiting import eventually
 
 REGION = "us-east-1"
 TRUST = {
@@ -144,19 +134,6 @@ class Account:
         answer = self.runtime.invoke_endpoint(EndpointName=name, Body=body.encode(), **more)
         text: str = answer["Body"].read().decode()
         return text
-
-
-def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.01)
-    return value
-
-
-@pytest.fixture(scope="session", name="eventually")
-def eventually_fixture() -> Callable[..., Any]:
-    return eventually
 
 
 @pytest.fixture(scope="module")

@@ -23,13 +23,16 @@ from embedded_aws.hosting.djl_serving import (
 )
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily, find_family
 from tests.containers.lmi.real import servers
+from tests.embedded.hosting import composition
 from tests.support.processes import is_running
+from tests.support.waiting import eventually
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference:0.23.0-deepspeed0.9.5-cu118"
 GREETER = b"""
 import os
 
 from djl_python import Output
+from tests.support.waiting import eventually
 
 _greeting = []
 
@@ -66,7 +69,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def endpoint(account: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Creates an endpoint of AWS's image on a machine with `environ`; returns what became of it."""
-    families = sys.modules["tests_hosting_composition"].FAMILIES
+    families = composition.FAMILIES
 
     def create(environ: dict[str, str], source: Any = None, **declared: str) -> Any:
         family = ContainerFamily(djl_serving.COMMAND, image_environment(environ))
@@ -344,7 +347,7 @@ def test_endpoints_answer_with_the_real_server(account: Any, endpoint: Callable[
 
 @pytest.mark.djl_serving
 def test_what_the_real_server_dies_of_is_in_the_log(
-    account: Any, endpoint: Callable[..., Any], eventually: Callable[..., Any]
+    account: Any, endpoint: Callable[..., Any]
 ) -> None:
     account.put("broken/files/serving.properties", b"engine=python\n")
     account.put("broken/files/model.py", GREETER)

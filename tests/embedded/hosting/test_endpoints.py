@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+
+from tests.support.waiting import eventually
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:endpoint"
 
@@ -388,7 +389,7 @@ def test_container_that_ignores_sigterm_is_killed(hurried: Any) -> None:
     assert not is_running(pid)
 
 
-def test_container_that_dies_is_restarted(hurried: Any, eventually: Callable[..., Any]) -> None:
+def test_container_that_dies_is_restarted(hurried: Any) -> None:
     name = hurried.endpoint()
     pid = int(hurried.invoke(name, "pid"))
     with pytest.raises(ClientError):

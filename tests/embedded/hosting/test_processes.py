@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import FAMILIES, UnknownImageError, find_family
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.rollout import Rollout, rollout_of
+from tests.support.waiting import eventually
 
 HERE = Path(__file__).parent
 
@@ -60,7 +60,7 @@ def test_program_that_does_not_exist(tmp_path: Path) -> None:
     ]
 
 
-def test_sigterm_reaches_the_program(tmp_path: Path, eventually: Callable[..., Any]) -> None:
+def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
     process = launch(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit('drained'))\n"
@@ -73,9 +73,7 @@ def test_sigterm_reaches_the_program(tmp_path: Path, eventually: Callable[..., A
     assert process.exit_status == 1
 
 
-def test_what_the_program_started_ends_with_it(
-    tmp_path: Path, eventually: Callable[..., Any]
-) -> None:
+def test_what_the_program_started_ends_with_it(tmp_path: Path) -> None:
     process = launch(
         "import subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
@@ -89,7 +87,7 @@ def test_what_the_program_started_ends_with_it(
     eventually(lambda: not is_running(grandchild))
 
 
-def test_killed_server_leaves_no_container(tmp_path: Path, eventually: Callable[..., Any]) -> None:
+def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, str(HERE / "composition.py"), str(tmp_path)],
         stdout=subprocess.PIPE,

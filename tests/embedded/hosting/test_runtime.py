@@ -4,12 +4,14 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +123,7 @@ def test_late_answer(hurried: Any) -> None:
     )
 
 
-def test_container_that_dies_while_serving(account: Any, eventually: Callable[..., Any]) -> None:
+def test_container_that_dies_while_serving(account: Any) -> None:
     name = account.endpoint()
     pid = account.invoke(name, "pid")
     response = refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"exit")
@@ -216,7 +218,7 @@ def test_requests_are_routed_by_weight(account: Any) -> None:
     assert {account.invoke(name) for _ in range(20)} == {"b x"}
 
 
-def test_metrics(account: Any, eventually: Callable[..., Any]) -> None:
+def test_metrics(account: Any) -> None:
     name = account.endpoint(InitialInstanceCount=2)
     account.invoke(name)
     account.invoke(name, "sleep 0.05")
@@ -235,9 +237,7 @@ def test_metrics(account: Any, eventually: Callable[..., Any]) -> None:
     assert metric(account, name, "OverheadLatency")["SampleCount"] == 4
 
 
-def test_container_output_is_in_cloudwatch_logs(
-    account: Any, eventually: Callable[..., Any]
-) -> None:
+def test_container_output_is_in_cloudwatch_logs(account: Any) -> None:
     name = account.endpoint()
     refused(account.runtime.invoke_endpoint, EndpointName=name, Body=b"error 500 x")
     group = f"/aws/sagemaker/Endpoints/{name}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EventStreamError
+
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +85,7 @@ def test_a_container_that_stops_sending(hurried: Any) -> None:
         next(stream)
 
 
-def test_a_client_that_goes_away_tells_the_container(
-    account: Any, endpoint: str, eventually: Callable[..., Any]
-) -> None:
+def test_a_client_that_goes_away_tells_the_container(account: Any, endpoint: str) -> None:
     body = b"stream " + b"part " * 40 + b"end"
     answer = account.runtime.invoke_endpoint_with_response_stream(EndpointName=endpoint, Body=body)
     stream = parts(answer)

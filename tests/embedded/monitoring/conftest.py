@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
-from embedded_aws.server import EmbeddedAws
+from tests.support.accounts import embedded_aws
+from tests.support.waiting import eventually
 
 REGION = "eu-central-1"
 _LAST_SECOND_TO_BEGIN = 40
@@ -180,19 +180,6 @@ class Mailbox:
         return not self._sqs.receive_message(QueueUrl=self._queue).get("Messages")
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.02)
-    return value
-
-
-@pytest.fixture(scope="session", name="eventually")
-def eventually_fixture() -> Callable[..., Any]:
-    return eventually
-
-
 @pytest.fixture
 def clock() -> MovableClock:
     return MovableClock()
@@ -217,11 +204,7 @@ def real_account(tmp_path: Path) -> Iterator[Account]:
 
 
 def _account(directory: Path, **options: Any) -> Iterator[Account]:
-    with EmbeddedAws(port=0, directory=directory, families=FAMILIES, **options) as server:
+    with embedded_aws(directory, families=FAMILIES, **options) as server:
         clients = LoopbackClients(server.url)
-        try:
-            yield Account(clients)
-        finally:
-            clients.close()
-            # moto's back ends belong to the process, not to the server.
-            httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
+        yield Account(clients)
+        clients.close()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+
+from tests.support.waiting import eventually
 
 REGION = "eu-central-1"
 
@@ -60,9 +62,7 @@ def on_metric(name: str, **members: Any) -> dict[str, Any]:
     return {member: value for member, value in described.items() if value is not None}
 
 
-def test_failing_endpoint_raises_its_alarm(
-    account: Any, clock: Any, eventually: Callable[..., Any]
-) -> None:
+def test_failing_endpoint_raises_its_alarm(account: Any, clock: Any) -> None:
     account.endpoint("failing")
     mailbox = account.mailbox("failing")
     account.cloudwatch.put_metric_alarm(
@@ -170,7 +170,7 @@ def test_failing_endpoint_raises_its_alarm(
     assert mailbox.is_empty()
 
 
-def test_latency_percentiles(account: Any, clock: Any, eventually: Callable[..., Any]) -> None:
+def test_latency_percentiles(account: Any, clock: Any) -> None:
     account.endpoint("slow")
     for statistic in ("p50", "p90"):
         account.cloudwatch.put_metric_alarm(
@@ -204,7 +204,7 @@ def test_latency_percentiles(account: Any, clock: Any, eventually: Callable[...,
     assert data["evaluatedDatapoints"][0]["sampleCount"] == 10.0
 
 
-def test_users_metrics_count_too(account: Any, clock: Any, eventually: Callable[..., Any]) -> None:
+def test_users_metrics_count_too(account: Any, clock: Any) -> None:
     account.cloudwatch.put_metric_alarm(
         **on_metric("users", ExtendedStatistic="p75", Statistic=None)
     )
@@ -219,7 +219,7 @@ def test_users_metrics_count_too(account: Any, clock: Any, eventually: Callable[
 
 
 def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
-    account: Any, clock: Any, eventually: Callable[..., Any]
+    account: Any, clock: Any
 ) -> None:
     mailbox = account.mailbox("by-hand")
     account.cloudwatch.put_metric_alarm(
@@ -255,7 +255,7 @@ def test_state_set_by_hand_acts_and_lasts_until_the_next_evaluation(
 
 
 def test_other_actions_are_not_carried_out_and_said_so(
-    account: Any, clock: Any, eventually: Callable[..., Any], caplog: pytest.LogCaptureFixture
+    account: Any, clock: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     policy = (
         f"arn:aws:autoscaling:{REGION}:123456789012:scalingPolicy:1:resource/sagemaker/"
@@ -306,9 +306,7 @@ def canary(wait_seconds: int, alarm: str) -> dict[str, Any]:
     }
 
 
-def test_alarm_that_goes_off_by_itself_undoes_a_rollout(
-    account: Any, clock: Any, eventually: Callable[..., Any]
-) -> None:
+def test_alarm_that_goes_off_by_itself_undoes_a_rollout(account: Any, clock: Any) -> None:
     account.endpoint("guarded", InitialInstanceCount=2)
     account.cloudwatch.put_metric_alarm(**error_rate("guarded-rate", "guarded"))
     clock.pass_minute()
@@ -341,10 +339,9 @@ def test_alarm_that_goes_off_by_itself_undoes_a_rollout(
 
 # On the real clock an alarm over a minute takes up to a minute: nothing shorter shows that the
 # thread wakes by itself when the minute is over.
+@pytest.mark.size("all")
 @pytest.mark.timeout(120)
-def test_alarm_goes_off_on_the_real_clock(
-    real_account: Any, eventually: Callable[..., Any]
-) -> None:
+def test_alarm_goes_off_on_the_real_clock(real_account: Any) -> None:
     account = real_account
     account.endpoint("real")
     mailbox = account.mailbox("real")
@@ -352,7 +349,8 @@ def test_alarm_goes_off_on_the_real_clock(
         **error_rate("real-rate", "real", AlarmActions=[mailbox.topic])
     )
     minute = account.within_a_minute(lambda: account.fail("real"))
-    eventually(lambda: account.state("real-rate") == "ALARM", seconds=65)
+    time.sleep(60 - time.time() % 60)
+    eventually(lambda: account.state("real-rate") == "ALARM", seconds=10)
     changed = account.alarm("real-rate")["StateUpdatedTimestamp"].astimezone(UTC)
     # Half a second after the minute; more only where the machine is busy.
     late = changed - minute - timedelta(minutes=1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+
+from tests.support.waiting import eventually
 
 REGION = "eu-central-1"
 
@@ -97,7 +98,7 @@ def test_what_could_not_be_evaluated_is_refused(
     assert shared_account.cloudwatch.describe_alarms(AlarmNames=["refused"])["MetricAlarms"] == []
 
 
-def test_refused_alarm_fails_its_stack(shared_account: Any, eventually: Callable[..., Any]) -> None:
+def test_refused_alarm_fails_its_stack(shared_account: Any) -> None:
     properties = on_metric("stacked", ComparisonOperator="LessThanLowerThreshold")
     template = {"Resources": {"A": {"Type": "AWS::CloudWatch::Alarm", "Properties": properties}}}
     stacks = shared_account.client("cloudformation")

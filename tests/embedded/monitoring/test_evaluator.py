@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring.evaluator import AlarmEvaluator
 from embedded_aws.monitoring.notifications import Notification, Notifier
 from embedded_aws.monitoring.states import AlarmStates
+from tests.support.waiting import eventually
 
 REGIONS = ("sa-east-1", "af-south-1")
 SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC).timestamp()
@@ -313,38 +314,32 @@ def running(bench: Bench) -> Iterator[Bench]:
     bench.evaluator.close()
 
 
-def looked_at(clock: Clock, eventually: Callable[..., Any]) -> None:
+def looked_at(clock: Clock) -> None:
     """Waits until the thread has looked at the clock and done what was due."""
     enough = clock.readings + 8  # two rounds of four
     eventually(lambda: clock.readings > enough)
 
 
-def test_alarms_are_due_half_a_second_after_the_minute(
-    running: Bench, eventually: Callable[..., Any]
-) -> None:
+def test_alarms_are_due_half_a_second_after_the_minute(running: Bench) -> None:
     alarm = running.put(treat_missing_data="breaching")
     running.clock.now = SEVEN + 60.4
-    looked_at(running.clock, eventually)
+    looked_at(running.clock)
     assert alarm.state_value == "INSUFFICIENT_DATA"
     running.clock.now = SEVEN + 60.5
     eventually(lambda: alarm.state_value == "ALARM")
     assert alarm.state_updated_timestamp == datetime(2026, 11, 21, 7, 1, 0, 500_000)
 
 
-def test_high_resolution_alarms_are_due_every_ten_seconds(
-    running: Bench, eventually: Callable[..., Any]
-) -> None:
+def test_high_resolution_alarms_are_due_every_ten_seconds(running: Bench) -> None:
     often = running.put("often", period=10, treat_missing_data="breaching")
     slow = running.put("slow", treat_missing_data="breaching")
     running.clock.now = SEVEN + 10.5
     eventually(lambda: often.state_value == "ALARM")
-    looked_at(running.clock, eventually)
+    looked_at(running.clock)
     assert slow.state_value == "INSUFFICIENT_DATA"
 
 
-def test_after_a_sleep_only_the_latest_minute_counts(
-    running: Bench, eventually: Callable[..., Any]
-) -> None:
+def test_after_a_sleep_only_the_latest_minute_counts(running: Bench) -> None:
     alarm = running.put(treat_missing_data="notBreaching")
     running.measure(9, 30)
     running.measure(1, 86_400 - 30)
@@ -354,17 +349,13 @@ def test_after_a_sleep_only_the_latest_minute_counts(
     assert len(alarm.history) == 1
 
 
-def test_a_clock_that_is_set_back_does_not_stop_it(
-    running: Bench, eventually: Callable[..., Any]
-) -> None:
+def test_a_clock_that_is_set_back_does_not_stop_it(running: Bench) -> None:
     alarm = running.put(treat_missing_data="breaching")
     running.clock.now = SEVEN - 3600
     eventually(lambda: alarm.state_value == "ALARM")
 
 
-def test_a_failure_does_not_end_it(
-    running: Bench, eventually: Callable[..., Any], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_does_not_end_it(running: Bench, caplog: pytest.LogCaptureFixture) -> None:
     alarm = running.put(treat_missing_data="breaching")
     running.measure(1, 10)
     running.backend().metric_data[0].timestamp = "today"
@@ -386,8 +377,8 @@ def test_stopping_is_prompt(bench: Bench) -> None:
     Bench().evaluator.close()
 
 
-def test_without_alarms_nothing_is_read(running: Bench, eventually: Callable[..., Any]) -> None:
+def test_without_alarms_nothing_is_read(running: Bench) -> None:
     running.measure(1, 10)
     running.clock.now = SEVEN + 3601
-    looked_at(running.clock, eventually)
+    looked_at(running.clock)
     assert running.refreshed == 0

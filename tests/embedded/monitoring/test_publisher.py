@@ -133,6 +133,7 @@ def test_data_is_dropped_after_its_retention(bench: Bench) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.size("all")
 def test_ten_minutes_of_load_fit_into_a_megabyte(bench: Bench) -> None:
     # Held, so that no later one takes an earlier one's id: another test's may still be there.
     earlier = minutes_in_memory()

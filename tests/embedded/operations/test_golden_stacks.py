@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from embedded_aws.server import EmbeddedAws
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
+from tests.support.accounts import embedded_aws
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import lay_foundation
 from tests.support.stacks import Stacks
@@ -41,7 +40,7 @@ def local_plans() -> dict[str, dict[str, Any]]:
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     families = dict.fromkeys(REPOSITORIES, STAND_IN)
     directory = tmp_path_factory.mktemp("golden")
-    with EmbeddedAws(port=0, directory=directory, families=families, time_scale=0.05) as server:
+    with embedded_aws(directory, families=families, time_scale=0.05) as server:
         clients = LoopbackClients(server.url)
         stacks = Stacks(server, clients, LOCAL.region)
         lay_foundation(stacks)
@@ -49,7 +48,6 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
             Bucket=LOCAL.artifact_bucket, Key=f"artifacts/{DIGEST}/files/mode", Body=b"ok"
         )
         yield stacks
-        httpx.post(f"{server.url}/moto-api/reset", timeout=60).raise_for_status()
         clients.close()
 
 
