@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from moto.core.config import default_user_config
 from moto.moto_api._internal import moto_api_backend
 
 from embedded_aws.server import EmbeddedAws
@@ -30,8 +31,12 @@ def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
 
 
 def forget_accounts() -> None:
-    """Empties moto's back ends, which belong to the process and not to a server.
-
-    moto's own HTTP operation does the same, and then reads a thousand policies for its answer.
-    """
-    moto_api_backend.reset()
+    """Empties moto's back ends, which belong to the process and not to a server."""
+    # moto makes every back end anew before it drops it, and IAM's then reads a thousand policies.
+    iam = default_user_config["iam"]
+    loads_policies = iam["load_aws_managed_policies"]
+    iam["load_aws_managed_policies"] = False
+    try:
+        moto_api_backend.reset()
+    finally:
+        iam["load_aws_managed_policies"] = loads_policies

@@ -318,20 +318,14 @@ def test_logs_are_plain_where_the_version_can(tmp_path: Path) -> None:
     assert options == f"-Dlog4j.configurationFile={plain.resolve()}"
 
 
-def needs_djl_serving() -> list[str]:
-    found = [str(home.path) for home in servers.homes()]
-    assert found, "no DJL Serving of these versions: `make djl-serving` builds it"
-    return found
-
-
 @pytest.mark.djl_serving
 def test_endpoints_answer_with_the_real_server(account: Any, endpoint: Callable[..., Any]) -> None:
     """The package has a handler of its own, which needs no library of the images."""
     account.put("greeter/files/serving.properties", b"engine=Python\noption.greeting=hello\n")
     account.put("greeter/files/model.py", GREETER)
     source = account.source("s3://artifacts/greeter/files/")
-    for home in needs_djl_serving():
-        environ = {**os.environ, "DJL_SERVING_HOME": home}
+    for home in servers.homes():
+        environ = {**os.environ, "DJL_SERVING_HOME": str(home.path)}
         first = endpoint(environ, source=source)
         assert first["EndpointStatus"] == "InService", first
         greeting, _, worker = account.invoke(first["EndpointName"], "world").partition(" from ")
@@ -351,7 +345,7 @@ def test_what_the_real_server_dies_of_is_in_the_log(
 ) -> None:
     account.put("broken/files/serving.properties", b"engine=python\n")
     account.put("broken/files/model.py", GREETER)
-    environ = {**os.environ, "DJL_SERVING_HOME": needs_djl_serving()[0]}
+    environ = {**os.environ, "DJL_SERVING_HOME": str(servers.homes()[0].path)}
     described = endpoint(environ, source=account.source("s3://artifacts/broken/files/"))
     assert described["EndpointStatus"] == "Failed"
     assert "The container exited with status" in described["FailureReason"]
