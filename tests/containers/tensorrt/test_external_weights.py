@@ -47,16 +47,30 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture(scope="module")
 def model() -> GPT2LMHeadModel:
-    return transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, dtype=torch.float32).eval()
+    """The sample's first layer of five: an export takes as long as it has layers."""
+    config = transformers.GPT2Config.from_pretrained(SAMPLE, n_layer=1)
+    model = transformers.GPT2LMHeadModel.from_pretrained(SAMPLE, config=config, dtype=torch.float32)
+    return model.eval()
 
 
 @pytest.fixture(scope="module")
 def directory(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory as exporting makes it of a model above the threshold."""
     made = tmp_path_factory.mktemp("model")
-    for name in ("config.json", "generation_config.json", "tokenizer.json"):
+    for name in ("generation_config.json", "tokenizer.json"):
         shutil.copy(SAMPLE / name, made)
+    settings = json.loads((SAMPLE / "config.json").read_text()) | {"n_layer": 1}
+    (made / "config.json").write_text(json.dumps(settings))
     export.export_gpt2_step(model, made / "model.onnx", external_data_threshold_bytes=1_000_000)
+    return made
+
+
+@pytest.fixture(scope="module")
+def inside(model: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph with its weights inside, exported where an export before left a file of weights."""
+    made: Path = tmp_path_factory.mktemp("inside")
+    (made / "model.onnx.data").write_bytes(b"of an export before")
+    export.export_gpt2_step(model, made / "model.onnx")
     return made
 
 
@@ -92,31 +106,23 @@ def test_the_checker_and_the_check_find_them(model: GPT2LMHeadModel, directory: 
     assert checked.largest_logit_difference < 1e-3
 
 
-def test_another_threshold_changes_only_where_they_are(
-    model: GPT2LMHeadModel, directory: Path, tmp_path: Path
-) -> None:
-    inside = tmp_path / "model.onnx"
-    stale = tmp_path / "model.onnx.data"
-    stale.write_bytes(b"of an export before")
-
-    export.export_gpt2_step(model, inside)
-
-    # It would be taken for the weights of the graph beside it.
-    assert list(tmp_path.iterdir()) == [inside]
+def test_another_threshold_changes_only_where_they_are(directory: Path, inside: Path) -> None:
+    # The file would be taken for the weights of the graph beside it.
+    assert list(inside.iterdir()) == [inside / "model.onnx"]
     joined = onnx.load(directory / "model.onnx")
     for initialiser in joined.graph.initializer:
         # Says that the values are inside, which they are where nothing is said.
         initialiser.ClearField("data_location")
-    assert joined.SerializeToString() == inside.read_bytes()
+    assert joined.SerializeToString() == (inside / "model.onnx").read_bytes()
 
 
-def test_the_containers_session_reads_them(directory: Path) -> None:
+def test_the_containers_session_reads_them(directory: Path, inside: Path) -> None:
     check_files(directory)
     ids = Tokenizer.from_file(str(SAMPLE / "tokenizer.json")).encode(PROMPT).ids
     step = (np.array([ids]), np.ones((1, len(ids)), dtype=np.int64), np.arange(len(ids))[None])
     logits, expected = (
-        OnnxRuntimeSession(at, read_config(at), intra_op_threads=1).prefill(*step)[0]
-        for at in (directory, SAMPLE)
+        OnnxRuntimeSession(at, read_config(directory), intra_op_threads=1).prefill(*step)[0]
+        for at in (directory, inside)
     )
     np.testing.assert_allclose(logits, expected, atol=1e-3)
 
