@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from containers.tensorrt.model_directory import read_config
-from tests.containers.tensorrt.compile.jobs import SAMPLE
+from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
 from tests.support.compile_jobs import ROOT, Job
 from tests.support.groups import load
 
@@ -257,6 +257,7 @@ class TestCompileForAGpu:
     ) -> None:
         from containers.tensorrt.engine_metadata import EngineMetadata, graph_digest, read_metadata
 
+        keep_one_layer(job.weights)
         target = architecture.lower()
         job.set_hyperparameters(target=target, keep_graph=keep_graph)
         job.stand_in("tensorrt", TENSORRT_FOR.format(architecture=architecture))
@@ -270,7 +271,7 @@ class TestCompileForAGpu:
         files += ["model.onnx"] if keep_graph else []
         assert job.model_files == [*files, "timing.cache", "tokenizer.json"]
         metadata = read_metadata(job.model)
-        config = read_config(SAMPLE)
+        config = read_config(job.weights)
         digest = metadata.graph_sha256
         assert metadata == EngineMetadata(
             tensorrt_version=rtx.__version__,
@@ -293,11 +294,12 @@ class TestCompileForAGpu:
         ]
         engine_bytes = (job.model / "model.engine").stat().st_size
         # Weights of half precision, as the checkpoint's are.
-        assert engine_bytes > (SAMPLE / "model.safetensors").stat().st_size
+        assert engine_bytes > (job.weights / "model.safetensors").stat().st_size
         assert finished["engine_bytes"] == engine_bytes
 
     def test_refusal_of_the_builder_is_the_reason(self, job: Job) -> None:
         """A machine that is told sm75 and a graph of float32: what the builder says is shown."""
+        keep_one_layer(job.weights)
         job.set_hyperparameters(target="sm75")
         job.stand_in("tensorrt", TENSORRT_FOR.format(architecture="SM75"))
         job.stand_in("cuda.bindings.runtime", CUDA_WITH.format(name="T4", major=7, minor=5))
