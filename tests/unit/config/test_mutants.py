@@ -23,6 +23,17 @@ from tests.support.mutants import (
 
 BASES = [*shipped_configs(), *golden_cases()]
 SLOW_DISKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+IS_DEEP = settings.get_current_profile_name() == "deep"
+
+
+def examples(count: int) -> settings:
+    """The same few in every run; ten times as many, and others each time, in a deep one."""
+    return settings(
+        max_examples=count * 10 if IS_DEEP else count,
+        derandomize=not IS_DEEP,
+        deadline=None,
+        suppress_health_check=SLOW_DISKS,
+    )
 
 
 def attempt(root: Path, raw: bytes, environment: Environment, stem: str = FILE) -> None:
@@ -46,13 +57,13 @@ def test_every_base_is_right(tmp_path: Path, base):
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW_DISKS)
+@examples(60)
 @given(mutant=mutants(BASES))
 def test_a_config_with_a_changed_value(tmp_path: Path, environment: str, mutant: Mutant):
     attempt(tmp_path, mutant.raw, ENVIRONMENTS[environment], mutant.stem)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW_DISKS)
+@examples(60)
 @given(data=st.data())
 def test_a_config_with_changed_text(tmp_path: Path, data: st.DataObject):
     base = data.draw(st.sampled_from(BASES))
@@ -64,7 +75,7 @@ def test_a_config_with_changed_text(tmp_path: Path, data: st.DataObject):
     attempt(tmp_path, base.raw[:begin] + written + base.raw[end:], base.environment)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=SLOW_DISKS)
+@examples(50)
 @given(raw=st.binary(max_size=200))
 def test_anything_at_all(tmp_path: Path, raw: bytes):
     attempt(tmp_path, raw, ENVIRONMENTS["local"])
