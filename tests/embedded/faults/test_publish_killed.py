@@ -14,19 +14,20 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from slipway.access import Access
+from slipway.access import Access, open_access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from slipway.planning.lock import Lock
 from slipway.project import Project
 from slipway.publishing.manifest import Manifest
+from slipway.publishing.publish import Published, publish
 from slipway.publishing.s5cmd import Upload, upload
 from slipway.publishing.store import ArtifactStore
 from tests.embedded.faults.line import Line
+from tests.publishing.progress import RecordedProgress
 from tests.support.processes import children, command_line, is_running, kill_tree
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
@@ -99,9 +100,16 @@ class Publishing:
             kill_tree(self.begun)
         self.line.cut()
 
-    def finish(self) -> dict[str, Any]:
-        result: dict[str, Any] = json.loads(self.bench.must("slipway", "publish", NAME, "--json"))
-        return result
+    def finish(self) -> Published:
+        """Does what `slipway publish` does, without another start of the program."""
+        project = Project(self.bench.project)
+        environment = project.environment("local")
+        access = open_access(environment, project.root)
+        return publish(project, NAME, environment, access, RecordedProgress())
+
+    def finish_by_command(self) -> Published:
+        told = json.loads(self.bench.must("slipway", "publish", NAME, "--json"))
+        return Published(**told)
 
     def objects(self, digest: str) -> dict[str, Stored]:
         """Everything of one artifact: key after its prefix to what the listing says."""
@@ -157,20 +165,19 @@ class Publishing:
             )
         }
 
-    def finish_and_check(self, manifest: Manifest) -> int:
+    def finish_and_check(self, manifest: Manifest, *, by_command: bool = False) -> int:
         """Lets the next run finish the job; returns how many bytes it sent."""
-        result = self.finish()
-        assert result["digest"] == manifest.digest
-        assert result["file_count"] == len(manifest.entries)
-        assert result["size_bytes"] == manifest.size_bytes
-        assert result["lock_changed"] is True
+        result = self.finish_by_command() if by_command else self.finish()
+        assert result.digest == manifest.digest
+        assert result.file_count == len(manifest.entries)
+        assert result.size_bytes == manifest.size_bytes
+        assert result.lock_changed is True
         self.verify(manifest.digest)
         locked = Project(self.bench.project).lock(NAME).sample
         assert locked is not None
         assert locked.compiled.digest == manifest.digest
         self.published[manifest.digest] = self.objects(manifest.digest)
-        sent: int = result["uploaded_bytes"]
-        return sent
+        return result.uploaded_bytes
 
 
 class Untouched:
@@ -254,7 +261,8 @@ def test_killed_again_and_again(publishing: Publishing) -> None:
         before, arrived = arrived, sum(publishing.arrived(manifest).values())
         assert arrived >= before
     assert arrived > 0
-    assert 0 < publishing.finish_and_check(manifest) <= manifest.size_bytes - arrived
+    sent = publishing.finish_and_check(manifest, by_command=True)
+    assert 0 < sent <= manifest.size_bytes - arrived
 
 
 # Killed as a function is called: what comes before it is done, and what comes after it is not.
