@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from embedded_aws.clients import LoopbackClients
+from tests.support.starts import count_start
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(600)]
 
@@ -50,6 +51,7 @@ def cdk(aws, tmp_path_factory) -> Cdk:
     }
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        count_start("cdk")
         return subprocess.run(
             [ROOT / "node_modules/.bin/cdk", *arguments, "--no-notices", "--ci"],
             cwd=directory,

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from embedded_aws import control
+from slipway.access import open_access
 from slipway.project import Project
+from slipway.publishing.publish import publish
+from tests.publishing.progress import RecordedProgress
 from tests.support.processes import children, is_running
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
@@ -36,9 +39,11 @@ def bench(tmp_path: Path) -> Iterator[Workbench]:
 def deploy(bench: Workbench) -> None:
     """Publishes the sample and begins a stack that serves it: the least that is needed for it."""
     bench.client("s3").create_bucket(Bucket=BUCKET)
-    bench.must("slipway", "publish", MODEL)
     project = Project(bench.project)
-    plan = project.plan(MODEL, project.environment("local"))
+    environment = project.environment("local")
+    access = open_access(environment, project.root)
+    publish(project, MODEL, environment, access, RecordedProgress())
+    plan = project.plan(MODEL, environment)
     source = {"S3Uri": plan.artifact.s3_uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
     trust = {
         "Version": "2012-10-17",

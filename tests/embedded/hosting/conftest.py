@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
 from tests.embedded.hosting import composition
+from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
 REGION = "us-east-1"
@@ -139,6 +140,7 @@ class Account:
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     directory = tmp_path_factory.mktemp("hosting")
+    count_start("server")
     with composition.hosting(directory) as clients:
         account = Account(clients, directory)
         account.prepare()
@@ -149,6 +151,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account in which a minute's timeout is over after 1.2 seconds."""
     directory = tmp_path_factory.mktemp("hurried")
+    count_start("server")
     with composition.hosting(directory, time_scale=0.02) as clients:
         account = Account(clients, directory)
         account.prepare()
