@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 # Importing torch takes most of it, where other processes use the cores too.
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = 280
 
 
 class Job:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +18,12 @@ from types import ModuleType
 
 import pytest
 
-from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes
+from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes, version_of
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
+# The releases of DJL Serving's Python package that `make djl` brings.
+JARS = tuple(f"python-{release}.jar" for release in ("0.20.0", "0.25.0", "0.34.0"))
 
 # Names of groups, with commas, that cannot be had on this machine; `.ci/run` sets it.
 NOT_TO_BE_HAD_VARIABLE = "SLIPWAY_NOT_TO_BE_HAD"
@@ -64,7 +68,8 @@ def _lacks_packages(*packages: str) -> Callable[[], str]:
 
 def _lacks_jars() -> str:
     folder = Path(os.environ.get("DJL_PYTHON", BUILD / "djl_python"))
-    return "" if list(folder.glob("python-*.jar")) else f"no jars in {folder.name}"
+    missing = [name for name in JARS if not (folder / name).exists()]
+    return f"not in {folder.name}: {', '.join(missing)}" if missing else ""
 
 
 def _lacks_java() -> str:
@@ -72,12 +77,17 @@ def _lacks_java() -> str:
         find_java(os.environ)
     except NotInstalledError as error:
         return str(error)
-    return ""
+    missing = [name for name in ("javac", "jar", "git") if shutil.which(name) is None]
+    return f"not on the PATH: {', '.join(missing)}" if missing else ""
 
 
 def _lacks_djl_serving() -> str:
-    if not server_homes(os.environ):
-        return "not built here, and in no package registry"
+    homes = server_homes(os.environ)
+    if not os.environ.get("DJL_SERVING_HOME"):
+        releases = json.loads((ROOT / "tools/djl_serving/releases.json").read_text("utf-8"))
+        built = {version_of(home) for home in homes}
+        if missing := sorted(set(releases) - built):
+            return f"not built here, and in no package registry: {', '.join(missing)}"
     return _lacks_java()
 
 
@@ -107,9 +117,9 @@ GROUPS: Mapping[str, Group] = {
         lacks=_lacks_jars,
     ),
     "java": Group(
-        needs="a JDK of 17 or later",
+        needs="a JDK of 17 or later, and git",
         size="all",
-        install="apt-get install openjdk-17-jdk-headless",
+        install="apt-get install git openjdk-17-jdk-headless",
         lacks=_lacks_java,
     ),
     "djl_serving": Group(
