@@ -57,6 +57,7 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
         Server(System.DJL_GRAPH, tmp_path, NO_DJL, threads=1, max_batch_size=8)
 
 
+@pytest.mark.size("all")
 def test_every_system_is_measured_in_every_round(tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "Server", OnlySlipway)
     said: list[str] = []

@@ -32,7 +32,6 @@ GREETER = b"""
 import os
 
 from djl_python import Output
-from tests.support.waiting import eventually
 
 _greeting = []
 
@@ -324,7 +323,9 @@ def test_endpoints_answer_with_the_real_server(account: Any, endpoint: Callable[
     account.put("greeter/files/serving.properties", b"engine=Python\noption.greeting=hello\n")
     account.put("greeter/files/model.py", GREETER)
     source = account.source("s3://artifacts/greeter/files/")
-    for home in servers.homes():
+    homes = servers.homes()
+    assert homes
+    for home in homes:
         environ = {**os.environ, "DJL_SERVING_HOME": str(home.path)}
         first = endpoint(environ, source=source)
         assert first["EndpointStatus"] == "InService", first
