@@ -39,6 +39,7 @@ class Test:
         name: its class, if any, and its name.
         seconds: set-up, call and tear-down.
         outcome: "passed", "failed", "error" or "skipped".
+        groups: what it needs beyond `make setup`; see `tests/support/groups.py`.
         starts: how many programs of each kind its fixtures started.
     """
 
@@ -46,6 +47,7 @@ class Test:
     name: str
     seconds: float
     outcome: str
+    groups: frozenset[str]
     starts: Mapping[str, int]
 
     @property
@@ -87,17 +89,18 @@ def _test(case: ElementTree.Element) -> Test:
     depth = next((i for i, part in enumerate(parts) if part.startswith("test_")), len(parts) - 1)
     outcomes = {"failure": "failed", "error": "error", "skipped": "skipped"}
     outcome = next((outcomes[child.tag] for child in case if child.tag in outcomes), "passed")
-    starts = {
-        name.removeprefix(STARTS): int(each.get("value", "0"))
-        for each in case.iter("property")
-        if (name := each.get("name", "")).startswith(STARTS)
-    }
+    properties = [(each.get("name", ""), each.get("value", "")) for each in case.iter("property")]
     return Test(
         file="/".join(parts[: depth + 1]) + ".py",
         name=".".join([*parts[depth + 1 :], case.get("name", "")]),
         seconds=float(case.get("time", "0")),
         outcome=outcome,
-        starts=starts,
+        groups=frozenset(value for name, value in properties if name == "group"),
+        starts={
+            name.removeprefix(STARTS): int(value)
+            for name, value in properties
+            if name.startswith(STARTS)
+        },
     )
 
 
@@ -110,6 +113,19 @@ def by_folder(tests: Iterable[Test]) -> dict[str, Folder]:
         folder.tests += 1
         folder.starts.update(test.starts)
     return dict(sorted(folders.items(), key=lambda item: -item[1].seconds))
+
+
+def read_budget(tests: Sequence[Test]) -> dict[str, float]:
+    """Returns the seconds that the tests of each folder may take in a run of these tests.
+
+    A folder or a group that was left out brings no seconds, and no room for the others either.
+    """
+    document = json.loads(BUDGET.read_text("utf-8"))
+    groups = frozenset[str]().union(*(test.groups for test in tests))
+    budget = Counter[str](document["seconds"])
+    for group in groups & document["more_seconds_with"].keys():
+        budget.update(document["more_seconds_with"][group])
+    return {name: budget[name] for name in by_folder(tests) if name in budget}
 
 
 def closing_line(tests: Sequence[Test], clock_seconds: float) -> str:
@@ -132,16 +148,11 @@ def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
         lines.append(f"{name:<28}{folder.seconds:>9.1f}{allowed:>9}{folder.tests:>8}  {starts}")
     lines.append(
         f"{'all':<28}{sum(each.seconds for each in folders.values()):>9.1f}"
-        f"{_allowed(folders, budget):>9.0f}{len(tests):>8}"
+        f"{sum(budget.values()):>9.0f}{len(tests):>8}"
     )
     lines += ["", f"The {SLOWEST} slowest tests:"]
     slowest = sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]
     return "\n".join([*lines, *(f"{t.seconds:>9.1f}  {t.file}::{t.name}" for t in slowest)])
-
-
-def _allowed(folders: Iterable[str], budget: Mapping[str, float]) -> float:
-    # A folder that was left out brings no seconds, and no room for the others either.
-    return sum(budget.get(name, 0.0) for name in folders)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -152,10 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JunitError as error:
         print(error, file=sys.stderr)
         return 1
-    budget: dict[str, float] = json.loads(BUDGET.read_text("utf-8"))["seconds"]
-    folders = by_folder(tests)
-    seconds = sum(folder.seconds for folder in folders.values())
-    allowed = _allowed(folders, budget)
+    budget = read_budget(tests)
+    seconds, allowed = sum(test.seconds for test in tests), sum(budget.values())
     is_over = seconds > TOLERANCE * allowed
     if options.write_seconds:
         _write_seconds(tests)

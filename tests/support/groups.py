@@ -185,6 +185,11 @@ def load(module: str, *, group: str) -> ModuleType:
     return importlib.import_module(module)
 
 
+def of(item: pytest.Item) -> list[str]:
+    """Returns the groups that a test belongs to."""
+    return [name for name in GROUPS if item.get_closest_marker(name)]
+
+
 def first_missing(item: pytest.Item) -> str | None:
     """Returns the first group that a test belongs to and this run leaves out."""
-    return next((name for name in _left_out if item.get_closest_marker(name)), None)
+    return next((name for name in of(item) if name in _left_out), None)

@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def size_of(item: pytest.Item) -> int:
     """Returns the index in SIZES of a test's size: the largest of its markers."""
     named = [marker.args[0] for marker in item.iter_markers("size")]
-    named += [group.size for name, group in groups.GROUPS.items() if item.get_closest_marker(name)]
+    named += [groups.GROUPS[name].size for name in groups.of(item)]
     return max(map(SIZES.index, named), default=0)
 
 
@@ -92,6 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left_out.before += 1
         else:
             item.user_properties.append(("size", SIZES[size]))
+            item.user_properties += [("group", name) for name in groups.of(item)]
             chosen.append(item)
             continue
         others.append(item)

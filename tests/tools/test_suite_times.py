@@ -11,7 +11,8 @@ JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" errors="0" failures="0" skipped="0" tests="3" time="62.5">
 <testcase classname="tests.unit.config.test_load" name="test_one[a.b]" time="0.5"/>
 <testcase classname="tests.embedded.lifecycle.test_life.TestDeployed" name="test_two" time="20">
-<properties><property name="size" value="all"/><property name="starts cdk" value="2"/></properties>
+<properties><property name="size" value="all"/><property name="group" value="java"/>
+<property name="starts cdk" value="2"/></properties>
 </testcase>
 <testcase classname="tests.embedded.lifecycle.test_life" name="test_three" time="9.5">
 <properties><property name="starts cdk" value="1"/><property name="starts jvm" value="4"/>
@@ -32,9 +33,13 @@ def junit(tmp_path: Path) -> Path:
 @pytest.fixture
 def budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "budget.json"
-    path.write_text('{"seconds": {"unit/config": 1, "embedded/lifecycle": 19.5, "golden": 50}}')
     monkeypatch.setattr(suite_times, "BUDGET", path)
+    write_budget(path, {"unit/config": 1, "embedded/lifecycle": 19.5, "golden": 50})
     return path
+
+
+def write_budget(path: Path, seconds: dict[str, float], **more: dict[str, float]) -> None:
+    path.write_text(json.dumps({"seconds": seconds, "more_seconds_with": more}))
 
 
 def test_the_report_adds_up_folders(
@@ -54,12 +59,23 @@ def test_the_report_adds_up_folders(
 def test_more_than_one_and_a_half_times_the_budget_fails(
     junit: Path, budget: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    budget.write_text('{"seconds": {"unit/config": 1, "embedded/lifecycle": 18}}')
+    write_budget(budget, {"unit/config": 1, "embedded/lifecycle": 18})
     assert suite_times.main([str(junit)]) == 1
     *_, over, remedy, closing = capsys.readouterr().out.splitlines()
     assert over == "30 s of tests: more than 1.5 times 19 s."
     assert remedy == "Make them cheaper, or say in budget.json what the new ones may cost."
     assert "3 passed" in closing
+
+
+def test_a_group_brings_its_own_budget(
+    junit: Path, budget: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {"java": {"embedded/lifecycle": 1.5}, "torch": {"unit/config": 100}}
+    write_budget(budget, {"unit/config": 1, "embedded/lifecycle": 18}, **more)
+    assert suite_times.main([str(junit)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[2] == "20"
+    assert lines[2].split()[2] == "1"
 
 
 def test_the_closing_line_is_of_all_runs(
