@@ -63,9 +63,11 @@ class SlipwayStack:
         )
         return digest
 
-    def template(self, mode: str, *, alarm_periods: int | None = None) -> dict[str, Any]:
-        """The stack's template with weights that behave so."""
-        text = _TEMPLATE.read_text("utf-8").replace(DIGEST, self.publish(mode))
+    def template(
+        self, mode: str, file: Path = _TEMPLATE, *, alarm_periods: int | None = None
+    ) -> dict[str, Any]:
+        """The stack's template, or an older one of it, with weights that behave so."""
+        text = file.read_text("utf-8").replace(DIGEST, self.publish(mode))
         template: dict[str, Any] = json.loads(text)
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::CloudWatch::Alarm" and alarm_periods is not None:

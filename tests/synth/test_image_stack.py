@@ -32,10 +32,12 @@ from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specif
 from stacks.image_stack import images_to_build
 from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
+from tests.support.upgrades import kept, replaced
 from tests.synth.assemblies import Assembly, new_app
 from tests.synth.scanners import nag, validation_findings
 
 STACK = "image-tensorrt"
+RELEASED = sorted((Path(__file__).parents[1] / "golden" / "releases").glob(f"*/{STACK}.json"))
 REGISTRY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com"
 MODELS = {
     "newest": config_text("newest"),
@@ -275,6 +277,13 @@ def test_the_repository_outlives_the_stack_but_not_its_failed_creation(assembly:
         ),
         (2, {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": 400}),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.parent.name)
+def test_an_upgrade_keeps_the_repository(assembly: Assembly, released: Path):
+    before = json.loads(released.read_text("utf-8"))
+    assert kept(before)
+    assert replaced(before, assembly.template(STACK)) == []
 
 
 def test_no_build_starts_before_its_end_can_be_told(assembly: Assembly):

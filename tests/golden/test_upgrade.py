@@ -1,0 +1,67 @@
+"""What a release deployed stays when the next one is deployed over it.
+
+`releases/VERSION` holds golden templates as that release wrote them. CloudFormation replaces a
+resource whose logical id or create-only property changes: an endpoint would be away for minutes,
+and a bucket, a key or a repository would be empty.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.slipway_stack import MODEL, NAME, slipway_stack
+from tests.support.upgrades import kept, replaced
+
+HERE = Path(__file__).parent
+# The template of an image stack is compared where one is synthesised: tests/synth.
+RELEASED = [
+    path
+    for path in sorted((HERE / "releases").glob("*/*.json"))
+    if not path.stem.startswith("image-")
+]
+
+
+def read(path: Path) -> dict[str, Any]:
+    template: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return template
+
+
+@pytest.mark.parametrize(
+    "released", RELEASED, ids=lambda path: path.relative_to(HERE / "releases").as_posix()
+)
+def test_an_upgrade_replaces_nothing_that_is_kept(released: Path) -> None:
+    before = read(released)
+    assert kept(before)
+    assert replaced(before, read(HERE / "templates" / released.name)) == []
+
+
+def test_a_replacement_is_found() -> None:
+    before, after = (read(HERE / "templates" / "foundation.json") for _ in range(2))
+    key, bucket, *_ = sorted(kept(before), key=lambda name: kept(before)[name]["Type"])
+    del after["Resources"][key]
+    after["Resources"][bucket]["Properties"]["BucketName"] = "another"
+    assert set(replaced(before, after)) == {f"{bucket}: BucketName changes", f"{key} is gone"}
+
+
+@pytest.mark.parametrize(
+    "released",
+    [path for path in RELEASED if path.stem == MODEL],
+    ids=lambda path: path.parent.name,
+)
+def test_an_upgraded_endpoint_is_the_same_and_answers(released: Path, tmp_path: Path) -> None:
+    with slipway_stack(tmp_path, time_scale=0.05) as stack:
+        sagemaker = stack.stacks.client("sagemaker")
+        before = stack.template("ok", released)
+        assert stack.stacks.create(NAME, before) == "CREATE_COMPLETE"
+        first = sagemaker.describe_endpoint(EndpointName=NAME)
+        # The alarms change as well, because an update without any change is refused.
+        after = stack.template("ok", alarm_periods=7)
+        assert stack.stacks.update(NAME, after) == "UPDATE_COMPLETE"
+        second = sagemaker.describe_endpoint(EndpointName=NAME)
+        assert second["CreationTime"] == first["CreationTime"]
+        assert second["EndpointStatus"] == "InService"
+        assert stack.invoke("x") == "x"

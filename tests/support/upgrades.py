@@ -1,0 +1,40 @@
+"""What an update from one template to another would replace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedded_aws.cloudformation.resources.schemas import provider_schemas
+
+# What is lost, or away for a while, when it is replaced.
+KEPT_TYPES = (
+    "AWS::ECR::Repository",
+    "AWS::KMS::Key",
+    "AWS::Logs::LogGroup",
+    "AWS::S3::Bucket",
+    "AWS::SageMaker::Endpoint",
+    "AWS::SNS::Topic",
+)
+
+
+def kept(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Returns a template's resources of these types, by logical id."""
+    found = template["Resources"].items()
+    return {name: resource for name, resource in found if resource["Type"] in KEPT_TYPES}
+
+
+def replaced(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Returns why CloudFormation would replace or delete kept resources of the first template."""
+    found = []
+    for name, old in kept(before).items():
+        new = after["Resources"].get(name)
+        if new is None or new["Type"] != old["Type"]:
+            found.append(f"{name} is gone")
+            continue
+        old_properties, new_properties = old.get("Properties", {}), new.get("Properties", {})
+        found += [
+            f"{name}: {each} changes"
+            for each in provider_schemas()[old["Type"]]["create_only"]
+            if old_properties.get(each) != new_properties.get(each)
+        ]
+    return found
