@@ -1,4 +1,4 @@
-"""The CloudWatch metrics of an endpoint's invocations.
+"""The CloudWatch metrics of endpoints: of their invocations, and of the machines behind them.
 
 Recorded without a call per request: one thread hands CloudWatch what was measured every half
 second. It goes straight to moto's back end, because PutMetricData refuses the namespaces that AWS
@@ -15,10 +15,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from moto.cloudwatch.models import cloudwatch_backends
 
@@ -26,13 +26,20 @@ from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring.samples import MinuteOfValues, begin_of
 
 NAMESPACE = "AWS/SageMaker"
+MACHINES_NAMESPACE = "/aws/sagemaker/Endpoints"
 _INTERVAL_SECONDS = 0.5
 _MINUTE_SECONDS = 60
 # How long CloudWatch keeps data points of one minute:
 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html#metrics-retention
 _RETENTION_SECONDS = 15 * 86_400
 # Units: https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
-_UNITS = {"ModelLatency": "Microseconds", "OverheadLatency": "Microseconds"}
+_UNITS = {
+    "ModelLatency": "Microseconds",
+    "OverheadLatency": "Microseconds",
+    "CPUUtilization": "Percent",
+    "DiskUtilization": "Percent",
+    "MemoryUtilization": "Percent",
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,23 @@ class Invocation:
         }
 
 
-_Key = tuple[str, str, str, str, int]  # region, endpoint, variant, metric, minute
+class MetricOwner(NamedTuple):
+    """Whose metrics they are; a tuple, because requests hash it.
+
+    Attributes:
+        region: the endpoint's region.
+        namespace: the metrics' namespace.
+        endpoint_name: endpoint.
+        variant_name: variant.
+    """
+
+    region: str
+    namespace: str
+    endpoint_name: str
+    variant_name: str
+
+
+_Key = tuple[MetricOwner, str, int]  # owner, metric, minute
 
 
 @dataclass
@@ -115,11 +138,17 @@ class MetricPublisher:
 
     def record(self, invocation: Invocation) -> None:
         """Adds one request; it is visible in CloudWatch within a second."""
-        owner = (invocation.region, invocation.endpoint_name, invocation.variant_name)
+        owner = MetricOwner(
+            invocation.region, NAMESPACE, invocation.endpoint_name, invocation.variant_name
+        )
+        self.record_values(owner, invocation.values())
+
+    def record_values(self, owner: MetricOwner, values: Mapping[str, float]) -> None:
+        """Adds one value to each of an owner's metrics."""
         minute = int(self._clock() // _MINUTE_SECONDS)
         with self._lock:
-            for name, value in invocation.values().items():
-                self._pending.setdefault((*owner, name, minute), []).append(value)
+            for name, value in values.items():
+                self._pending.setdefault((owner, name, minute), []).append(value)
 
     def publish(self) -> None:
         """Hands over what was recorded since the last time."""
@@ -148,9 +177,9 @@ class MetricPublisher:
         if current == self._pruned_minute:
             return
         self._pruned_minute = current
-        regions = {key[0] for key in self._minutes}
+        regions = {owner.region for owner, _, _ in self._minutes}
         # Of the last one, requests may still be on their way.
-        self._minutes = {key: m for key, m in self._minutes.items() if key[4] >= current - 1}
+        self._minutes = {key: m for key, m in self._minutes.items() if key[2] >= current - 1}
         oldest_seconds = current * _MINUTE_SECONDS - _RETENTION_SECONDS
         for region in regions:
             data = cloudwatch_backends[ACCOUNT_ID][region].metric_data
@@ -161,17 +190,17 @@ class MetricPublisher:
 
 def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
     """Puts a minute's datum into moto's back end, in place of the one with less in it."""
-    region, endpoint_name, variant_name, metric, number = key
+    owner, metric, number = key
     # Now, and not when the minute began: a query from within this minute on finds it, as in
     # CloudWatch, which rounds the moment down. moto does not.
     last_seconds = (number + 1) * _MINUTE_SECONDS - 1e-3
     previous = minute.datum
     minute.datum = MinuteOfValues(
-        namespace=NAMESPACE,
+        namespace=owner.namespace,
         name=metric,
         dimensions=[
-            {"Name": "EndpointName", "Value": endpoint_name},
-            {"Name": "VariantName", "Value": variant_name},
+            {"Name": "EndpointName", "Value": owner.endpoint_name},
+            {"Name": "VariantName", "Value": owner.variant_name},
         ],
         timestamp=_naive_utc(min(now_seconds, last_seconds)),
         unit=_UNITS.get(metric, "None"),
@@ -180,7 +209,7 @@ def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
         high=minute.high,
         occurrences=minute.occurrences,
     )
-    data: list[Any] = cloudwatch_backends[ACCOUNT_ID][region].metric_data
+    data: list[Any] = cloudwatch_backends[ACCOUNT_ID][owner.region].metric_data
     index = minute.index
     if previous is not None and (index >= len(data) or data[index] is not previous):
         index = next((i for i in reversed(range(len(data))) if data[i] is previous), len(data))

@@ -60,6 +60,11 @@ class ContainerProcess:
         threading.Thread(target=self._wait, name="container-exit", daemon=True).start()
 
     @property
+    def supervisor_id(self) -> int:
+        """Process id of the supervisor, whose descendants are the program."""
+        return self._popen.pid
+
+    @property
     def last_lines(self) -> list[str]:
         """The last lines the program wrote, oldest first."""
         return list(self._last_lines)

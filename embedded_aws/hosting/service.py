@@ -13,6 +13,7 @@ from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily
 from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.machines import MachineSampler
 from embedded_aws.hosting.metrics import MetricPublisher
 from embedded_aws.hosting.models import Models
 from embedded_aws.hosting.records import VALIDATION
@@ -60,6 +61,9 @@ class Hosting:
         models = Models(clients, tags)
         configs = EndpointConfigs(models.registry, tags)
         self._endpoints = Endpoints(self._context, models.registry, configs.registry, tags)
+        self._machines = MachineSampler(
+            self._endpoints.registry.all, self.metrics, time_scale=time_scale
+        )
         operations: Mapping[str, Operation] = {
             "CreateModel": models.create,
             "DescribeModel": models.describe,
@@ -97,6 +101,7 @@ class Hosting:
 
     def close(self) -> None:
         """Stops every serving process and publishes what was recorded."""
+        self._machines.close()
         self._endpoints.close()
         self._context.logs.close()
         self.metrics.close()

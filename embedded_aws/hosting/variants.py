@@ -126,6 +126,23 @@ class RunningVariant:
         image: str = self._container["Image"]
         return image
 
+    @property
+    def role(self) -> str | None:
+        """ARN of the model's execution role."""
+        role: str | None = self._model.get("ExecutionRoleArn")
+        return role
+
+    @property
+    def home(self) -> Path:
+        """The directory that stands for the instance's disk."""
+        return self._home
+
+    @property
+    def supervisor_id(self) -> int | None:
+        """Process id above the program; None when none was started."""
+        process = self._process
+        return None if process is None else process.supervisor_id
+
     def start(self) -> None:
         """Downloads the model, starts the program and waits until /ping answers 200.
 

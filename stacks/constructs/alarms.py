@@ -8,10 +8,10 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
+from stacks.constructs import machine_metrics
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 _INVOCATIONS = "AWS/SageMaker"
-_MACHINES = "/aws/sagemaker/Endpoints"
 _PERIOD_SECONDS = 60
 _Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
 
@@ -127,7 +127,10 @@ class VariantAlarms(Construct):
                 construct_id,
                 f"use of {what}, in percent{shown}",
                 percent * unit_count,
-                namespace=_MACHINES,
+                # A machine always has values: without them nothing is known, and the alarm says
+                # INSUFFICIENT_DATA instead of OK.
+                missing_data="missing",
+                namespace=machine_metrics.ENDPOINTS,
                 metric_name=metric,
                 dimensions=self._dimensions,
                 statistic="Maximum",
@@ -151,7 +154,15 @@ class VariantAlarms(Construct):
     ) -> None:
         self._alarm(construct_id, what, threshold, metrics=list(metrics))
 
-    def _alarm(self, construct_id: str, what: str, threshold: float, **source: object) -> None:
+    def _alarm(
+        self,
+        construct_id: str,
+        what: str,
+        threshold: float,
+        # Without a request there are no data points, and nothing failed.
+        missing_data: str = "notBreaching",
+        **source: object,
+    ) -> None:
         cloudwatch.CfnAlarm(
             self,
             construct_id,
@@ -159,8 +170,7 @@ class VariantAlarms(Construct):
             comparison_operator="GreaterThanThreshold",
             threshold=threshold,
             evaluation_periods=self._plan.alarms.evaluation_periods_minutes,
-            # Nobody asked, nothing failed.
-            treat_missing_data="notBreaching",
+            treat_missing_data=missing_data,
             alarm_actions=[self._topic_arn],
             ok_actions=[self._topic_arn],
             **source,  # type: ignore[arg-type]  # one of the ways to name what is watched

@@ -9,12 +9,13 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.planning.compiling import OUTPUT_PREFIX
 from slipway.planning.lmi_partition import LMI_REPOSITORY, image_accounts
+from stacks.constructs import machine_metrics
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 class CompileRole(Construct):
-    """Read the artifacts, write what was compiled, pull the images, write a log; nothing else.
+    """Read the artifacts, write what was compiled, pull images, write logs and metrics; no more.
 
     The container has none of these rights: its job is isolated from the network. SageMaker uses
     them to bring the weights in and the result out.
@@ -82,6 +83,7 @@ class CompileRole(Construct):
                 ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
                 f"{log_group_arn}:*",
             ),
+            machine_metrics.may_publish(machine_metrics.TRAINING_JOBS),
         ]
         self.role = iam.Role(
             self,
@@ -98,7 +100,8 @@ class CompileRole(Construct):
             f"{bucket_arn}/artifacts/*": "Weights lie under their digest.",
             f"{bucket_arn}/{OUTPUT_PREFIX}*": "Each job has a folder of its name.",
             repositories_arn: "Only the images that Slipway builds.",
-            "*": "ECR's log-in token is the account's; the API knows no narrower resource.",
+            "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
+            "its condition names the namespace.",
             f"{log_group_arn}:*": "SageMaker names the streams after the jobs.",
         }
         for resource, reason in reasons.items():

@@ -9,10 +9,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
+from stacks.constructs import machine_metrics
 
 
 class ExecutionRole(Construct):
-    """Read the artifacts, pull one image, write to one log group; nothing else.
+    """Read the artifacts, pull one image, write one log group and machine metrics; nothing else.
 
     It does not name an artifact: the role is updated before the endpoint, so a digest in it would
     cut the running fleet off from its own weights during an update. It cannot create log groups,
@@ -59,11 +60,14 @@ class ExecutionRole(Construct):
             ),
             # ECR's log-in token is the account's: the API knows no narrower resource.
             _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
+            # The group's ARN with a final `:*` covers the group, for DescribeLogStreams, and its
+            # streams.
             _allow(
                 "WriteLogs",
-                ["logs:CreateLogStream", "logs:PutLogEvents"],
-                f"{log_group_arn}:log-stream:*",
+                ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+                f"{log_group_arn}:*",
             ),
+            machine_metrics.may_publish(machine_metrics.ENDPOINTS),
         ]
         self.role = iam.Role(
             self,
@@ -76,8 +80,9 @@ class ExecutionRole(Construct):
         self._acknowledge_wildcards(
             {
                 f"{bucket_arn}/artifacts/*": "A digest here would cut the running fleet off.",
-                "*": "ECR's log-in token is the account's; the API knows no narrower resource.",
-                f"{log_group_arn}:log-stream:*": "SageMaker names the streams, one per instance.",
+                "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
+                "its condition names the namespace.",
+                f"{log_group_arn}:*": "SageMaker names the streams, one per instance.",
             }
         )
 

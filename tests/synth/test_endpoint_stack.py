@@ -57,11 +57,18 @@ def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
         {
             "Sid": "WriteLogs",
             "Effect": "Allow",
-            "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
+            "Action": ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
             "Resource": (
                 "arn:aws:logs:us-east-1:123456789012:log-group:"
-                "/aws/sagemaker/Endpoints/fixed-local:log-stream:*"
+                "/aws/sagemaker/Endpoints/fixed-local:*"
             ),
+        },
+        {
+            "Sid": "PublishMachineMetrics",
+            "Effect": "Allow",
+            "Action": "cloudwatch:PutMetricData",
+            "Resource": "*",
+            "Condition": {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Endpoints"}},
         },
     ]
     assert [

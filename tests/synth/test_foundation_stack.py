@@ -76,8 +76,16 @@ def test_a_compile_job_reads_artifacts_and_writes_its_output_alone(assembly: Ass
         "LogInToRegistry": "ecr:GetAuthorizationToken",
         "MakeLogGroup": "logs:CreateLogGroup",
         "WriteLogs": ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+        "PublishMachineMetrics": "cloudwatch:PutMetricData",
     }
-    assert [sid for sid, (_, resource) in rights.items() if resource == "*"] == ["LogInToRegistry"]
+    everywhere = [s for s in policy["PolicyDocument"]["Statement"] if s["Resource"] == "*"]
+    assert [(s["Sid"], s.get("Condition")) for s in everywhere] == [
+        ("LogInToRegistry", None),
+        (
+            "PublishMachineMetrics",
+            {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/TrainingJobs"}},
+        ),
+    ]
     bucket = f":s3:::{LOCAL.artifact_bucket}"
     assert str(rights["ReadWeights"][1]).count(f"{bucket}/artifacts/*") == 1
     assert str(rights["WriteOutput"][1]).count(f"{bucket}/compile/*") == 1

@@ -62,6 +62,44 @@ def on_metric(name: str, **members: Any) -> dict[str, Any]:
     return {member: value for member, value in described.items() if value is not None}
 
 
+def test_machines_alarm_knows_nothing_until_the_role_may_publish(account: Any, clock: Any) -> None:
+    account.endpoint("machine")
+    for name, treatment in (("memory", "missing"), ("trusting", "notBreaching")):
+        account.cloudwatch.put_metric_alarm(
+            **on_metric(
+                name,
+                Namespace="/aws/sagemaker/Endpoints",
+                MetricName="MemoryUtilization",
+                Dimensions=[
+                    {"Name": "EndpointName", "Value": "machine"},
+                    {"Name": "VariantName", "Value": "AllTraffic"},
+                ],
+                Statistic="Maximum",
+                Threshold=0,
+                TreatMissingData=treatment,
+            )
+        )
+    clock.pass_minute()
+    # The second alarm shows that both were evaluated, and what notBreaching would claim.
+    eventually(lambda: account.state("trusting") == "OK")
+    assert account.state("memory") == "INSUFFICIENT_DATA"
+
+    statement = {
+        "Effect": "Allow",
+        "Action": "cloudwatch:PutMetricData",
+        "Resource": "*",
+        "Condition": {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Endpoints"}},
+    }
+    account.client("iam").put_role_policy(
+        RoleName="monitoring",
+        PolicyName="metrics",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+    )
+    eventually(lambda: account.cloudwatch.list_metrics(MetricName="MemoryUtilization")["Metrics"])
+    clock.pass_minute()
+    eventually(lambda: account.state("memory") == "ALARM")
+
+
 def test_failing_endpoint_raises_its_alarm(account: Any, clock: Any) -> None:
     account.endpoint("failing")
     mailbox = account.mailbox("failing")

@@ -1,0 +1,184 @@
+"""The metrics of the machines behind endpoints: what each variant's program uses of this machine.
+
+SageMaker publishes them once a minute and instance, as the model's execution role:
+https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html. Here the program is
+measured every ten seconds, and no metric of a GPU is published because there is none. Linux only:
+what a program uses is read from /proc.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.metrics import MACHINES_NAMESPACE, MetricOwner, MetricPublisher
+from embedded_aws.hosting.permissions import may_publish_metrics
+from embedded_aws.hosting.variants import RunningVariant
+
+logger = logging.getLogger(__name__)
+
+_INTERVAL_SECONDS = 10.0
+_SHORTEST_INTERVAL_SECONDS = 0.1
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A line of /proc: `cpu_seconds` since its start, `memory_bytes` resident."""
+
+    parent: int
+    cpu_seconds: float
+    memory_bytes: int
+
+
+class MachineSampler:
+    """Measures every healthy variant and records what its role may publish.
+
+    Args:
+        endpoints: returns every endpoint.
+        publisher: where values are recorded.
+        time_scale: factor on the interval.
+    """
+
+    def __init__(
+        self,
+        endpoints: Callable[[], Iterable[Endpoint]],
+        publisher: MetricPublisher,
+        *,
+        time_scale: float = 1.0,
+    ) -> None:
+        self._endpoints = endpoints
+        self._publisher = publisher
+        self._interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
+        # CPU seconds of each process of a variant's home, and when they were read.
+        self._before: dict[Path, tuple[float, dict[int, float]]] = {}
+        self._reported: set[tuple[str, str]] = set()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        if not (_PROC / "self" / "stat").exists():
+            logger.warning("This system has no /proc: metrics of machines are not published.")
+            return
+        self._thread = threading.Thread(target=self._run, name="machine-sampler", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops the thread."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._interval_seconds):
+            self._sample()
+
+    def _sample(self) -> None:
+        found = [
+            (endpoint, variant)
+            for endpoint in self._endpoints()
+            for fleet in endpoint.fleets()
+            for variant in fleet.variants.values()
+            if variant.is_healthy and self._may_publish(endpoint, variant)
+        ]
+        homes = {variant.home for _, variant in found}
+        self._before = {home: value for home, value in self._before.items() if home in homes}
+        processes = _processes() if found else {}
+        for endpoint, variant in found:
+            owner = MetricOwner(endpoint.region, MACHINES_NAMESPACE, endpoint.name, variant.name)
+            self._publisher.record_values(owner, self._use(variant, processes))
+
+    def _may_publish(self, endpoint: Endpoint, variant: RunningVariant) -> bool:
+        role = variant.role
+        if role is not None and may_publish_metrics(role, MACHINES_NAMESPACE):
+            return True
+        # SageMaker says nothing about it; whoever waits for the metrics finds the reason here.
+        subject = (endpoint.name, variant.name)
+        if subject not in self._reported:
+            self._reported.add(subject)
+            logger.warning(
+                "%s, %s: no metrics in %s, because %s may not cloudwatch:PutMetricData there.",
+                endpoint.name, variant.name, MACHINES_NAMESPACE, role or "a model without a role",
+            )  # fmt: skip
+        return False
+
+    def _use(self, variant: RunningVariant, processes: dict[int, _Process]) -> dict[str, float]:
+        now = time.monotonic()
+        supervisor = variant.supervisor_id
+        own = {} if supervisor is None else _descendants(supervisor, processes)
+        values = {
+            "MemoryUtilization": 100.0
+            * sum(process.memory_bytes for process in own.values())
+            / _memory_bytes(),
+            "DiskUtilization": 100.0
+            * _size_bytes(variant.home)
+            / shutil.disk_usage(_existing(variant.home)).total,
+        }
+        cpu = {number: process.cpu_seconds for number, process in own.items()}
+        before = self._before.get(variant.home)
+        self._before[variant.home] = (now, cpu)
+        if before is not None and now > before[0]:
+            seconds = sum(used - before[1].get(number, 0.0) for number, used in cpu.items())
+            # One whole core is 100; four cores end at 400, as in SageMaker.
+            values["CPUUtilization"] = 100.0 * max(seconds, 0.0) / (now - before[0])
+        return values
+
+
+def _processes() -> dict[int, _Process]:
+    """Reads every process of the machine, by its id."""
+    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    found = {}
+    for directory in _PROC.iterdir():
+        if not directory.name.isdecimal():
+            continue
+        try:
+            line = (directory / "stat").read_text("utf-8", "replace")
+        except OSError:  # it ended meanwhile
+            continue
+        # The name, in parentheses, may hold anything. Fields: proc(5), from the third on.
+        fields = line.rpartition(")")[2].split()
+        found[int(directory.name)] = _Process(
+            parent=int(fields[1]),
+            cpu_seconds=(int(fields[11]) + int(fields[12])) / ticks,
+            memory_bytes=int(fields[21]) * page,
+        )
+    return found
+
+
+def _descendants(ancestor: int, processes: dict[int, _Process]) -> dict[int, _Process]:
+    children: dict[int, list[int]] = {}
+    for number, process in processes.items():
+        children.setdefault(process.parent, []).append(number)
+    found: dict[int, _Process] = {}
+    waiting = list(children.get(ancestor, []))
+    while waiting:
+        number = waiting.pop()
+        found[number] = processes[number]
+        waiting += children.get(number, [])
+    return found
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _size_bytes(directory: Path) -> int:
+    """Returns the disk space below a directory; what vanishes meanwhile counts as nothing."""
+    total = 0
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += Path(parent, name).lstat().st_blocks * 512
+            except OSError:
+                continue
+    return total
+
+
+def _existing(directory: Path) -> Path:
+    """Returns the directory or its nearest parent that exists: a variant may stop meanwhile."""
+    return next(path for path in (directory, *directory.parents) if path.exists())

@@ -1,0 +1,127 @@
+"""What an endpoint's machines use, and the roles that may say so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from embedded_aws.hosting.permissions import may_publish_metrics
+from tests.embedded.hosting.conftest import TRUST
+from tests.support.waiting import eventually
+
+NAMESPACE = "/aws/sagemaker/Endpoints"
+ROLE = "arn:aws:iam::123456789012:role/publisher"
+
+
+def allow(effect: str = "Allow", **members: Any) -> dict[str, Any]:
+    return {
+        "Effect": effect,
+        "Action": "cloudwatch:PutMetricData",
+        "Resource": "*",
+        **members,
+    }
+
+
+def on(namespace: str, operator: str = "StringEquals") -> dict[str, Any]:
+    return {"Condition": {operator: {"cloudwatch:namespace": namespace}}}
+
+
+def document(*statements: dict[str, Any]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+
+
+@pytest.fixture
+def iam() -> Iterator[Any]:
+    with mock_aws():
+        client = boto3.client("iam", region_name="us-east-1")
+        client.create_role(RoleName="publisher", AssumeRolePolicyDocument=json.dumps(TRUST))
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ([], False),
+        ([allow(**on(NAMESPACE))], True),
+        ([allow()], True),
+        ([allow(Action="*")], True),
+        ([allow(Action=["logs:*", "CloudWatch:Put*"])], True),
+        ([allow(**on("/aws/sagemaker/*", "StringLike"))], True),
+        ([allow(**on("/aws/sagemaker/TrainingJobs"))], False),
+        # What people write: an equality with a wildcard equals nothing.
+        ([allow(**on("/aws/sagemaker/*"))], False),
+        ([allow(Action="cloudwatch:GetMetricData")], False),
+        ([allow(Resource="arn:aws:cloudwatch:us-east-1:123456789012:*")], False),
+        ([allow(Condition={"StringEquals": {"aws:RequestedRegion": "us-east-1"}})], False),
+        ([allow(Condition={"StringNotEquals": {"cloudwatch:namespace": NAMESPACE}})], False),
+        ([allow(), allow("Deny", Action="cloudwatch:*")], False),
+        ([allow(), allow("Deny", **on("AWS/SageMaker"))], True),
+    ],
+)
+def test_the_role_decides(iam: Any, statements: list[dict[str, Any]], expected: bool) -> None:
+    if statements:
+        iam.put_role_policy(
+            RoleName="publisher", PolicyName="p", PolicyDocument=document(*statements)
+        )
+    assert may_publish_metrics(ROLE, NAMESPACE) is expected
+
+
+def test_attached_policies_count_with_their_default_version(iam: Any) -> None:
+    arn = iam.create_policy(PolicyName="m", PolicyDocument=document(allow()))["Policy"]["Arn"]
+    assert not may_publish_metrics(ROLE, NAMESPACE)
+    iam.attach_role_policy(RoleName="publisher", PolicyArn=arn)
+    assert may_publish_metrics(ROLE, NAMESPACE)
+    iam.create_policy_version(
+        PolicyArn=arn, PolicyDocument=document(allow("Deny")), SetAsDefault=True
+    )
+    assert not may_publish_metrics(ROLE, NAMESPACE)
+
+
+def test_a_role_that_is_gone_may_nothing(iam: Any) -> None:
+    iam.delete_role(RoleName="publisher")
+    assert not may_publish_metrics(ROLE, NAMESPACE)
+
+
+def test_machines_are_measured_for_roles_that_may_publish(hurried: Any) -> None:
+    iam = hurried.clients.client("iam", "us-east-1")
+    iam.create_role(RoleName="may-publish", AssumeRolePolicyDocument=json.dumps(TRUST))
+    iam.put_role_policy(
+        RoleName="may-publish", PolicyName="p", PolicyDocument=document(allow(**on(NAMESPACE)))
+    )
+    refused = hurried.endpoint()
+    hurried.role = "arn:aws:iam::123456789012:role/may-publish"
+    try:
+        allowed = hurried.endpoint()
+    finally:
+        del hurried.role
+
+    def metrics(endpoint: str) -> set[str]:
+        dimensions = [{"Name": "EndpointName", "Value": endpoint}]
+        found = hurried.cloudwatch.list_metrics(Namespace=NAMESPACE, Dimensions=dimensions)
+        return {metric["MetricName"] for metric in found["Metrics"]}
+
+    expected = {"CPUUtilization", "DiskUtilization", "MemoryUtilization"}
+    eventually(lambda: metrics(allowed) == expected)
+    assert metrics(refused) == set()
+    now = datetime.now(UTC)
+    (memory,) = hurried.cloudwatch.get_metric_statistics(
+        Namespace=NAMESPACE,
+        MetricName="MemoryUtilization",
+        Dimensions=[
+            {"Name": "EndpointName", "Value": allowed},
+            {"Name": "VariantName", "Value": "AllTraffic"},
+        ],
+        StartTime=now - timedelta(hours=1),
+        EndTime=now + timedelta(hours=1),
+        Period=86_400,
+        Statistics=["Maximum"],
+    )["Datapoints"]
+    # A Python program: more than nothing, and not the whole machine.
+    assert 0 < memory["Maximum"] < 50
+    assert memory["Unit"] == "Percent"

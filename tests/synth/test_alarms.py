@@ -1,0 +1,78 @@
+"""The alarms of a model's template, with every kind of alarm and with several variants."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from slipway.facts.instances import instance_types
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from stacks.endpoint_stack import EndpointStack
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
+from tests.synth.assemblies import new_app
+
+_ALARMS = {
+    "model_latency_p99_milliseconds": 600,
+    "overhead_latency_p99_milliseconds": 200,
+    "client_error_rate_percent": 10,
+    "memory_utilization_percent": 80,
+    "disk_utilization_percent": 80,
+    "gpu_memory_utilization_percent": 90,
+}
+
+
+def _plan(name: str, **sections: Any) -> DeploymentPlan:
+    config = model_config(name, **sections)
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
+
+
+@pytest.fixture(scope="module")
+def alarms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, str], Any]]:
+    """Each model's alarms: properties by variant and metric (`rate` for metric math)."""
+    app = new_app(tmp_path_factory.mktemp("alarms"))
+    plans = [_plan("watched", alarms=_ALARMS)]
+    for plan in plans:
+        env = cdk.Environment(account=plan.account, region=plan.region)
+        EndpointStack(app, plan.name, plan=plan, env=env)
+    directory = Path(app.synth().directory)
+    found = {}
+    for plan in plans:
+        template = json.loads((directory / f"{plan.name}.template.json").read_text("utf-8"))
+        found[plan.name] = {
+            _watched(resource["Properties"]): resource["Properties"]
+            for resource in template["Resources"].values()
+            if resource["Type"] == "AWS::CloudWatch::Alarm"
+        }
+    return found
+
+
+def _watched(alarm: dict[str, Any]) -> tuple[str, str]:
+    if "Metrics" in alarm:
+        (first, *_) = alarm["Metrics"]
+        dimensions, metric = first["MetricStat"]["Metric"]["Dimensions"], first["Id"]
+    else:
+        dimensions, metric = alarm["Dimensions"], alarm["MetricName"]
+    values = {item["Name"]: item["Value"] for item in dimensions}
+    return values["VariantName"], metric
+
+
+def test_machines_without_values_are_not_called_healthy(
+    alarms: dict[str, dict[tuple[str, str], Any]],
+):
+    treatments = {metric: a["TreatMissingData"] for (_, metric), a in alarms["watched"].items()}
+    assert treatments == {
+        # Without a request these have no data points, and nothing failed.
+        "server_errors": "notBreaching",
+        "client_errors": "notBreaching",
+        "ModelLatency": "notBreaching",
+        "OverheadLatency": "notBreaching",
+        # A machine always has values. Without them nothing is known.
+        "MemoryUtilization": "missing",
+        "DiskUtilization": "missing",
+        "GPUMemoryUtilization": "missing",
+    }
