@@ -35,16 +35,16 @@ class EndpointStack(cdk.Stack):
         topic_arn = self._foundation_id("NotificationTopicArn", plan, NOTIFICATION_TOPIC_ARN)
         role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
         hosting = HostedEndpoint(self, "Hosting", plan=plan, role=role.role)
-        for variant in hosting.scalable_variants:
+        for variant, scalable in zip(plan.variants, hosting.scalable_variants, strict=True):
             # A single variant needs no name: whatever it is called, the resource stays the same.
             suffix = variant.name if len(plan.variants) > 1 else ""
             if plan.autoscaling is not None:
-                VariantScaling(self, f"Scaling{suffix}", scaling=plan.autoscaling, variant=variant)
+                VariantScaling(self, f"Scaling{suffix}", scaling=plan.autoscaling, variant=scalable)
             VariantAlarms(
                 self,
                 f"Alarms{suffix}",
                 plan=plan,
-                variant_name=variant.name,
+                variant=variant,
                 topic_arn=topic_arn,
             )
         for warning in plan.warnings:

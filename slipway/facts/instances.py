@@ -78,6 +78,11 @@ class InstanceFacts:
         return self.accelerator.compute_capability if self.accelerator else None
 
     @property
+    def gpu_count(self) -> int:
+        """Its GPUs; 0 without any, and where no source says."""
+        return self.accelerator.count if self.accelerator and self.accelerator.kind == "gpu" else 0
+
+    @property
     def accelerator_title(self) -> str:
         """Its GPU or Neuron device, as messages name it."""
         if self.accelerator is None:

@@ -96,6 +96,7 @@ class VariantPlan:
         container_startup_health_check_timeout_seconds: time until /ping answers 200.
         volume_size_gb: of the ML storage volume, or as the type has it.
         inference_ami_version: host image, or SageMaker's choice.
+        gpu_count: GPUs of one instance, the same for every type of the pool; 0 without any.
     """
 
     name: str
@@ -107,6 +108,7 @@ class VariantPlan:
     container_startup_health_check_timeout_seconds: int
     volume_size_gb: int | None
     inference_ami_version: str | None
+    gpu_count: int
 
     @property
     def instance_type(self) -> str:
@@ -137,7 +139,6 @@ class AlarmPlan:
     memory_utilization_percent: float | None
     disk_utilization_percent: float | None
     gpu_memory_utilization_percent: float | None
-    gpu_count: int
     evaluation_periods_minutes: int
 
     @property

@@ -55,7 +55,8 @@ def resolve(
         UserError: every incompatibility; fields are named, places are the caller's to fill in.
     """
     situation = situation_of(config, instances, environment)
-    problems = [problem for rule in RULES for problem in rule(situation)]
+    # Variants that share `endpoint.instances` have the same problem at the same place.
+    problems = list(dict.fromkeys(problem for rule in RULES for problem in rule(situation)))
     problems += unsupported(config)
     if problems:
         # What the rules are about may be needed to go on.
@@ -132,11 +133,12 @@ def _variants(situation: Situation) -> Iterator[VariantPlan]:
             container_startup_health_check_timeout_seconds=startup_timeout_seconds(config),
             volume_size_gb=endpoint.volume_size_gb,
             inference_ami_version=ami,
+            gpu_count=next(p.instance for p in situation.placements if p.variant == name).gpu_count,
         )
 
 
 def _alarms(situation: Situation) -> AlarmPlan:
-    alarms, accelerator = situation.config.alarms, situation.instance.accelerator
+    alarms = situation.config.alarms
     overhead = alarms.overhead_latency_p99_milliseconds
     return AlarmPlan(
         server_error_rate_percent=alarms.server_error_rate_percent,
@@ -146,7 +148,6 @@ def _alarms(situation: Situation) -> AlarmPlan:
         memory_utilization_percent=alarms.memory_utilization_percent,
         disk_utilization_percent=alarms.disk_utilization_percent,
         gpu_memory_utilization_percent=alarms.gpu_memory_utilization_percent,
-        gpu_count=accelerator.count if accelerator and accelerator.kind == "gpu" else 0,
         evaluation_periods_minutes=alarms.evaluation_periods_minutes,
     )
 

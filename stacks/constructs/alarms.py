@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import DeploymentPlan, VariantPlan
 from stacks.constructs import machine_metrics
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
@@ -26,7 +26,7 @@ class VariantAlarms(Construct):
         scope: the endpoint's stack.
         construct_id: name within it.
         plan: thresholds and names.
-        variant_name: the variant that is watched.
+        variant: the variant that is watched.
         topic_arn: where to write.
     """
 
@@ -36,18 +36,19 @@ class VariantAlarms(Construct):
         construct_id: str,
         *,
         plan: DeploymentPlan,
-        variant_name: str,
+        variant: VariantPlan,
         topic_arn: str,
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
+        self._variant = variant
         self._subject = plan.endpoint_name
         if len(plan.variants) > 1:
-            self._subject += f", {variant_name}"
+            self._subject += f", {variant.name}"
         self._topic_arn = topic_arn
         self._dimensions = [
             cloudwatch.CfnAlarm.DimensionProperty(name="EndpointName", value=plan.endpoint_name),
-            cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=variant_name),
+            cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=variant.name),
         ]
         self._answers()
         self._machines()
@@ -117,7 +118,7 @@ class VariantAlarms(Construct):
             # The metric adds up over the GPUs of an instance: 400 is the end of four of them.
             (
                 "GPUMemory", "GPUMemoryUtilization", "the GPUs' memory",
-                alarms.gpu_memory_utilization_percent, alarms.gpu_count,
+                alarms.gpu_memory_utilization_percent, self._variant.gpu_count,
             ),
         ):  # fmt: skip
             if percent is None:

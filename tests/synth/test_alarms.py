@@ -35,7 +35,14 @@ def _plan(name: str, **sections: Any) -> DeploymentPlan:
 def alarms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, str], Any]]:
     """Each model's alarms: properties by variant and metric (`rate` for metric math)."""
     app = new_app(tmp_path_factory.mktemp("alarms"))
-    plans = [_plan("watched", alarms=_ALARMS)]
+    variants = [
+        {"name": "large", "weight": 1, "instances": ["ml.g4dn.12xlarge"]},
+        {"name": "small", "weight": 1, "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]},
+    ]
+    plans = [
+        _plan("watched", alarms=_ALARMS),
+        _plan("unlike", alarms=_ALARMS, endpoint={"variants": variants}),
+    ]
     for plan in plans:
         env = cdk.Environment(account=plan.account, region=plan.region)
         EndpointStack(app, plan.name, plan=plan, env=env)
@@ -75,4 +82,19 @@ def test_machines_without_values_are_not_called_healthy(
         "MemoryUtilization": "missing",
         "DiskUtilization": "missing",
         "GPUMemoryUtilization": "missing",
+    }
+
+
+def test_the_gpus_of_each_variant_make_its_own_threshold(
+    alarms: dict[str, dict[tuple[str, str], Any]],
+):
+    found = {
+        variant: (alarm["Threshold"], alarm["AlarmDescription"])
+        for (variant, metric), alarm in alarms["unlike"].items()
+        if metric == "GPUMemoryUtilization"
+    }
+    use = "use of the GPUs' memory, in percent"
+    assert found == {
+        "large": (360, f"unlike-local, large: {use}, added up over 4 GPUs"),
+        "small": (90, f"unlike-local, small: {use}"),
     }

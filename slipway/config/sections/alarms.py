@@ -40,7 +40,8 @@ class Alarms(Section):
     )  # fmt: skip
     gpu_memory_utilization_percent: float | None = Field(
         None, gt=0, le=100, allow_inf_nan=False,
-        description="Use of the GPUs' memory that raises the alarm, as a mean over the GPUs.",
+        description="Use of the GPUs' memory that raises the alarm, as a mean over the GPUs. The "
+        "types of a pool need the same number of GPUs then.",
         examples=[90],
     )  # fmt: skip
     at_max_capacity: bool = Field(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
+from slipway.facts.instances import InstanceFacts
 from slipway.planning.containers import cuda_version
 from slipway.planning.rules.situation import Placement, Situation, problem
 
@@ -106,13 +107,45 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
     if situation.config.alarms.gpu_memory_utilization_percent is None:
         return
     for instance in situation.instances:
-        gpu = instance.accelerator
-        if instance.accelerator_known and (gpu is None or gpu.kind != "gpu"):
+        if instance.gpu_count:
+            continue
+        reason = (
+            f"{instance.name} has no GPU, and so no metric of its memory"
+            if instance.accelerator_known
+            else f"no source says how many GPUs {instance.name} has; the metric adds them up"
+        )
+        yield problem(
+            reason,
+            "Remove `gpu_memory_utilization_percent`.",
+            "alarms", "gpu_memory_utilization_percent",
+        )  # fmt: skip
+
+
+def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
+    """The metric adds up over an instance's GPUs, and has no dimension that names the type.
+
+    In a pool of types with one and with four GPUs, 90 % is 90 on the one and 360 on the other:
+    https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html, read 2026-11-22.
+    """
+    if situation.config.alarms.gpu_memory_utilization_percent is None:
+        return
+    preferred: dict[str, InstanceFacts] = {}
+    for placement in situation.placements:
+        instance = placement.instance
+        first = preferred.setdefault(placement.variant, instance)
+        if 0 < instance.gpu_count != first.gpu_count > 0:
             yield problem(
-                f"{instance.name} has no GPU, and so no metric of its memory",
-                "Remove `gpu_memory_utilization_percent`.",
-                "alarms", "gpu_memory_utilization_percent",
-            )  # fmt: skip
+                f"{instance.name} has {_gpus(instance)} and {first.name} has {_gpus(first)}; the "
+                "metric `GPUMemoryUtilization` adds up over the GPUs of an instance, so no one "
+                "threshold is right for both",
+                "Use types with the same number of GPUs, or remove "
+                "`alarms.gpu_memory_utilization_percent`.",
+                *placement.field,
+            )
+
+
+def _gpus(instance: InstanceFacts) -> str:
+    return f"{instance.gpu_count} GPU{'s' if instance.gpu_count > 1 else ''}"
 
 
 RULES = (
@@ -122,4 +155,5 @@ RULES = (
     ami_fits_accelerator,
     ami_fits_cuda,
     gpu_alarm_needs_gpu,
+    gpu_alarm_has_one_threshold,
 )

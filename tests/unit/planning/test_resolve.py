@@ -447,3 +447,12 @@ def test_an_image_of_ones_own_takes_weights_as_they_are():
     locked = LockedArtifact(inputs_digest=inputs_digest(config, "release"), weights=weights)
     found = plan(config, PRODUCTION, Lock(release=locked))
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "any")
+
+
+def test_a_problem_of_types_that_variants_share_is_said_once():
+    variants = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
+    config = model_config(endpoint={"instances": ["ml.c5.xlarge"], "variants": variants})
+    with pytest.raises(UserError) as caught:
+        plan(config)
+    found = [problem for problem in caught.value.problems if problem.field[-2:] == ("instances", 0)]
+    assert len(found) == 1

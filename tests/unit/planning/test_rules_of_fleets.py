@@ -177,6 +177,28 @@ class TestHosts:
         ]
         assert findings(rule, alarms=alarms) == []
 
+    def test_an_alarm_on_gpus_needs_types_with_as_many(self):
+        alarms = {"gpu_memory_utilization_percent": 90}
+        rule = hardware.gpu_alarm_has_one_threshold
+        pool = {"instances": ["ml.g5.12xlarge", "ml.g5.24xlarge", "ml.g5.xlarge"]}
+        assert findings(rule, endpoint=pool, alarms=alarms) == [
+            (
+                "endpoint.instances[2]",
+                "ml.g5.xlarge has 1 GPU and ml.g5.12xlarge has 4 GPUs; the metric "
+                "`GPUMemoryUtilization` adds up over the GPUs of an instance, so no one threshold "
+                "is right for both",
+                "Use types with the same number of GPUs, or remove "
+                "`alarms.gpu_memory_utilization_percent`.",
+            )
+        ]
+        assert findings(rule, endpoint=pool) == []
+        # Each variant has an alarm of its own.
+        own = [
+            {"name": "a", "weight": 1, "instances": ["ml.g5.12xlarge", "ml.g5.24xlarge"]},
+            {"name": "b", "weight": 1, "instances": ["ml.g5.xlarge"]},
+        ]
+        assert findings(rule, endpoint={"variants": own}, alarms=alarms) == []
+
 
 class TestScaling:
     def test_there_is_one_target(self):
