@@ -35,6 +35,16 @@ _LOCAL_STORAGE = re.compile(
     r"ml\.([a-z0-9]+d|g4dn|g5|g6|g6e|g7[a-z]*|p4de|p5[a-z]*|p6[a-z0-9-]*|trn1[a-z]*|trn2[a-z]*|dl1)"
     r"\..+"
 )
+# CUDA of the host images for GPUs; botocore's documentation of ProductionVariant, 1.44.
+_CUDA_OF_AMI = {
+    "al2-ami-sagemaker-inference-gpu-2": "12.2",
+    "al2-ami-sagemaker-inference-gpu-2-1": "12.2",
+    "al2-ami-sagemaker-inference-gpu-3-1": "12.4",
+    "al2023-ami-sagemaker-inference-gpu-4-1": "13.0",
+}
+_GPU_FAMILY = re.compile(r"(g|p)\d[a-z0-9-]*")
+# The one other host image is for these; inf1 takes none.
+_NEURON_FAMILY = re.compile(r"(inf2|trn\d)[a-z0-9-]*")
 
 
 class EndpointConfigs:
@@ -122,16 +132,44 @@ class EndpointConfigs:
         for pool in variant.get("InstancePools", []):
             if override := pool.get("ModelNameOverride"):
                 self._models.get(caller, override)
+        types = instance_types(variant)
+        if ami := variant.get("InferenceAmiVersion"):
+            _check_ami(ami, types)
         if "VolumeSizeInGB" in variant:
-            pools = variant.get("InstancePools", [])
-            types = [variant.get("InstanceType"), *(pool["InstanceType"] for pool in pools)]
-            for instance_type in filter(None, types):
+            for instance_type in types:
                 if _LOCAL_STORAGE.fullmatch(instance_type):
                     raise ApiError(
                         VALIDATION,
                         f"VolumeSizeInGB is not supported for instance type {instance_type} of "
                         f'variant "{name}": it has local storage.',
                     )
+
+
+def instance_types(variant: Mapping[str, Any]) -> list[str]:
+    """Returns the instance types that a variant names."""
+    if "InstanceType" in variant:
+        return [variant["InstanceType"]]
+    return [pool["InstanceType"] for pool in variant["InstancePools"]]
+
+
+def _check_ami(ami: str, types: list[str]) -> None:
+    """Refuses a host image on a type without its accelerator, in AWS's words.
+
+    Quoted at https://github.com/aws/sagemaker-python-sdk/pull/5093 for a GPU's image on m5, and, in
+    the shorter form, at https://github.com/polyai/dialog-rsn-1-sagemaker (both read 2026-11-22).
+    """
+    cuda = _CUDA_OF_AMI.get(ami)
+    for family in (instance_type.split(".")[1] for instance_type in types):
+        if cuda is not None and not _GPU_FAMILY.fullmatch(family):
+            raise ApiError(
+                VALIDATION,
+                f"Invalid combination: instance {family} and Cuda {cuda}. Please provide a "
+                "supported configuration for this region.",
+            )
+        if cuda is None and not _NEURON_FAMILY.fullmatch(family):
+            raise ApiError(
+                VALIDATION, f"Invalid combination: instance {family} and InferenceAmiVersion"
+            )
 
 
 def first_choice(variant: Mapping[str, Any]) -> tuple[str, str]:

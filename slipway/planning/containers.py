@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
@@ -14,7 +14,7 @@ from slipway.config.sections.serving import (
     TritonServing,
 )
 from slipway.errors import Kind, Problem
-from slipway.facts.images import default_inference_ami
+from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
 from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning import lmi, neuron
@@ -117,12 +117,48 @@ def cuda_version(
 
 
 def inference_ami(
+    config: ModelConfig,
+    own: Collection[InstanceFacts],
+    instances: tuple[InstanceFacts, ...],
+    region: str,
+) -> str | None:
+    """Returns a variant's host image: as configured, or what the container's CUDA or Neuron needs.
+
+    None where the variant's types have no accelerator that its driver is for: SageMaker refuses a
+    GPU's host image on a type without one (`ami_fits`).
+
+    Args:
+        config: whose container it is.
+        own: the variant's types.
+        instances: every type of every variant; they share one container image.
+        region: where it runs.
+    """
+    chosen = config.endpoint.inference_ami_version
+    if chosen is not None:
+        return chosen
+    needed = _ami_of_image(config, instances, region)
+    if needed is None or not any(ami_fits(needed, instance) for instance in own):
+        return None
+    return needed
+
+
+def ami_fits(ami: str, instance: InstanceFacts) -> bool:
+    """Returns whether a host image has the driver of the type's accelerator.
+
+    AWS's words where it has not: "Invalid combination: instance m5 and Cuda 12.2. Please provide a
+    supported configuration for this region."
+    (https://github.com/aws/sagemaker-python-sdk/pull/5093, read 2026-11-22).
+    """
+    accelerator = instance.accelerator
+    if accelerator is None or instance.name.startswith("ml.inf1."):
+        return False
+    is_for_neuron = inference_amis()[ami].neuron_driver is not None
+    return accelerator.kind == "neuron" if is_for_neuron else accelerator.is_nvidia_gpu
+
+
+def _ami_of_image(
     config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str
 ) -> str | None:
-    """Returns the host image: as configured, or what the container's CUDA or Neuron needs."""
-    chosen = config.endpoint.inference_ami_version
-    if chosen is not None or not any(instance.accelerator for instance in instances):
-        return chosen
     if isinstance(config.serving, (CustomServing, TensorRTServing)):
         cuda = cuda_version(config, instances, region)
         return default_inference_ami(cuda) if cuda else None

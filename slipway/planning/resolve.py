@@ -118,9 +118,10 @@ def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list
 
 def _variants(situation: Situation) -> Iterator[VariantPlan]:
     config, endpoint = situation.config, situation.config.endpoint
-    ami = inference_ami(config, situation.instances, situation.environment.region)
+    region = situation.environment.region
     for _, name, variant in variants_of(config):
         types = (variant.instances if variant else None) or endpoint.instances
+        own = situation.instances_of(name)
         yield VariantPlan(
             name=name,
             weight=variant.weight if variant else 1.0,
@@ -132,8 +133,8 @@ def _variants(situation: Situation) -> Iterator[VariantPlan]:
             model_data_download_timeout_seconds=download_timeout_seconds(config),
             container_startup_health_check_timeout_seconds=startup_timeout_seconds(config),
             volume_size_gb=endpoint.volume_size_gb,
-            inference_ami_version=ami,
-            gpu_count=next(p.instance for p in situation.placements if p.variant == name).gpu_count,
+            inference_ami_version=inference_ami(config, own, situation.instances, region),
+            gpu_count=own[0].gpu_count,
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.containers import cuda_version
+from slipway.planning.containers import ami_fits, cuda_version, inference_ami
 from slipway.planning.rules.situation import Placement, Situation, problem
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
@@ -87,6 +87,27 @@ def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
     return None
 
 
+def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
+    """SageMaker takes one host image for all types of a pool, and refuses what does not fit one."""
+    config = situation.config
+    if config.endpoint.inference_ami_version is not None:
+        return  # `ami_fits_accelerator` looks at every type
+    if config.serving.container not in ("custom", "triton"):
+        return  # the other containers need an accelerator, and their rules say so
+    for placement in situation.placements:
+        pool = situation.instances_of(placement.variant)
+        ami = inference_ami(config, pool, situation.instances, situation.environment.region)
+        if ami is None or ami_fits(ami, placement.instance):
+            continue
+        fitting = next(instance for instance in pool if ami_fits(ami, instance))
+        yield problem(
+            f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
+            f"{fitting.name} of the same pool needs the host image {ami}",
+            "Name only types with the same kind of accelerator, or give each kind a variant.",
+            *placement.field,
+        )
+
+
 def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
     """An image with CUDA 13 needs the driver of the newest host image (facts: hosting, rule 11)."""
     config, chosen = situation.config, situation.config.endpoint.inference_ami_version
@@ -153,6 +174,7 @@ RULES = (
     image_runs_on_processor,
     volume_needs_ebs,
     ami_fits_accelerator,
+    pool_has_one_host_image,
     ami_fits_cuda,
     gpu_alarm_needs_gpu,
     gpu_alarm_has_one_threshold,

@@ -63,6 +63,10 @@ class Situation:
         """Every type, once."""
         return tuple(dict.fromkeys(placement.instance for placement in self.placements))
 
+    def instances_of(self, variant: str) -> tuple[InstanceFacts, ...]:
+        """A variant's types, in order of preference."""
+        return tuple(p.instance for p in self.placements if p.variant == variant)
+
 
 Rule = Callable[[Situation], Iterator[Problem]]
 

@@ -159,6 +159,50 @@ def test_volume_size_is_refused_where_there_is_local_storage(
         account.config(variant)
 
 
+@pytest.mark.parametrize(
+    ("types", "ami", "message"),
+    [
+        (
+            ["ml.m5.xlarge"],
+            "al2-ami-sagemaker-inference-gpu-2",
+            "Invalid combination: instance m5 and Cuda 12.2. Please provide a supported "
+            "configuration for this region.",
+        ),
+        (
+            ["ml.g5.xlarge", "ml.c5.xlarge"],
+            "al2023-ami-sagemaker-inference-gpu-4-1",
+            "Invalid combination: instance c5 and Cuda 13.0. Please provide a supported "
+            "configuration for this region.",
+        ),
+        (
+            ["ml.inf1.xlarge"],
+            "al2-ami-sagemaker-inference-neuron-2",
+            "Invalid combination: instance inf1 and InferenceAmiVersion",
+        ),
+        (["ml.g5.xlarge"], "al2-ami-sagemaker-inference-gpu-3-1", None),
+        (["ml.p5e.48xlarge"], "al2023-ami-sagemaker-inference-gpu-4-1", None),
+        (["ml.inf2.xlarge"], "al2-ami-sagemaker-inference-neuron-2", None),
+        (["ml.trn1.2xlarge"], "al2-ami-sagemaker-inference-neuron-2", None),
+    ],
+)
+def test_a_host_image_needs_its_accelerator(
+    account: Any, types: list[str], ami: str, message: str | None
+) -> None:
+    variant = account.variant(account.model(), InferenceAmiVersion=ami)
+    if len(types) > 1:
+        del variant["InstanceType"]
+        pools = [{"InstanceType": name, "Priority": n} for n, name in enumerate(types, 1)]
+        variant["InstancePools"] = pools
+    else:
+        variant["InstanceType"] = types[0]
+    if message is None:
+        account.config(variant)
+        return
+    with pytest.raises(ClientError) as caught:
+        account.config(variant)
+    assert caught.value.response["Error"]["Message"] == message
+
+
 @pytest.mark.parametrize("instance_type", ["ml.c5.large", "ml.p3.2xlarge", "ml.inf1.xlarge"])
 def test_volume_size_is_allowed_on_ebs_families(account: Any, instance_type: str) -> None:
     account.config(account.variant(account.model(), VolumeSizeInGB=50, InstanceType=instance_type))

@@ -456,3 +456,28 @@ def test_a_problem_of_types_that_variants_share_is_said_once():
         plan(config)
     found = [problem for problem in caught.value.problems if problem.field[-2:] == ("instances", 0)]
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "ami"),
+    [
+        ("ml.g4dn.xlarge", "al2-ami-sagemaker-inference-gpu-3-1"),
+        ("ml.c5.xlarge", None),
+        # A driver for NVIDIA's GPUs is of no use to them.
+        ("ml.inf2.xlarge", None),
+        ("ml.inf1.xlarge", None),
+    ],
+)
+def test_a_variant_has_the_host_image_of_its_own_types(instance_type: str, ami: str | None):
+    serving = {
+        "container": "custom",
+        "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
+        "cuda_version": "12.4",
+    }
+    variants = [
+        {"name": "gpu", "weight": 1, "instances": ["ml.g5.xlarge"]},
+        {"name": "other", "weight": 1, "instances": [instance_type]},
+    ]
+    found = plan(model_config(serving=serving, endpoint={"variants": variants})).variants
+    assert found[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
+    assert found[1].inference_ami_version == ami

@@ -150,6 +150,26 @@ class TestHosts:
         expected = f"{ami} does not fit {instance}: {reason}"
         assert found == ([("endpoint.inference_ami_version", expected)] if reason else [])
 
+    def test_a_pool_has_one_host_image(self):
+        rule = hardware.pool_has_one_host_image
+        mixed = {"instances": ["ml.g4dn.xlarge", "ml.c5.xlarge"]}
+        assert findings(rule, endpoint=mixed, **custom(cuda_version="12.4")) == [
+            (
+                "endpoint.instances[1]",
+                "ml.c5.xlarge has no GPU, and ml.g4dn.xlarge of the same pool needs the host image "
+                "al2-ami-sagemaker-inference-gpu-3-1",
+                "Name only types with the same kind of accelerator, or give each kind a variant.",
+            )
+        ]
+        # Without a host image there is nothing to agree on.
+        assert findings(rule, endpoint=mixed, **custom(cuda_version="11.8")) == []
+        assert findings(rule, endpoint=mixed, **custom()) == []
+        apart = [
+            {"name": "a", "weight": 1, "instances": ["ml.g4dn.xlarge"]},
+            {"name": "b", "weight": 1, "instances": ["ml.c5.xlarge"]},
+        ]
+        assert findings(rule, endpoint={"variants": apart}, **custom(cuda_version="12.4")) == []
+
     def test_cuda_13_needs_the_newest_driver(self):
         rule = hardware.ami_fits_cuda
         older = {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"}
