@@ -19,6 +19,7 @@ from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 # REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
+_ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[a-z0-9.]+)/.+")
 
 
 class UnknownImageError(Exception):
@@ -95,6 +96,12 @@ def find_family(families: Mapping[str, ContainerFamily], image: str) -> Containe
         told = djl_serving.tag_environment(image.rpartition(":")[2])
         family = replace(family, environment={**family.environment, **told})
     return family
+
+
+def registry_of(image: str) -> tuple[str, str] | None:
+    """Returns region and DNS suffix of an image in ECR; None for any other registry."""
+    match = _ECR_IMAGE.fullmatch(image)
+    return (match["region"], match["suffix"]) if match else None
 
 
 def container_environment(

@@ -12,6 +12,7 @@ from typing import Any
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import registry_of
 from embedded_aws.hosting.model_data import ModelSource
 from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
 from embedded_aws.hosting.refusals import refuse
@@ -92,6 +93,7 @@ class Models:
             )
         if not container.get("Image"):
             raise ApiError(VALIDATION, "A container definition needs an Image.")
+        _check_region(caller, container["Image"])
         described = container.get("ModelDataSource", {}).get("S3DataSource")
         if described is not None:
             if container.get("ModelDataUrl"):
@@ -122,6 +124,21 @@ def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
         )
     chosen: dict[str, Any] = primary if primary is not None else containers[0]
     return chosen
+
+
+def _check_region(caller: Caller, image: str) -> None:
+    """Refuses an image of another region, in AWS's words.
+
+    https://github.com/ed-donner/alex/issues/30 and
+    https://github.com/aws/sagemaker-pytorch-inference-toolkit/pull/7, read 2026-11-22.
+    """
+    registry = registry_of(image)
+    if registry is not None and registry[0] != caller.region:
+        raise ApiError(
+            VALIDATION,
+            f'Region of "{image}" does not match expected region of {caller.region}. Cross region '
+            "ECR image pulls are not allowed.",
+        )
 
 
 def _check_source(source: Mapping[str, Any]) -> None:

@@ -10,7 +10,12 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily, UnknownImageError, find_family
+from embedded_aws.hosting.families import (
+    ContainerFamily,
+    UnknownImageError,
+    find_family,
+    registry_of,
+)
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.roles import require_role
@@ -64,7 +69,7 @@ def checked_family(
         if not parameters.get(member):
             raise ApiError(VALIDATION, f"A training job needs a {member}.")
     _check_resources(parameters["ResourceConfig"])
-    family = _family(parameters["AlgorithmSpecification"], families)
+    family = _family(caller, parameters["AlgorithmSpecification"], families)
     require_role(clients, caller, parameters["RoleArn"])
     names = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
     if len(set(names)) != len(names):
@@ -92,13 +97,31 @@ def _check_resources(resources: Mapping[str, Any]) -> None:
         )
 
 
+def _check_region(caller: Caller, image: str) -> None:
+    """Refuses an image of another region, in AWS's words.
+
+    https://github.com/aws-samples/mlops-amazon-sagemaker/issues/9, read 2026-11-22.
+    """
+    registry = registry_of(image)
+    if registry is None or registry[0] == caller.region:
+        return
+    region, suffix = registry
+    own = "amazonaws.com.cn" if caller.region.startswith("cn-") else "amazonaws.com"
+    raise ApiError(
+        VALIDATION,
+        f"Invalid DNS suffix '{suffix}' for region '{region}' in training image. Please provide "
+        f"the valid <region>.<dns-suffix>: '{caller.region}.{own}'",
+    )
+
+
 def _family(
-    algorithm: Mapping[str, Any], families: Mapping[str, ContainerFamily]
+    caller: Caller, algorithm: Mapping[str, Any], families: Mapping[str, ContainerFamily]
 ) -> ContainerFamily:
     refuse(algorithm, _UNSUPPORTED_ALGORITHM, page=_PAGE)
     image = algorithm.get("TrainingImage")
     if not image:
         raise ApiError(VALIDATION, "AlgorithmSpecification needs a TrainingImage.")
+    _check_region(caller, image)
     mode = algorithm["TrainingInputMode"]
     if mode != "File":
         raise ApiError(VALIDATION, f"The embedded AWS does not emulate TrainingInputMode {mode}.")

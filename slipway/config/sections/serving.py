@@ -278,7 +278,8 @@ class CustomServing(Section):
         pattern=r"^[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9._/-]+"
         r"(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}|@sha256:[0-9a-f]{64})$",
         max_length=255,
-        description="Image in ECR, with its tag or digest.",
+        description="Image in ECR, with its tag or digest. It lies in the endpoint's region: "
+        "SageMaker pulls no image across regions.",
         examples=["123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1.4.2"],
     )
     cuda_version: str | None = Field(

@@ -103,6 +103,28 @@ def custom_image_has_its_regions_domain(situation: Situation) -> Iterator[Proble
         )  # fmt: skip
 
 
+def custom_image_is_in_region(situation: Situation) -> Iterator[Problem]:
+    """SageMaker pulls images from its own region alone.
+
+    CreateModel: "Region of "IMAGE" does not match expected region of REGION. Cross region ECR image
+    pulls are not allowed." (https://github.com/ed-donner/alex/issues/30 and
+    https://github.com/aws/sagemaker-pytorch-inference-toolkit/pull/7, read 2026-11-22).
+    """
+    serving = situation.config.serving
+    if not isinstance(serving, CustomServing):
+        return
+    region, image_region = situation.environment.region, serving.image_uri.split(".")[3]
+    if image_region != region:
+        yield problem(
+            f"the image lies in {image_region} and the endpoint in {region}; SageMaker pulls no "
+            "image across regions",
+            f"Copy the image to {region}, for example with a replication rule of ECR, and name "
+            f"that copy, in `environments.{situation.environment.name}.serving.image_uri` where "
+            "environments lie in several regions.",
+            "serving", "image_uri",
+        )  # fmt: skip
+
+
 def image_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
     """Newer CUDA, Triton and TensorRT leave old GPUs behind (facts: tensorrt-triton)."""
     aws = aws_image(situation.config, situation.environment.region)
@@ -181,6 +203,7 @@ RULES = (
     triton_needs_nvidia_gpu,
     triton_has_a_repository,
     custom_image_has_its_regions_domain,
+    custom_image_is_in_region,
     image_runs_on_gpu,
     tensorrt_runs_on_gpu,
     gpu_is_not_too_old,

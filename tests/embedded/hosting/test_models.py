@@ -128,6 +128,16 @@ def test_operation_that_is_not_implemented_is_refused(account: Any) -> None:
     assert "does not implement sagemaker:ListTrainingJobs" in message
 
 
+def test_an_image_of_another_region_is_refused(account: Any) -> None:
+    image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tests/stand-in:1"
+    parameters = create(account)
+    parameters["PrimaryContainer"]["Image"] = image
+    assert refused(account.sagemaker.create_model, **parameters) == (
+        f'Region of "{image}" does not match expected region of us-east-1. Cross region ECR image '
+        "pulls are not allowed."
+    )
+
+
 def test_endpoint_config_is_described_as_it_was_created(account: Any) -> None:
     model = account.model()
     name = account.config(account.variant(model, VolumeSizeInGB=30, InstanceType="ml.m5.xlarge"))

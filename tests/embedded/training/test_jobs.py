@@ -266,6 +266,16 @@ def test_images_are_known_by_their_repository(account):
     )
 
 
+def test_an_image_of_another_region_is_refused(account):
+    image = account.image.replace("us-east-1", "eu-west-1")
+    algorithm = {"TrainingImage": image, "TrainingInputMode": "File"}
+    assert refusal(account, AlgorithmSpecification=algorithm) == (
+        "ValidationException",
+        "Invalid DNS suffix 'amazonaws.com' for region 'eu-west-1' in training image. Please "
+        "provide the valid <region>.<dns-suffix>: 'us-east-1.amazonaws.com'",
+    )
+
+
 def test_a_channel_must_have_objects(account):
     request = account.request()
     source = request["InputDataConfig"][0]["DataSource"]["S3DataSource"]

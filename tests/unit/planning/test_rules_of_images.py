@@ -183,6 +183,24 @@ class TestRegions:
             uri = f"123456789012.dkr.ecr.{region}.{domain}/search:1"
             assert len(findings(rule, serving=custom | {"image_uri": uri})) == count
 
+    def test_a_custom_image_lies_in_the_endpoints_region(self):
+        rule = images.custom_image_is_in_region
+        custom = {
+            "container": "custom",
+            "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1",
+        }
+        assert findings(rule, serving=custom) == []
+        assert findings(rule, PRODUCTION, serving=custom) == [
+            (
+                "serving.image_uri",
+                "the image lies in us-east-1 and the endpoint in eu-west-1; SageMaker pulls no "
+                "image across regions",
+                "Copy the image to eu-west-1, for example with a replication rule of ECR, and name "
+                "that copy, in `environments.production.serving.image_uri` where environments lie "
+                "in several regions.",
+            )
+        ]
+
 
 class TestHostImages:
     def test_cuda_13_needs_the_newest_host(self):
