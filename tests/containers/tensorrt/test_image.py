@@ -113,6 +113,8 @@ def test_the_compiler_runs_the_same_program():
     serving, compiler = stage(SERVING_TARGET), stage(COMPILER_TARGET)
     for name in ("ENTRYPOINT", "STOPSIGNAL"):
         assert compiler[name] == serving[name]
+    # It chooses CUDA's library first, as the base's own entry point would.
+    assert json.loads(serving["ENTRYPOINT"])[1:] == ["-m", "containers.tensorrt.start"]
     assert json.loads(compiler["CMD"]) == ["compile"]
     [variable] = shlex.split(compiler["ENV"])
     assert variable in shlex.split(serving["ENV"])

@@ -1,0 +1,229 @@
+"""Decides which CUDA driver library the program loads: the host's, or the image's newer one.
+
+A host brings its kernel driver and the CUDA library (`libcuda.so.1`) of the same version. An image
+whose CUDA is newer can bring a newer library, CUDA's forward-compatibility package, which runs on
+older kernel drivers of data-center GPUs. The rules, all read on 2026-11-22:
+
+- CUDA 11 runs on drivers from 450, CUDA 12 from 525, CUDA 13 from 580; older ones need the package
+  (https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html).
+- The package's library goes first wherever the driver is older than it is, and nowhere else. AWS's
+  images decide so (aws/deep-learning-containers at e0ecedea6a,
+  scripts/docker/common/start_cuda_compat.sh), and NVIDIA prefers it to an older driver's library.
+- NVIDIA's images keep it in `compat/lib.real`; their own entry point, which Slipway's replaces,
+  puts that on the path (https://github.com/triton-inference-server/server/issues/3518). CUDA's
+  Linux packages, and so AWS's images, have it in `compat`.
+- Whether the two work together is known only by asking: `cuInit` says 803 where the kernel driver
+  is not among those that the package supports, 804 where the GPU is not.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+# CUDA's major version -> the oldest major version of the driver that runs it.
+OLDEST_DRIVERS: Final[Mapping[int, int]] = {11: 450, 12: 525, 13: 580}
+
+_LIBRARY: Final = "libcuda.so.1"
+_LIBRARY_PATH: Final = "LD_LIBRARY_PATH"
+_COMPATIBILITY_DIRECTORIES: Final = ("compat/lib.real", "compat")
+_VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
+# "... Kernel Module  550.163.01 ..."; the open modules say "... Kernel Module for x86_64  580...".
+_KERNEL_MODULE: Final = re.compile(
+    rf"^NVRM.*Kernel Module(?: for \S+)? +({_VERSION.pattern})", re.MULTILINE
+)
+_NVIDIA_SMI: Final = (
+    "nvidia-smi",
+    "--query-gpu=driver_version",
+    "--format=csv,noheader",
+    "--id=0",
+)
+_NVIDIA_SMI_TIMEOUT_SECONDS: Final = 60
+# Without persistence mode the driver starts every GPU of the host first.
+_PROBE_TIMEOUT_SECONDS: Final = 120
+_PROBE: Final = f"import ctypes; print(ctypes.CDLL({_LIBRARY!r}).cuInit(0))"
+_MEANINGS: Final = {
+    100: "no GPU is visible",
+    803: "the compatibility libraries do not support this driver",
+    804: "the GPU does not support forward compatibility",
+}
+
+# Returns why CUDA's library does not start with these variables; None where it does.
+Probe = Callable[[Mapping[str, str]], str | None]
+
+
+@dataclass(frozen=True)
+class Compatibility:
+    """The forward-compatibility libraries of an image.
+
+    Attributes:
+        directory: holds `libcuda.so.1`.
+        version: of the driver that they were made with.
+    """
+
+    directory: Path
+    version: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Which library the program gets.
+
+    Attributes:
+        environment: the variables to start the program with.
+        reason: why, in a sentence.
+        driver: version of the host's driver; None where there is none.
+        cuda: version of the image's CUDA; None where the image does not say.
+        compatibility: the image's libraries; None where it has none.
+        is_compatibility_used: whether the program gets those.
+        problem: why neither library works; None where one does.
+    """
+
+    environment: Mapping[str, str]
+    reason: str
+    driver: str | None
+    cuda: str | None
+    compatibility: Compatibility | None
+    is_compatibility_used: bool = False
+    problem: str | None = None
+
+
+def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
+    """Returns which library the program gets, and why.
+
+    Args:
+        environ: the container's variables.
+        root: of the file system, `/` in a container.
+        probe: starts CUDA's library with the variables that it is given.
+    """
+    driver = host_driver(environ, root)
+    cuda = image_cuda(environ, root)
+    compatibility = image_compatibility(root)
+
+    def decision(reason: str) -> Decision:
+        return Decision(environ, reason, driver, cuda, compatibility)
+
+    if driver is None:
+        return decision("the host has no NVIDIA driver")
+    oldest = OLDEST_DRIVERS.get(_numbers(cuda)[0]) if cuda else None
+    is_enough = oldest is None or _numbers(driver)[0] >= oldest
+    if compatibility is not None and _numbers(driver) < _numbers(compatibility.version):
+        environment = {
+            **environ,
+            _LIBRARY_PATH: _first(compatibility.directory, environ.get(_LIBRARY_PATH, "")),
+        }
+        failure = probe(environment)
+        if failure is None:
+            return Decision(
+                environment,
+                "the driver is older than the image's compatibility libraries",
+                driver,
+                cuda,
+                compatibility,
+                is_compatibility_used=True,
+            )
+        about = f"its compatibility libraries {compatibility.version} fail ({failure})"
+        if is_enough:
+            return decision(f"{about}, and the driver is new enough without them")
+    elif compatibility is not None:
+        about = f"its compatibility libraries {compatibility.version} are not newer"
+        if is_enough:
+            return decision("the driver is not older than the image's compatibility libraries")
+    else:
+        about = "it has no compatibility libraries"
+        if is_enough:
+            return decision("the image has no compatibility libraries, and the driver is enough")
+    return Decision(
+        environ,
+        "neither the driver's library nor the image's works",
+        driver,
+        cuda,
+        compatibility,
+        problem=(
+            f"the image's CUDA {cuda} needs NVIDIA driver {oldest} or later, the host has "
+            f"{driver}, and {about}"
+        ),
+    )
+
+
+def host_driver(environ: Mapping[str, str], root: Path) -> str | None:
+    """Returns the version of the host's driver; None where it has none that answers."""
+    try:
+        found = _KERNEL_MODULE.search((root / "proc/driver/nvidia/version").read_text("utf-8"))
+    except OSError:
+        found = None
+    if found:
+        return found[1]
+    try:
+        answer = subprocess.run(  # noqa: S603  (a fixed command)
+            _NVIDIA_SMI,
+            capture_output=True,
+            text=True,
+            timeout=_NVIDIA_SMI_TIMEOUT_SECONDS,
+            env=dict(environ),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    # Without a driver it prints a sentence in the version's place.
+    printed = answer.stdout.strip()
+    return printed if _VERSION.fullmatch(printed) else None
+
+
+def image_cuda(environ: Mapping[str, str], root: Path) -> str | None:
+    """Returns the version of the image's CUDA; None where the image does not say."""
+    found = _VERSION.match(environ.get("CUDA_VERSION", ""))
+    if found is None:
+        # The link's target is called `cuda-13.0`.
+        found = _VERSION.search((root / "usr/local/cuda").resolve().name)
+    return found[0] if found else None
+
+
+def image_compatibility(root: Path) -> Compatibility | None:
+    """Returns the image's compatibility libraries; None where it has none."""
+    for name in _COMPATIBILITY_DIRECTORIES:
+        directory = root / "usr/local/cuda" / name
+        library = directory / _LIBRARY
+        # The file's own name has the version: libcuda.so.580.82.07.
+        version = library.resolve().name.removeprefix("libcuda.so.")
+        if library.is_file() and _VERSION.fullmatch(version):
+            return Compatibility(directory, version)
+    return None
+
+
+def start_cuda(environment: Mapping[str, str]) -> str | None:
+    """Starts CUDA's library in a process of its own.
+
+    Returns:
+        Why it does not start with these variables; None where it does.
+    """
+    try:
+        answer = subprocess.run(  # noqa: S603  (a fixed command)
+            [sys.executable, "-I", "-c", _PROBE],
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_TIMEOUT_SECONDS,
+            env=dict(environment),
+        )
+    except subprocess.TimeoutExpired:
+        return f"cuInit does not return within {_PROBE_TIMEOUT_SECONDS} s"
+    if answer.returncode != 0:
+        lines = answer.stderr.strip().splitlines()
+        return lines[-1] if lines else f"cuInit ends its process with {answer.returncode}"
+    status = int(answer.stdout)
+    if status == 0:
+        return None
+    meaning = _MEANINGS.get(status)
+    return f"cuInit returns {status}" + (f", {meaning}" if meaning else "")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _first(directory: Path, path: str) -> str:
+    # An empty entry would mean the working directory.
+    return os.pathsep.join([str(directory), *filter(None, path.split(os.pathsep))])

@@ -1,0 +1,80 @@
+"""The images' entry point: chooses the CUDA driver library, then becomes the program.
+
+The loader reads LD_LIBRARY_PATH once, when a process starts, so the choice must be made before the
+program. It replaces this process, and so keeps its number: SIGTERM reaches the program itself.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from containers.jobs.paths import JobPaths
+from containers.jobs.report import EXIT_OPERATOR_PROBLEM, report_failure
+from containers.serving.logs import configure_logging, log_event
+from containers.tensorrt.cuda_driver import Decision, Probe, decide, start_cuda
+
+_PROGRAM: Final = "containers.tensorrt"
+_REMEDIES: Final = {
+    "compile": (
+        "no setting of a training job chooses its driver: run it on another instance type "
+        "(artifacts.compile.instance), whose hosts have a newer one"
+    ),
+    "serve": (
+        "choose a host image with a newer driver in endpoint.inference_ami_version, or remove that "
+        "setting: the default fits the image's CUDA"
+    ),
+}
+
+_logger = logging.getLogger(__name__)
+
+
+def main(
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    root: Path = Path("/"),
+    probe: Probe = start_cuda,
+) -> NoReturn:
+    """Becomes the program with `arguments`; never returns."""
+    configure_logging("INFO", sys.stdout)
+    decision = decide(environ, root, probe)
+    _report(decision)
+    if decision.problem is not None:
+        command = next(iter(arguments), "serve")
+        remedy = _REMEDIES.get(command, _REMEDIES["serve"])
+        _fail(command, f"{decision.problem}; {remedy}", environ)
+    # What a library has logged must not be lost with this process.
+    sys.stdout.flush()
+    command_line = [sys.executable, "-m", _PROGRAM, *arguments]
+    os.execve(sys.executable, command_line, dict(decision.environment))  # noqa: S606  (no shell)
+
+
+def _report(decision: Decision) -> None:
+    compatibility = decision.compatibility
+    log_event(
+        _logger,
+        logging.INFO,
+        "cuda_driver_chosen",
+        uses_compatibility_libraries=decision.is_compatibility_used,
+        reason=decision.reason,
+        driver_version=decision.driver,
+        cuda_version=decision.cuda,
+        compatibility_version=compatibility.version if compatibility else None,
+        compatibility_directory=str(compatibility.directory) if compatibility else None,
+    )
+
+
+def _fail(command: str, reason: str, environ: Mapping[str, str]) -> NoReturn:
+    if command == "compile":
+        paths, _ = JobPaths.read(environ)
+        report_failure(paths.output, reason)
+    else:
+        log_event(_logger, logging.ERROR, "cuda_driver_too_old", message=reason)
+    sys.exit(EXIT_OPERATOR_PROBLEM)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], os.environ)
