@@ -34,7 +34,15 @@ _LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
 _FUNCTION_TIMEOUT_SECONDS = 60
 _RUNTIME = "python3.14"
 _PROGRAMS = Path(__file__).parents[1] / "image_build"
-_OVER = ("FAILED", "FAULT", "STOPPED", "SUCCEEDED", "TIMED_OUT")
+# CodeBuild's guide lists IN_PROGRESS, SUCCEEDED, FAILED and STOPPED as statuses of a state change.
+# It lists TIMED_OUT and FAULT for phases only; the API's model has them for builds as well
+# (https://docs.aws.amazon.com/codebuild/latest/userguide/sample-build-notifications.html, read on
+# 2026-11-22; botocore's StatusType). Delivery is best effort
+# (https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-codebuild.html). A build whose end
+# is not told keeps CloudFormation waiting for an hour, so the stack listens to every end of a
+# build, whatever its status is called, and to the phases that end a build.
+_STILL_RUNNING = ["IN_PROGRESS"]
+_ENDING_PHASE_STATUSES = ["FAULT", "TIMED_OUT"]
 _ECR_REGISTRY = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 
 
@@ -185,28 +193,46 @@ class ImageBuild(Construct):
 
     def _news(
         self, project: codebuild.CfnProject, function: lambda_.CfnFunction
-    ) -> tuple[IDependable, IDependable]:
+    ) -> list[IDependable]:
         """Calls the function when a build is over; returns what a build must not start without."""
-        rule = events.CfnRule(
-            self,
-            "BuildIsOver",
-            description="A build is over, and CloudFormation waits for the news",
-            event_pattern={
-                "source": ["aws.codebuild"],
-                "detail-type": ["CodeBuild Build State Change"],
-                "detail": {"project-name": [project.ref], "build-status": list(_OVER)},
-            },
-            targets=[events.CfnRule.TargetProperty(id="Function", arn=function.attr_arn)],
+        # Two rules: AWS's guide says that one for both kinds of event may stop working.
+        patterns: tuple[tuple[str, str, str, dict[str, object]], ...] = (
+            (
+                "BuildIsOver",
+                "A build is over, and CloudFormation waits for the news",
+                "CodeBuild Build State Change",
+                {"build-status": [{"anything-but": _STILL_RUNNING}]},
+            ),
+            (
+                "BuildPhaseIsOver",
+                "A phase ended its build, and CloudFormation waits for the news",
+                "CodeBuild Build Phase Change",
+                {"completed-phase-status": _ENDING_PHASE_STATUSES},
+            ),
         )
-        permission = lambda_.CfnPermission(
-            self,
-            "BuildIsOverCalls",
-            action="lambda:InvokeFunction",
-            function_name=function.ref,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
-        )
-        return rule, permission
+        found: list[IDependable] = []
+        for name, description, kind, detail in patterns:
+            rule = events.CfnRule(
+                self,
+                name,
+                description=description,
+                event_pattern={
+                    "source": ["aws.codebuild"],
+                    "detail-type": [kind],
+                    "detail": {"project-name": [project.ref], **detail},
+                },
+                targets=[events.CfnRule.TargetProperty(id="Function", arn=function.attr_arn)],
+            )
+            permission = lambda_.CfnPermission(
+                self,
+                f"{name}Calls",
+                action="lambda:InvokeFunction",
+                function_name=function.ref,
+                principal="events.amazonaws.com",
+                source_arn=rule.attr_arn,
+            )
+            found += [rule, permission]
+        return found
 
     def _log_group(self, construct_id: str) -> logs.LogGroup:
         return logs.LogGroup(

@@ -1,8 +1,9 @@
 """The Lambda function between CloudFormation and CodeBuild. It runs alone: no import from here.
 
 CloudFormation asks for an image (a custom resource), and the function starts a build, which carries
-the address of the answer in its variables. When the build is over, EventBridge calls the function,
-which answers. Nothing waits in between but CloudFormation, for an hour at most.
+the address of the answer in its variables. When the build is over, or a phase of it has ended it,
+EventBridge calls the function, which answers. Nothing waits in between but CloudFormation, for an
+hour at most. Where both events come, CloudFormation keeps to the first answer.
 
 An image is never deleted: its tag is its content, and an endpoint may still start from it.
 """
@@ -101,7 +102,8 @@ def _requested(event: Event, codebuild: CodeBuild, answer: Answer) -> None:
 
 
 def _over(news: Mapping[str, str], codebuild: CodeBuild, answer: Answer) -> None:
-    status = news["build-status"]
+    # The first is in a state change, the second in a phase change.
+    status = news.get("build-status") or news["completed-phase-status"]
     identifier = news["build-id"].rpartition(":build/")[2]
     (build,) = codebuild.batch_get_builds(ids=[identifier])["builds"]
     variables = {

@@ -175,6 +175,20 @@ def test_the_end_of_a_build_is_told_with_the_link_to_its_log(account: Account, s
     assert account.answers == [(URL, {**IDENTIFIERS, "Status": answered, "Reason": reason})]
 
 
+@pytest.mark.parametrize("status", ["FAULT", "TIMED_OUT"])
+def test_a_phase_that_ends_its_build_is_told_too(account: Account, status):
+    account.stubber.add_response(
+        "batch_get_builds", build(VARIABLES, logs={"deepLink": LOG}), {"ids": [BUILD]}
+    )
+    event = news(status)
+    detail = event["detail"]
+    detail["completed-phase-status"] = detail.pop("build-status")
+    detail["completed-phase"] = "BUILD"
+    account.handle({**event, "detail-type": "CodeBuild Build Phase Change"})
+    reason = f"The build of {URI} ended as {status}. Its log: {LOG}"
+    assert account.answers == [(URL, {**IDENTIFIERS, "Status": "FAILED", "Reason": reason})]
+
+
 def test_a_build_without_a_log_is_told_as_well(account: Account):
     account.stubber.add_response("batch_get_builds", build(VARIABLES), {"ids": [BUILD]})
     account.handle(news("TIMED_OUT"))
