@@ -7,21 +7,30 @@
   conditional statements are stored and shown, and not enforced.
 - moto refuses an access log's target bucket until its policy lets the logging service write. S3
   takes the configuration; CDK creates that policy after the bucket that is logged.
+- moto writes an access log within the request, so that no stack could delete its log bucket when
+  its creation fails. S3 may leave requests of the first hour of logging out, and delivers later
+  (API documentation of PutBucketLogging, 2026-11-22). Here the log of a bucket begins when the
+  bucket is an hour old.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 from moto.iam.access_control import IAMPolicy, PermissionResult
-from moto.s3.models import FakeBucket
+from moto.s3.models import FakeBucket, S3Backend
+
+_LOGGING_BEGINS_AFTER = timedelta(hours=1)
+_log_at_once = S3Backend.log_incoming_request
 
 
 def relax_bucket_rules() -> None:
     """Makes moto's buckets accept what S3 accepts; for the whole process, and once is enough."""
     FakeBucket.get_permission = _permission
     FakeBucket._log_permissions_enabled_policy = staticmethod(_logging_is_permitted)
+    S3Backend.log_incoming_request = _log_later
 
 
 def _permission(bucket: Any, action: str, resource: str) -> Any:
@@ -33,6 +42,15 @@ def _permission(bucket: Any, action: str, resource: str) -> Any:
     unconditional = [statement for statement in statements if not statement.get("Condition")]
     enforced = IAMPolicy(json.dumps({**policy, "Statement": unconditional}))
     return enforced.is_action_permitted(action, resource)
+
+
+def _log_later(backend: Any, request: Any, bucket_name: str) -> None:
+    bucket = backend.buckets.get(bucket_name)
+    if bucket is None:
+        return
+    age = datetime.now(bucket.creation_date.tzinfo) - bucket.creation_date
+    if age >= _LOGGING_BEGINS_AFTER:
+        _log_at_once(backend, request, bucket_name)
 
 
 def _logging_is_permitted(**_: Any) -> bool:

@@ -1,4 +1,11 @@
-"""What the models of one environment share: the artifact bucket, its key, the alarm topic."""
+"""What the models of one environment share: the artifact bucket, its key, the alarm topic.
+
+Buckets and key outlive the stack, since a published artifact is only readable with both. A creation
+that fails takes them back, because their names would be in the way of the next attempt: hence
+`RetainExceptOnCreate`. A later foundation imports the buckets by their names. It cannot import the
+key, whose id only AWS chooses (cloudformation-coverage-roadmap issue 2376, 2025-10-06), so the
+environment names the key instead.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +38,7 @@ NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
 COMPILE_ROLE_ARN = "compile-role-arn"
 # A job's output is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14
+_KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
 class FoundationStack(cdk.Stack):
@@ -69,7 +77,9 @@ class FoundationStack(cdk.Stack):
         )
         self._publish_id(environment, COMPILE_ROLE_ARN, compiling.role.role_arn)
 
-    def _key(self, environment: Environment) -> kms.Key:
+    def _key(self, environment: Environment) -> kms.IKey:
+        if environment.artifact_key_arn is not None:
+            return kms.Key.from_key_arn(self, "ArtifactKey", environment.artifact_key_arn)
         key = kms.Key(
             self,
             "ArtifactKey",
@@ -77,7 +87,7 @@ class FoundationStack(cdk.Stack):
             alias=f"slipway-{environment.name}",
             enable_key_rotation=True,
             # Artifacts stay when the stack goes; without their key they would be noise.
-            removal_policy=cdk.RemovalPolicy.RETAIN,
+            removal_policy=_KEPT,
         )
         # CloudWatch can send to an encrypted topic only if the key lets it.
         key.add_to_resource_policy(
@@ -99,7 +109,7 @@ class FoundationStack(cdk.Stack):
             encryption=s3.BucketEncryption.S3_MANAGED,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            removal_policy=cdk.RemovalPolicy.RETAIN,
+            removal_policy=_KEPT,
             lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(90))],
         )
         prefix = "artifacts/"
@@ -129,7 +139,7 @@ class FoundationStack(cdk.Stack):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             versioned=True,
-            removal_policy=cdk.RemovalPolicy.RETAIN,
+            removal_policy=_KEPT,
             # Published artifacts never expire: an older lock must still deploy.
             lifecycle_rules=[
                 s3.LifecycleRule(

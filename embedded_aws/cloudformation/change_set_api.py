@@ -62,7 +62,12 @@ class ChangeSetApi:
             if stack is not None
             else self._preparation.identity(caller, parameters["StackName"])
         )
-        desired, plan = self._preparation.plan(identity, desired, existing)
+        desired, plan = self._preparation.plan(
+            identity,
+            desired,
+            existing,
+            import_existing=parameters.get("ImportExistingResources") is True,
+        )
         name = parameters["ChangeSetName"]
         with self._store.lock:
             if stack is None:
@@ -203,6 +208,9 @@ def _of(stack: Stack, name_or_arn: str) -> ChangeSet | None:
 
 def _check_supported(kind: str, parameters: Mapping[str, Any]) -> None:
     if kind == "IMPORT" or parameters.get("ResourcesToImport"):
-        raise ApiError("ValidationError", "The embedded AWS does not import resources.")
+        raise ApiError(
+            "ValidationError",
+            "The embedded AWS imports resources by their names alone (ImportExistingResources).",
+        )
     if parameters.get("DeploymentMode") == "REVERT_DRIFT":
         raise ApiError("ValidationError", "The embedded AWS does not detect drift.")

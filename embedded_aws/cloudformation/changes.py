@@ -7,7 +7,7 @@ the embedded AWS could not do faithfully, so that nothing is silently left out.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,9 @@ from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.snapshot import Output, StackResource
 from embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
 
+# Returns the physical id of a resource that exists and may be imported.
+FindExisting = Callable[[ResourceDefinition, ResourceHandler], str | None]
+
 _REMEDY = "docs/embedded-aws.md lists what the embedded AWS does."
 
 
@@ -46,7 +49,7 @@ class Change:
     """What will happen to one resource.
 
     Attributes:
-        action: `Add`, `Modify` or `Remove`.
+        action: `Add`, `Import`, `Modify` or `Remove`.
         replacement: `True`, `False` or `Conditional`; None unless modified.
     """
 
@@ -76,6 +79,7 @@ def make_plan(
     outputs: Mapping[str, Output],
     registry: ResourceRegistry,
     lookups: Lookups,
+    find_existing: FindExisting,
 ) -> tuple[Desired, Plan]:
     """Compares a stack with its desired state.
 
@@ -87,9 +91,10 @@ def make_plan(
         outputs: its outputs.
         registry: the resource types there are.
         lookups: what lies outside the stack.
+        find_existing: finds what is imported instead of created.
 
     Returns:
-        The desired state with the exports that it imports, and the plan.
+        The desired state with the exports and the resources that it imports, and the plan.
 
     Raises:
         ApiError: the state cannot be reached.
@@ -102,7 +107,7 @@ def make_plan(
         if broken:
             raise ApiError("ValidationError", "Template error: " + "; ".join(broken))
         scope.active = frozenset(desired.active(evaluator))
-        changes, problems = _compare(desired, current, evaluator, scope, registry)
+        changes, problems = _compare(desired, current, evaluator, scope, registry, find_existing)
         if problems:
             raise ApiError("ValidationError", "; ".join(problems))
         changes += [
@@ -122,7 +127,9 @@ def make_plan(
         and new_outputs == dict(outputs)
         and deployed.tags == desired.tags
     )
-    return dataclasses.replace(desired, imports=imports), Plan(tuple(changes), unchanged)
+    adopted = frozenset(change.logical_id for change in changes if change.action == "Import")
+    desired = dataclasses.replace(desired, imports=imports, adopted=adopted)
+    return desired, Plan(tuple(changes), unchanged)
 
 
 class _PlannedScope:
@@ -179,6 +186,7 @@ def _compare(
     evaluator: Evaluator,
     scope: _PlannedScope,
     registry: ResourceRegistry,
+    find_existing: FindExisting,
 ) -> tuple[list[Change], list[str]]:
     changes: list[Change] = []
     problems: list[str] = []
@@ -191,7 +199,9 @@ def _compare(
         existing = current.get(logical_id)
         if existing is None:
             scope.unknown.add(logical_id)
-            changes.append(Change(logical_id, definition.type, "Add"))
+            adopted = find_existing(definition, handler)
+            action = "Add" if adopted is None else "Import"
+            changes.append(Change(logical_id, definition.type, action, adopted))
         elif existing.type != definition.type:
             retyped.append(logical_id)
         else:

@@ -123,7 +123,10 @@ class Deployment:
             del self._stack.resources[logical_id]
             existing = None
         if existing is None:
-            steps.create(planned)
+            if logical_id in self._desired.adopted:
+                steps.adopt(planned)
+            else:
+                steps.create(planned)
             return
         must_replace = any(
             existing.properties.get(name) != properties.get(name) for name in handler.create_only
@@ -216,7 +219,8 @@ def roll_back_creation(
     failed = steps.delete_all(
         list(stack.resources.values()),
         retained=lambda resource: (
-            resource.deletion_policy == "Retain" and not retain_except_on_create
+            resource.imported
+            or (resource.deletion_policy == "Retain" and not retain_except_on_create)
         ),
     )
     stack.resources = {resource.logical_id: resource for resource in failed}
@@ -279,7 +283,8 @@ def roll_back_update(
     steps.delete_all(
         journal.superseded,
         retained=lambda resource: (
-            resource.deletion_policy == "Retain" and not retain_except_on_create
+            resource.imported
+            or (resource.deletion_policy == "Retain" and not retain_except_on_create)
         ),
     )
     stack.resources = {name: stack.resources[name] for name in journal.resources}

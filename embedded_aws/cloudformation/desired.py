@@ -37,6 +37,8 @@ class Desired:
     notification_arns: tuple[str, ...]
     capabilities: tuple[str, ...]
     imports: frozenset[str] = frozenset()
+    # Logical ids of the resources that exist and are imported.
+    adopted: frozenset[str] = frozenset()
 
     def evaluator(
         self, identity: StackIdentity, resources: ResourceScope, lookups: Lookups

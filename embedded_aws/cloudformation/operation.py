@@ -36,6 +36,9 @@ _REPLACING = (
 )
 
 
+_TAGGING = "Apply stack-level tags to imported resource if applicable."
+
+
 class StepFailedError(Exception):
     """A resource failed; its event is recorded.
 
@@ -149,6 +152,46 @@ class ResourceSteps:
             current, physical_id=physical.physical_id, attributes=physical.attributes
         )
         self._finish(made, f"{verb}_COMPLETE")
+
+    def adopt(self, planned: StackResource) -> None:
+        """Puts a resource that exists into the stack.
+
+        Its update handler then sets everything that the template says of it. A public log of a
+        creation that imports has these events and reasons ("Apply stack-level tags to imported
+        resource if applicable."); the handler changes more than tags.
+
+        Raises:
+            StepFailedError: it is gone, or what the template says cannot be set.
+        """
+        current = dataclasses.replace(planned, status="IMPORT_IN_PROGRESS", timestamp=now())
+        self._record(current, "IMPORT_IN_PROGRESS", "Resource import started.")
+        self.stack.resources[planned.logical_id] = current
+
+        def find(handler: ResourceHandler, context: ResourceContext) -> Physical:
+            found = handler.existing(context, planned.properties)
+            if found is None:
+                raise ResourceFailedError(f"{planned.logical_id} does not exist any more")
+            return found
+
+        def settle(handler: ResourceHandler, context: ResourceContext) -> Attributes:
+            return handler.update(context, str(current.physical_id), {}, planned.properties)
+
+        try:
+            found = self._handle(planned, find, _ignore)
+        except StepFailedError as error:
+            self._finish(current, "CREATE_FAILED", str(error), event="IMPORT_FAILED")
+            raise
+        current = dataclasses.replace(
+            current, physical_id=found.physical_id, attributes=found.attributes, imported=True
+        )
+        self._record(current, "IMPORT_COMPLETE", "Resource import completed.")
+        self._record(current, "UPDATE_IN_PROGRESS", _TAGGING)
+        try:
+            attributes = self._handle(current, settle, _ignore)
+        except StepFailedError as error:
+            self._finish(current, "UPDATE_FAILED", str(error))
+            raise
+        self._finish(dataclasses.replace(current, attributes=attributes), "UPDATE_COMPLETE")
 
     def update(self, existing: StackResource, planned: StackResource) -> bool:
         """Changes a resource in place.

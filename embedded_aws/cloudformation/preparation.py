@@ -11,13 +11,19 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.adoption import ExistingResources
 from embedded_aws.cloudformation.changes import Plan, make_plan
 from embedded_aws.cloudformation.desired import Desired, StackIdentity
 from embedded_aws.cloudformation.lookups import ServerLookups
 from embedded_aws.cloudformation.parameters import parameter_values
+from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import Stack, StackStore
-from embedded_aws.cloudformation.template import Template, parse_template
+from embedded_aws.cloudformation.template import (
+    ResourceDefinition,
+    Template,
+    parse_template,
+)
 
 _NAMED_IAM_PROPERTIES = {
     "AWS::IAM::InstanceProfile": "InstanceProfileName",
@@ -97,13 +103,25 @@ class Preparation:
         )
 
     def plan(
-        self, identity: StackIdentity, desired: Desired, stack: Stack | None
+        self,
+        identity: StackIdentity,
+        desired: Desired,
+        stack: Stack | None,
+        *,
+        import_existing: bool = False,
     ) -> tuple[Desired, Plan]:
         """Compares the desired state with the stack.
+
+        Args:
+            identity: the stack.
+            desired: the state it shall have.
+            stack: the stack as it is; None for a new one.
+            import_existing: whether resources that exist under their names are imported.
 
         Raises:
             ApiError: the state cannot be reached.
         """
+        existing = ExistingResources(self._clients, self._store, identity)
         return make_plan(
             identity=identity,
             desired=desired,
@@ -112,6 +130,7 @@ class Preparation:
             outputs=dict(stack.outputs) if stack else {},
             registry=self._registry,
             lookups=ServerLookups(self._clients, self._store, identity.region),
+            find_existing=existing.find if import_existing else _find_none,
         )
 
     def _from_s3(self, caller: Caller, url: str) -> str:
@@ -126,6 +145,10 @@ class Preparation:
                 "ValidationError", f"S3 error: {error.response['Error'].get('Message', error)}"
             ) from None
         return body.decode()
+
+
+def _find_none(definition: ResourceDefinition, handler: ResourceHandler) -> None:
+    """Finds nothing to import, so that every new resource is created."""
 
 
 def _bucket_and_key(url: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ class StackResource:
         properties: evaluated, with the stack's tags.
         dependencies: logical ids that must outlive it.
         attempted: whether its handler may have begun to change it.
+        imported: whether it existed before the operation that put it into the stack.
     """
 
     logical_id: str
@@ -34,6 +35,7 @@ class StackResource:
     reason: str | None
     timestamp: datetime
     attempted: bool = True
+    imported: bool = False
 
     def is_same_object(self, other: StackResource) -> bool:
         """Tells whether both are the same physical resource."""

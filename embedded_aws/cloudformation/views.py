@@ -155,6 +155,7 @@ def change_set_view(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
             "Tags": tag_views(desired),
             "OnStackFailure": change_set.on_failure,
             "DeploymentConfig": change_set.submitted.get("DeploymentConfig"),
+            "ImportExistingResources": change_set.submitted.get("ImportExistingResources"),
         }
     )
 

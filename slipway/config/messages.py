@@ -154,6 +154,14 @@ def _reserved(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     return Kind.VALUE, f"{_shown(value)} is reserved for Slipway's stacks", f"Not free: {names}."
 
 
+def _key_of_another_region(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    return (
+        Kind.VALUE,
+        f"{_shown(value)} is in another region than the environment",
+        "S3 encrypts with keys of the bucket's region: name a key of that region.",
+    )
+
+
 def _reserved_tag(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
     prefixes = " or ".join(f"`{prefix}`" for prefix in RESERVED_TAG_PREFIXES)
     return Kind.VALUE, f"{_shown(value)} is not free", f"Use a key without {prefixes} in front."
@@ -242,6 +250,7 @@ _WRITERS: Mapping[str, _Describe] = {
     "literal_error": _choice,
     "unknown_instance_type": _instance_type,
     "finite_number": _finite,
+    "key_of_another_region": _key_of_another_region,
     "reserved_name": _reserved,
     "reserved_tag": _reserved_tag,
     "control_character": _control_character,

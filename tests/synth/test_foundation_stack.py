@@ -15,7 +15,9 @@ def test_buckets_outlive_the_stack_and_are_closed(assembly: Assembly):
     found = buckets(assembly)
     assert set(found) == {LOCAL.artifact_bucket, f"{LOCAL.artifact_bucket}-logs"}
     for bucket in found.values():
-        assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+        # A creation that fails must not leave a name behind that the next one needs.
+        assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert bucket["UpdateReplacePolicy"] == "Retain"
         assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
     policies = assembly.resources("foundation", "AWS::S3::BucketPolicy").values()
     assert len(policies) == 2
@@ -38,7 +40,7 @@ def test_artifacts_are_versioned_logged_and_encrypted_with_a_key_that_stays(asse
         "Fn::GetAtt": [key_id, "Arn"]
     }
     key = assembly.only("foundation", "AWS::KMS::Key")
-    assert key["DeletionPolicy"] == "Retain"
+    assert key["DeletionPolicy"] == "RetainExceptOnCreate"
     assert key["Properties"]["EnableKeyRotation"] is True
 
 

@@ -161,6 +161,13 @@ class ResourceHandler(ABC):
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Removes the resource; one that is gone already counts as removed."""
 
+    def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
+        """Returns the resource that has this name already; None where there is none.
+
+        A type whose handler has no such method is never imported, only created.
+        """
+        return None
+
     def has_attribute(self, name: str) -> bool:
         """Tells whether Fn::GetAtt may ask for this attribute."""
         return name in self.attributes

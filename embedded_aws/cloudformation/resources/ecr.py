@@ -95,6 +95,14 @@ class RepositoryHandler(ResourceHandler):
                 repositoryName=physical_id, force=boolean(properties.get("EmptyOnDelete", False))
             )
 
+    def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
+        """Returns the repository of that name."""
+        name = properties["RepositoryName"]
+        with ignoring("RepositoryNotFoundException"):
+            context.client("ecr").describe_repositories(repositoryNames=[name])
+            return Physical(name, self._attributes(context, name))
+        return None
+
     def _set_lifecycle(
         self, context: ResourceContext, name: str, old: Properties, new: Properties
     ) -> None:

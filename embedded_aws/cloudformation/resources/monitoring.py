@@ -170,6 +170,14 @@ class LogGroupHandler(ResourceHandler):
         with ignoring("ResourceNotFoundException"):
             context.client("logs").delete_log_group(logGroupName=physical_id)
 
+    def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
+        """Returns the log group of that name."""
+        name = properties["LogGroupName"]
+        pages = context.client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
+        if not any(group["logGroupName"] == name for group in pages):
+            return None
+        return Physical(name, self._attributes(context, name))
+
     def _retain(self, context: ResourceContext, name: str, properties: Properties) -> None:
         client = context.client("logs")
         if "RetentionInDays" in properties:

@@ -57,12 +57,7 @@ class BucketHandler(ResourceHandler):
         """Calls CreateBucket and sets every configuration."""
         client = context.client("s3")
         name = properties.get("BucketName") or context.physical_name(maximum=63, lower=True)
-        try:
-            client.head_bucket(Bucket=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
-                raise
-        else:
+        if _exists(client, name):
             # In us-east-1 the API takes a bucket that one owns already for success.
             raise ResourceFailedError(f"{name} already exists")
         request: dict[str, Any] = {"Bucket": name}
@@ -87,6 +82,13 @@ class BucketHandler(ResourceHandler):
         """Calls DeleteBucket, which refuses a bucket with objects or versions in it."""
         with ignoring("NoSuchBucket"):
             context.client("s3").delete_bucket(Bucket=physical_id)
+
+    def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
+        """Returns the bucket of that name."""
+        name = properties["BucketName"]
+        if not _exists(context.client("s3"), name):
+            return None
+        return Physical(name, self._attributes(context, name))
 
     def _configure(
         self, context: ResourceContext, name: str, old: Properties, new: Properties
@@ -191,6 +193,16 @@ class BucketHandler(ResourceHandler):
             "DualStackDomainName": f"{name}.s3.dualstack.{context.region}.amazonaws.com",
             "RegionalDomainName": f"{name}.s3.{context.region}.amazonaws.com",
         }
+
+
+def _exists(client: Any, bucket: str) -> bool:
+    try:
+        client.head_bucket(Bucket=bucket)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
+            raise
+        return False
+    return True
 
 
 class BucketPolicyHandler(ResourceHandler):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.s3.models import s3_backends
 
 from tests.embedded.cloudformation.templates import (
     ACCOUNT,
@@ -251,3 +253,21 @@ def test_repository_and_project(stacks):
     built = codebuild.batch_get_projects(names=[outputs["Project"]])["projects"][0]
     assert built["timeoutInMinutes"] == 30
     assert stacks.delete("images") == "DELETE_COMPLETE"
+
+
+def test_the_access_log_of_a_bucket_begins_when_the_bucket_is_an_hour_old(stacks):
+    logged = resource(
+        "AWS::S3::Bucket",
+        BucketName="logged-later",
+        LoggingConfiguration={"DestinationBucketName": {"Ref": "Log"}, "LogFilePrefix": "x/"},
+    )
+    log = resource("AWS::S3::Bucket", BucketName="log-of-later")
+    assert stacks.create("logged", template(Logged=logged, Log=log)) == "CREATE_COMPLETE"
+    s3 = stacks.client("s3")
+    s3.put_object(Bucket="logged-later", Key="first")
+    assert s3.list_objects_v2(Bucket="log-of-later")["KeyCount"] == 0
+    bucket = s3_backends["123456789012"]["aws"].buckets["logged-later"]
+    bucket.creation_date -= timedelta(hours=1)
+    s3.put_object(Bucket="logged-later", Key="second")
+    (entry,) = s3.list_objects_v2(Bucket="log-of-later")["Contents"]
+    assert entry["Key"].startswith("x/")

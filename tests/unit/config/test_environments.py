@@ -27,6 +27,22 @@ def test_an_environment_is_loaded_by_its_key(tmp_path):
     assert PRODUCTION.artifact_bucket == "slipway-production-210987654321-eu-west-1"
 
 
+def test_the_artifact_key_is_of_the_environments_region(tmp_path):
+    text = ENVIRONMENTS + "  artifact_key_arn: arn:aws:kms:us-east-1:210987654321:key/1234abcd\n"
+    assert report(tmp_path, text, "production") == (
+        "1 problem\n"
+        "- environments.yaml:9:3: production.artifact_key_arn: "
+        '"arn:aws:kms:us-east-1:210987654321:key/1234abcd" is in another region than the '
+        "environment\n"
+        "    S3 encrypts with keys of the bucket's region: name a key of that region. Example: "
+        '`artifact_key_arn: "arn:aws:kms:eu-west-1:123456789012:key/'
+        '1234abcd-12ab-34cd-56ef-1234567890ab"`.'
+    )
+    (tmp_path / "environments.yaml").write_text(text.replace("kms:us-east-1", "kms:eu-west-1"))
+    found = load_environment("production", tmp_path).artifact_key_arn
+    assert found == "arn:aws:kms:eu-west-1:210987654321:key/1234abcd"
+
+
 def test_an_unknown_one_is_answered_with_those_there_are(tmp_path):
     assert report(tmp_path, ENVIRONMENTS, "prodution") == (
         "1 problem\n"
