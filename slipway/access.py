@@ -15,12 +15,19 @@ from typing import Any
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    MissingDependencyException,
+    NoCredentialsError,
+    RefreshWithMFAUnsupportedError,
+)
 
 from embedded_aws import control
 from embedded_aws.errors import LocalAwsError
 from slipway.config.environments import Environment
-from slipway.errors import UserError
+from slipway.errors import Kind, Problem, UserError
 
 # botocore's session variables: (name in the config file, environment variable, default, type).
 _WITHOUT_USER_FILES: dict[str, Any] = {
@@ -28,6 +35,28 @@ _WITHOUT_USER_FILES: dict[str, Any] = {
     "config_file": (None, None, os.devnull, None),
     "credentials_file": (None, None, os.devnull, None),
 }
+
+# What an SDK resolves credentials from. A child process gets those that boto3 resolved instead.
+_CREDENTIAL_VARIABLES = frozenset(
+    {
+        "AWS_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CREDENTIAL_EXPIRATION",
+        "AWS_DEFAULT_PROFILE",
+        "AWS_PROFILE",
+        "AWS_ROLE_ARN",
+        "AWS_ROLE_SESSION_NAME",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SECRET_KEY",
+        "AWS_SECURITY_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+    }
+)
 
 
 class Access:
@@ -43,11 +72,12 @@ class Access:
         self._variables = variables
         # Where variables are given, they alone count: no profile and no files of the user's.
         own = _WITHOUT_USER_FILES if variables else None
+        self._botocore_session = botocore.session.Session(session_vars=own)
         self._session = boto3.Session(
             aws_access_key_id=variables.get("AWS_ACCESS_KEY_ID"),
             aws_secret_access_key=variables.get("AWS_SECRET_ACCESS_KEY"),
             region_name=region,
-            botocore_session=botocore.session.Session(session_vars=own),
+            botocore_session=self._botocore_session,
         )
 
     def client(self, service: str, config: Config | None = None) -> Any:
@@ -57,11 +87,82 @@ class Access:
         url = self._variables.get("AWS_ENDPOINT_URL")
         return make_client(service, endpoint_url=url, config=config)
 
+    def credentials(self) -> ReadOnlyCredentials:
+        """Returns the credentials as they are now; renews them first where they end soon.
+
+        Raises:
+            Exception: there are none, or they cannot be renewed. Behind botocore's providers are
+                the user's own programs, files and terminal, so this can be any exception.
+        """
+        found = self._session.get_credentials()
+        if found is None:
+            raise NoCredentialsError
+        return found.get_frozen_credentials()
+
     def process_environment(self) -> dict[str, str]:
-        """Returns the environment for a child process that talks to this account."""
-        merged: dict[str, str | None] = {**os.environ, "AWS_REGION": self._region}
-        merged.update(self._variables)
-        return {name: value for name, value in merged.items() if value is not None}
+        """Returns the environment for a child process that talks to this account.
+
+        There are no credentials in it, nor what an SDK would find some by. The user's files are
+        hidden for the same reason; what boto3 read in them beside credentials is set here.
+        """
+        merged: dict[str, str | None] = {
+            **os.environ,
+            "AWS_REGION": self._region,
+            **self._file_settings(),
+            **self._variables,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        }
+        return {
+            name: value
+            for name, value in merged.items()
+            if value is not None and name not in _CREDENTIAL_VARIABLES
+        }
+
+    def _file_settings(self) -> dict[str, str]:
+        """Returns settings of the user's files and of boto3's own variables as s5cmd reads them."""
+        if self._variables:
+            return {}
+        read = self._botocore_session.get_config_variable
+        settings = {}
+        # The second is botocore's own fallback.
+        if bundle := read("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE"):
+            settings["AWS_CA_BUNDLE"] = str(bundle)
+        for name in ("use_fips_endpoint", "use_dualstack_endpoint"):
+            if read(name):
+                settings[f"AWS_{name.upper()}"] = "true"
+        # s5cmd reads no AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 or `endpoint_url`: boto3 would talk
+        # to one S3, s5cmd to another.
+        url = self.client("s3").meta.endpoint_url
+        # boto3's stubs do not know this argument of botocore's.
+        ignoring: Any = {"ignore_configured_endpoint_urls": True}
+        usual = self.client("s3", Config(**ignoring)).meta.endpoint_url
+        if url != usual:
+            settings["S3_ENDPOINT_URL"] = url
+        return settings
+
+
+def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
+    """Returns the problem that credentials are missing or cannot be renewed, with its remedy.
+
+    Args:
+        what: what could not be done.
+        error: what botocore raised.
+        log_in: the remedy where it is to log in.
+    """
+    reason = str(error).strip() or type(error).__name__
+    remedy = log_in
+    if isinstance(error, MissingDependencyException):
+        remedy = "Run `pip install awscrt`, or log in with another kind of profile."
+    elif isinstance(error, RefreshWithMFAUnsupportedError):
+        remedy = (
+            "Run the command again with a new code: what has arrived is not sent twice. "
+            "`duration_seconds` in the profile makes such credentials last longer."
+        )
+    elif isinstance(error, EOFError):
+        reason = "the profile asks for an MFA code, and there is no terminal to type it at"
+        remedy = "Run the command in a terminal, or use a role that needs no MFA."
+    return Problem(Kind.STATE, f"{what}: {reason}", remedy)
 
 
 @contextlib.contextmanager
@@ -89,14 +190,19 @@ def open_access(environment: Environment, root: Path) -> Access:
     """
     if environment.is_local:
         return Access(environment.region, local_variables(root, environment.region))
-    access = Access(environment.region, {})
+    what = f"no usable AWS credentials for environment `{environment.name}`"
+    log_in = f"Log in to account {environment.account}, for example with `aws sso login`."
+    try:
+        access = Access(environment.region, {})
+        access.credentials()
+    # A profile that is not there, a program that does not start, an answer that is not JSON: each
+    # of the user's, and each another exception.
+    except Exception as error:
+        raise UserError([credentials_problem(what, error, log_in)]) from None
     try:
         account = access.client("sts").get_caller_identity()["Account"]
     except (BotoCoreError, ClientError) as error:
-        raise UserError.of(
-            f"no usable AWS credentials for environment `{environment.name}`: {error}",
-            f"Log in to account {environment.account}, for example with `aws sso login`.",
-        ) from None
+        raise UserError([credentials_problem(what, error, log_in)]) from None
     if account != environment.account:
         raise UserError.of(
             f"the credentials are of account {account}; environment `{environment.name}` is "

@@ -72,7 +72,7 @@ def publish_files(
     if missing:
         upload(
             missing,
-            environment=access.process_environment(),
+            access=access,
             on_complete=lambda item: progress.advance(item.size_bytes),
         )
     store.commit(manifest, sizes_bytes)

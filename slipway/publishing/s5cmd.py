@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.access import Access, credentials_problem
 from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.credential_endpoint import LEASE_SECONDS, opened_endpoint
 
 # Where the network is gone every file fails, for one reason: more lines would tell no more.
 _MOST_REASONS = 10
@@ -30,19 +32,57 @@ class Upload:
 def upload(
     uploads: Sequence[Upload],
     *,
-    environment: Mapping[str, str],
+    access: Access,
     on_complete: Callable[[Upload], None],
+    lease_seconds: float = LEASE_SECONDS,
 ) -> None:
-    """Copies files to S3.
+    """Copies files to S3, with the credentials that boto3 uses.
 
     Args:
         uploads: what to copy where.
-        environment: the process's environment: credentials, region and endpoint.
+        access: the account.
         on_complete: called after each file that has arrived.
+        lease_seconds: how long s5cmd uses credentials; it asks for new ones five minutes before.
 
     Raises:
-        UserError: some file did not arrive; the first of them are named, the others counted.
+        UserError: some file did not arrive; the first of them are named, the others counted. Or
+            the credentials could not be renewed.
     """
+    with opened_endpoint(access.credentials, lease_seconds) as endpoint:
+        failures = _run(
+            uploads, {**access.process_environment(), **endpoint.variables}, on_complete
+        )
+    if failures and endpoint.failure is not None:
+        # Every file that was left failed for this one reason.
+        raise UserError(
+            [
+                credentials_problem(
+                    "the credentials could not be renewed during the upload",
+                    endpoint.failure,
+                    "Log in again, then run the command again: what has arrived is not sent twice.",
+                )
+            ]
+        ) from None
+    if failures:
+        messages = [f"an upload failed: {reason}" for reason in failures[:_MOST_REASONS]]
+        if len(failures) > _MOST_REASONS:
+            messages.append(f"{len(failures) - _MOST_REASONS} more uploads failed")
+        raise UserError(
+            Problem(
+                Kind.STATE,
+                message,
+                "Run the command again: what has arrived is not sent twice.",
+            )
+            for message in messages
+        )
+
+
+def _run(
+    uploads: Sequence[Upload],
+    environment: Mapping[str, str],
+    on_complete: Callable[[Upload], None],
+) -> list[str]:
+    """Returns why files did not arrive; an empty list where all of them did."""
     by_destination = {item.destination: item for item in uploads}
     # A file without a name: nothing of it is left when this process is killed.
     with tempfile.TemporaryFile("w", encoding="utf-8") as commands:
@@ -67,18 +107,8 @@ def upload(
                 elif "error" in event:
                     failures.append(event["error"])
     if process.returncode or by_destination:
-        reasons = failures or [_ending(process.returncode)]
-        messages = [f"an upload failed: {reason}" for reason in reasons[:_MOST_REASONS]]
-        if len(reasons) > _MOST_REASONS:
-            messages.append(f"{len(reasons) - _MOST_REASONS} more uploads failed")
-        raise UserError(
-            Problem(
-                Kind.STATE,
-                message,
-                "Run the command again: what has arrived is not sent twice.",
-            )
-            for message in messages
-        )
+        return failures or [_ending(process.returncode)]
+    return []
 
 
 def executable() -> str:

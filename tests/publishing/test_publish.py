@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.credentials import ReadOnlyCredentials
 
 from slipway.access import Access
 from slipway.errors import UserError
@@ -157,6 +158,9 @@ def test_the_manifest_is_the_last_object_and_the_lock_comes_after_it(root, acces
 
         def __init__(self) -> None:
             """Borrows the fixture's session."""
+
+        def credentials(self) -> ReadOnlyCredentials:
+            return access.credentials()
 
         def process_environment(self) -> dict[str, str]:
             return access.process_environment()

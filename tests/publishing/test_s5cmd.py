@@ -33,7 +33,7 @@ def uploads(folder: Path, names: list[str], prefix: str) -> list[Upload]:
 def test_odd_names_arrive_as_they_are(tmp_path, access: Access, keys):
     completed: list[Upload] = []
     sent = uploads(tmp_path / "a 'folder' with $names*", NAMES, f"s3://{LOCAL.artifact_bucket}/f")
-    upload(sent, environment=access.process_environment(), on_complete=completed.append)
+    upload(sent, access=access, on_complete=completed.append)
     assert keys() == {f"f/{name}": name.encode() for name in NAMES}
     # Completion is told by destination: each once, whatever the order.
     assert sorted(item.destination for item in completed) == sorted(
@@ -46,7 +46,7 @@ def test_a_missing_bucket_is_reported_for_every_file(tmp_path, access: Access):
     with pytest.raises(UserError) as caught:
         upload(
             uploads(tmp_path, ["a", "b"], "s3://no-such-bucket"),
-            environment=access.process_environment(),
+            access=access,
             on_complete=completed.append,
         )
     assert completed == []
@@ -63,7 +63,7 @@ def test_one_missing_file_does_not_hold_up_the_others(tmp_path, access: Access, 
     (tmp_path / "gone").unlink()
     completed: list[Upload] = []
     with pytest.raises(UserError) as caught:
-        upload(sent, environment=access.process_environment(), on_complete=completed.append)
+        upload(sent, access=access, on_complete=completed.append)
     assert messages(caught.value) == [f"an upload failed: given object {tmp_path}/gone not found"]
     assert sorted(keys()) == ["f/a", "f/z"]
     assert sorted(item.source.name for item in completed) == ["a", "z"]

@@ -41,7 +41,7 @@ def environment(account: str) -> Environment:
 def test_the_right_account_opens(shell, tmp_path):
     access = open_access(environment("123456789012"), tmp_path)
     assert access.client("s3").meta.region_name == "eu-west-1"
-    assert access.process_environment()["AWS_ACCESS_KEY_ID"] == "shell"
+    assert access.credentials().access_key == "shell"
 
 
 def test_another_account_is_refused(shell, tmp_path):
@@ -88,7 +88,9 @@ def test_given_variables_count_alone(shell, url):
     )
     assert access.client("sts").get_caller_identity()["Account"] == "123456789012"
     child = access.process_environment()
-    assert child["AWS_ACCESS_KEY_ID"] == "given"
+    assert access.credentials().access_key == "given"
+    assert "AWS_ACCESS_KEY_ID" not in child
+    assert "AWS_SECRET_ACCESS_KEY" not in child
     assert child["AWS_REGION"] == "us-east-1"
     assert "AWS_PROFILE" not in child
     assert "AWS_SESSION_TOKEN" not in child

@@ -378,8 +378,10 @@ def test_without_the_network_ten_failures_are_told_and_the_rest_counted(
         path = tmp_path / str(number)
         path.write_bytes(b"x")
         uploads.append(Upload(path, f"s3://no-such-bucket/{number}", 1))
+    root = publishing.bench.project
+    access = open_access(Project(root).environment("local"), root)
     with pytest.raises(UserError) as caught:
-        upload(uploads, environment=publishing.bench.environment, on_complete=lambda _: None)
+        upload(uploads, access=access, on_complete=lambda _: None)
     messages = [problem.message for problem in caught.value.problems]
     assert len(messages) == 11
     assert all(message.startswith("an upload failed: NoSuchBucket: ") for message in messages[:10])
