@@ -17,6 +17,7 @@ from embedded_aws.hosting.endpoint_configs import first_choice
 from embedded_aws.hosting.fleets import Endpoint, Fleet
 from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
 from embedded_aws.hosting.rollout import Rollout, rollout_of
+from embedded_aws.hosting.scaling import ScalableVariants
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext, RunningVariant, VariantStartError
 
@@ -114,6 +115,7 @@ class Endpoints:
             live = self._require_in_service(endpoint)
             # SageMaker refuses so when a configuration was deleted too early.
             self._configs.get(caller, live.config_name)
+            self._scalable(endpoint).check_update(live.declared(), fleet.declared())
             if retained:
                 fleet.retain(live, {item["VariantPropertyType"] for item in excluded})
             deployment = parameters.get("DeploymentConfig")
@@ -150,6 +152,7 @@ class Endpoints:
         endpoint = self.registry.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             self._refuse_in_progress(endpoint)
+            self._scalable(endpoint).deregister(endpoint.live.variants if endpoint.live else ())
             self._set_status(endpoint, "Deleting")
         self._in_background(lambda: self._tear_down(endpoint))
         return {}
@@ -183,6 +186,9 @@ class Endpoints:
             for declared in config.parameters["ProductionVariants"]
         ]
         return Fleet(config, variants, now())
+
+    def _scalable(self, endpoint: Endpoint) -> ScalableVariants:
+        return ScalableVariants(self._context.clients, endpoint.region, endpoint.name)
 
     def _refuse_in_progress(self, endpoint: Endpoint) -> None:
         if endpoint.status in _IN_PROGRESS:

@@ -33,6 +33,10 @@ class Fleet:
         """Instances of all variants."""
         return sum(variant.instance_count for variant in self.variants.values())
 
+    def declared(self) -> dict[str, Mapping[str, Any]]:
+        """Returns every variant as its configuration declares it, by name."""
+        return {name: variant.declared for name, variant in self.variants.items()}
+
     def start(self) -> None:
         """Starts every variant at once; after an error none is left running.
 

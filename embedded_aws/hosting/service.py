@@ -20,6 +20,7 @@ from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.scaling_rules import follow_scaling_rules
 
 
 class Hosting:
@@ -48,6 +49,7 @@ class Hosting:
         tags: Tags | None = None,
         beside: Mapping[str, Operation] | None = None,
     ) -> None:
+        follow_scaling_rules()
         # Left by a server that was killed: nothing refers to it any more. Model directories are
         # read-only, which only root can remove as they are.
         for home in (directory / "instances").glob("*"):

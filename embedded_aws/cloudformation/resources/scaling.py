@@ -30,18 +30,24 @@ class ScalableTargetHandler(ResourceHandler):
     attributes = frozenset({"Id"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls RegisterScalableTarget."""
-        self._register(context, properties)
+        """Calls RegisterScalableTarget, which alone would take an existing target over."""
         physical_id = "|".join(
             properties[name] for name in ("ResourceId", "ScalableDimension", "ServiceNamespace")
         )
+        # Also when the same template has the target under another logical id: the old one is
+        # deleted only after the new one was made.
+        if _is_registered(context, physical_id):
+            raise ResourceFailedError(f"{physical_id} already exists")
+        self._register(context, properties)
         context.initiated(physical_id)
         return Physical(physical_id, {"Id": physical_id})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Registers the target again, which changes its limits."""
+        """Registers the target again, which changes its limits; one that is gone stays gone."""
+        if not _is_registered(context, physical_id):
+            raise _not_found(self.type_name, physical_id)
         self._register(context, new)
         return {"Id": physical_id}
 
@@ -83,7 +89,17 @@ class ScalingPolicyHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Puts the policy again."""
+        """Puts the policy again; one that is gone stays gone.
+
+        No operation of the service takes a policy's ARN, so the policy is looked for by its name.
+        """
+        target = _policy_target(new)
+        found = context.client(_SERVICE).describe_scaling_policies(**target)["ScalingPolicies"]
+        if not any(
+            (item["PolicyName"], item["ResourceId"]) == (new["PolicyName"], target["ResourceId"])
+            for item in found
+        ):
+            raise _not_found(self.type_name, f"{physical_id}|{target['ScalableDimension']}")
         return {"Arn": self._put(context, new)}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -98,18 +114,6 @@ class ScalingPolicyHandler(ResourceHandler):
     def _put(self, context: ResourceContext, properties: Properties) -> str:
         client = context.client(_SERVICE)
         target = _policy_target(properties)
-        # The real API refuses a policy without its target; moto would keep it.
-        known = client.describe_scalable_targets(
-            ServiceNamespace=target["ServiceNamespace"],
-            ResourceIds=[target["ResourceId"]],
-            ScalableDimension=target["ScalableDimension"],
-        )["ScalableTargets"]
-        if not known:
-            raise ResourceFailedError(
-                "No scalable target found for service namespace: "
-                f"{target['ServiceNamespace']}, resource ID: {target['ResourceId']}, scalable "
-                f"dimension: {target['ScalableDimension']}"
-            )
         names = (
             "PolicyName",
             "PolicyType",
@@ -118,6 +122,24 @@ class ScalingPolicyHandler(ResourceHandler):
         )
         answer = call(client, "PutScalingPolicy", {**selected(properties, *names), **target})
         return str(answer["PolicyARN"])
+
+
+def _is_registered(context: ResourceContext, physical_id: str) -> bool:
+    target = _target(physical_id)
+    found = context.client(_SERVICE).describe_scalable_targets(
+        ServiceNamespace=target["ServiceNamespace"],
+        ResourceIds=[target["ResourceId"]],
+        ScalableDimension=target["ScalableDimension"],
+    )
+    return bool(found["ScalableTargets"])
+
+
+def _not_found(type_name: str, identifier: str) -> ResourceFailedError:
+    """What CloudFormation says where a handler's update answers NotFound."""
+    return ResourceFailedError(
+        f"Resource of type '{type_name}' with identifier '{identifier}' was not found. "
+        "(HandlerErrorCode: NotFound)"
+    )
 
 
 def _policy_target(properties: Properties) -> dict[str, Any]:

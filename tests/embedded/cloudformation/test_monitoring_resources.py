@@ -189,3 +189,30 @@ def test_scaling(stacks):
     lonely = template(Policy=resource(policy["Type"], **orphan))
     assert stacks.create("orphan", lonely) == "ROLLBACK_COMPLETE"
     assert "No scalable target found" in stacks.reason("orphan", "Policy", "CREATE_FAILED")
+
+
+def test_a_target_has_one_owner_and_is_not_made_anew(stacks):
+    """A registered target cannot be created again, and one that went away cannot be changed."""
+    dimension = "sagemaker:variant:DesiredInstanceCount"
+    target = resource(
+        "AWS::ApplicationAutoScaling::ScalableTarget",
+        ServiceNamespace="sagemaker",
+        ResourceId="endpoint/owned/variant/main",
+        ScalableDimension=dimension,
+        MinCapacity=1,
+        MaxCapacity=4,
+    )
+    assert stacks.create("owned", template(Target=target)) == "CREATE_COMPLETE"
+    # CloudFormation would delete the target under its old logical id after this.
+    assert stacks.update("owned", template(Renamed=target)) == "UPDATE_ROLLBACK_COMPLETE"
+    identifier = f"endpoint/owned/variant/main|{dimension}|sagemaker"
+    assert stacks.reason("owned", "Renamed", "CREATE_FAILED") == f"{identifier} already exists"
+    stacks.client("application-autoscaling").deregister_scalable_target(
+        ServiceNamespace="sagemaker",
+        ResourceId="endpoint/owned/variant/main",
+        ScalableDimension=dimension,
+    )
+    target["Properties"]["MaxCapacity"] = 8
+    assert stacks.update("owned", template(Target=target)) == "UPDATE_ROLLBACK_FAILED"
+    assert "was not found" in stacks.reason("owned", "Target", "UPDATE_FAILED")
+    assert stacks.delete("owned") == "DELETE_COMPLETE"

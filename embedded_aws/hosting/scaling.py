@@ -1,0 +1,90 @@
+"""Scalable targets: what a registered variant forbids its endpoint, and what deleting it undoes.
+
+The rules are those of AWS's guide (read 2026-11-22). "If the update would change the instance type
+for any model that is a target for auto scaling, the update fails" (endpoint-scaling-update.html).
+DeleteEndpoint deregisters the variants (endpoint-delete-with-scaling.html). The guide quotes no
+message, and neither does a public page that was read: the wording of the refusal is unconfirmed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from embedded_aws.api import ApiError
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.records import VALIDATION
+
+_NAMESPACE = "sagemaker"
+_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+
+
+class ScalableVariants:
+    """The variants of one endpoint that are registered with Application Auto Scaling.
+
+    Args:
+        clients: of this server.
+        region: the endpoint's.
+        endpoint_name: its name.
+    """
+
+    def __init__(self, clients: LoopbackClients, region: str, endpoint_name: str) -> None:
+        self._client = clients.client("application-autoscaling", region)
+        self._prefix = f"endpoint/{endpoint_name}/variant/"
+
+    def check_update(
+        self, live: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Refuses an update that removes a registered variant or changes its instance types.
+
+        Args:
+            live: the production variants in service, as declared, by name.
+            wanted: those of the update.
+
+        Raises:
+            ApiError: names every such variant.
+        """
+        changed = [
+            name
+            for name, declared in live.items()
+            if name not in wanted or _types(declared) != _types(wanted[name])
+        ]
+        registered = self._registered(changed)
+        if registered:
+            raise ApiError(
+                VALIDATION,
+                f'The variant(s) "{json.dumps(registered)}" must be deregistered as scalable '
+                "targets with AWS Auto Scaling before they can be removed or have their instance "
+                "type updated.",
+            )
+
+    def deregister(self, names: Iterable[str]) -> None:
+        """Deregisters these variants where they are registered."""
+        for name in self._registered(list(names)):
+            self._client.deregister_scalable_target(
+                ServiceNamespace=_NAMESPACE,
+                ResourceId=self._prefix + name,
+                ScalableDimension=_DIMENSION,
+            )
+
+    def _registered(self, names: list[str]) -> list[str]:
+        if not names:
+            return []  # an empty list would mean every target of the account
+        answer = self._client.describe_scalable_targets(
+            ServiceNamespace=_NAMESPACE,
+            ResourceIds=[self._prefix + name for name in names],
+            ScalableDimension=_DIMENSION,
+        )
+        found = {
+            target["ResourceId"].removeprefix(self._prefix) for target in answer["ScalableTargets"]
+        }
+        return [name for name in names if name in found]
+
+
+def _types(declared: Mapping[str, Any]) -> list[str]:
+    """The instance types of a variant, the preferred one first."""
+    if "InstanceType" in declared:
+        return [declared["InstanceType"]]
+    pools = sorted(declared["InstancePools"], key=lambda pool: int(pool["Priority"]))
+    return [pool["InstanceType"] for pool in pools]
