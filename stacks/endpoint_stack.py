@@ -35,18 +35,23 @@ class EndpointStack(cdk.Stack):
         topic_arn = self._foundation_id("NotificationTopicArn", plan, NOTIFICATION_TOPIC_ARN)
         role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
         hosting = HostedEndpoint(self, "Hosting", plan=plan, role=role.role)
+        rollback_alarms = []
         for variant, scalable in zip(plan.variants, hosting.scalable_variants, strict=True):
             # A single variant needs no name: whatever it is called, the resource stays the same.
             suffix = variant.name if len(plan.variants) > 1 else ""
             if plan.autoscaling is not None:
                 VariantScaling(self, f"Scaling{suffix}", scaling=plan.autoscaling, variant=scalable)
-            VariantAlarms(
+            alarms = VariantAlarms(
                 self,
                 f"Alarms{suffix}",
                 plan=plan,
                 variant=variant,
                 topic_arn=topic_arn,
             )
+            if plan.rollout is not None:
+                rollback_alarms += [alarms.by_name[name] for name in plan.rollout.rollback_alarms]
+        if plan.rollout is not None:
+            hosting.guard(plan.rollout, rollback_alarms)
         for warning in plan.warnings:
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)

@@ -233,14 +233,16 @@ class Endpoints:
             self._set_status(endpoint, "InService")
 
     def _replace(self, endpoint: Endpoint, old: Fleet, new: Fleet, rollout: Rollout) -> None:
+        limit = _Limit(rollout.limit_seconds, self._context.time_scale, new)
         try:
             new.start()
-            self._shift(endpoint, rollout)
+            self._shift(endpoint, rollout, limit)
         except VariantStartError as error:
+            limit.cancel()
             with endpoint.lock:
                 endpoint.pending, endpoint.pending_share = None, 0.0
                 endpoint.retiring.append(new)
-                endpoint.failure_reason = str(error)
+                endpoint.failure_reason = limit.reason or str(error)
             # The endpoint is in service again only when nothing of the attempt is left.
             self._retire(endpoint, new)
             self._set_status(endpoint, "InService")
@@ -257,7 +259,7 @@ class Endpoints:
             self._closing.wait(rollout.termination_wait_seconds * self._context.time_scale)
             self._retire(endpoint, old)
 
-    def _shift(self, endpoint: Endpoint, rollout: Rollout) -> None:
+    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: _Limit) -> None:
         """Moves the traffic step by step, watching the alarms."""
         for share in rollout.shares:
             with endpoint.lock:
@@ -265,11 +267,14 @@ class Endpoints:
             deadline = time.monotonic() + rollout.wait_seconds * self._context.time_scale
             while True:
                 self._check_alarms(endpoint, rollout)
+                limit.check()
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     break
                 if self._closing.wait(min(remaining, _ALARM_POLL_SECONDS)):
                     raise VariantStartError("The embedded AWS was stopped.")
+        limit.cancel()
+        limit.check()
 
     def _check_alarms(self, endpoint: Endpoint, rollout: Rollout) -> None:
         if not rollout.alarms:
@@ -314,3 +319,51 @@ class Endpoints:
         with self._threads_lock:
             self._threads.add(thread)
         thread.start()
+
+
+class _Limit:
+    """The longest that an update may take: when it is over, the new fleet's start fails.
+
+    Args:
+        seconds: MaximumExecutionTimeoutInSeconds, or None for no limit.
+        time_scale: factor on it.
+        fleet: the new fleet.
+    """
+
+    def __init__(self, seconds: float | None, time_scale: float, fleet: Fleet) -> None:
+        self.reason: str | None = None
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._timer: threading.Timer | None = None
+        if seconds is None:
+            return
+
+        def expire() -> None:
+            with self._lock:
+                if self._cancelled:
+                    return
+                self.reason = (
+                    f"The update was rolled back because it took longer than the {seconds:g} "
+                    "seconds of MaximumExecutionTimeoutInSeconds."
+                )
+            fleet.request_stop()
+
+        self._timer = threading.Timer(seconds * time_scale, expire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        """Ends the watch; what is over by now stays over."""
+        with self._lock:
+            self._cancelled = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def check(self) -> None:
+        """Raises where the update took too long.
+
+        Raises:
+            VariantStartError: it did.
+        """
+        if self.reason is not None:
+            raise VariantStartError(self.reason)

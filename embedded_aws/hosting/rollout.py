@@ -14,6 +14,7 @@ from embedded_aws.hosting.records import VALIDATION
 _CANARY_PERCENT = (1, 50)
 _LINEAR_PERCENT = (10, 50)
 _ROLLING_PERCENT = (5, 50)
+_LIMIT = "MaximumExecutionTimeoutInSeconds"
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,14 @@ class Rollout:
         wait_seconds: watched after each step.
         termination_wait_seconds: how long the old fleet is kept after the update.
         alarms: names of alarms of which one in state ALARM undoes the update.
+        limit_seconds: an update that takes longer is undone; None: no limit.
     """
 
     shares: tuple[float, ...] = (1.0,)
     wait_seconds: float = 0.0
     termination_wait_seconds: float = 0.0
     alarms: tuple[str, ...] = ()
+    limit_seconds: float | None = None
 
 
 def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Rollout:
@@ -58,7 +61,8 @@ def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Roll
     )
     if rolling is not None:
         step = _share(rolling["MaximumBatchSize"], instance_count, _ROLLING_PERCENT, "batch size")
-        return Rollout(_steps(step), float(rolling["WaitIntervalInSeconds"]), 0.0, alarms)
+        wait, limit = rolling["WaitIntervalInSeconds"], rolling.get(_LIMIT)
+        return Rollout(_steps(step), float(wait), 0.0, alarms, limit)
     routing = (blue_green or {})["TrafficRoutingConfiguration"]
     wait = float(routing["WaitIntervalInSeconds"])
     termination_wait = float((blue_green or {}).get("TerminationWaitInSeconds", 0))
@@ -69,14 +73,14 @@ def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Roll
     elif routing["Type"] == "LINEAR":
         size = _required(routing, "LinearStepSize")
         shares = _steps(_share(size, instance_count, _LINEAR_PERCENT, "linear step size"))
-    limit = (blue_green or {}).get("MaximumExecutionTimeoutInSeconds")
+    limit = (blue_green or {}).get(_LIMIT)
     if limit is not None and limit <= wait * len(shares) + termination_wait:
         raise ApiError(
             VALIDATION,
             f"MaximumExecutionTimeoutInSeconds {limit} must be greater than the sum of the waits, "
             f"{wait * len(shares) + termination_wait:g}.",
         )
-    return Rollout(shares, wait, termination_wait, alarms)
+    return Rollout(shares, wait, termination_wait, alarms, limit)
 
 
 def _required(routing: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from slipway.cli import costs
 from slipway.cli.output import human_size
 from slipway.planning.memory import MemoryEstimate
-from slipway.planning.plan import ArtifactPlan, AutoscalingPlan, DeploymentPlan, VariantPlan
+from slipway.planning.plan import (
+    ArtifactPlan,
+    AutoscalingPlan,
+    DeploymentPlan,
+    RolloutPlan,
+    VariantPlan,
+)
 
 
 def describe_plan(plan: DeploymentPlan) -> str:
@@ -90,11 +96,23 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"{plan.alarms.model_latency_p99_microseconds / 1000:g} ms, for "
         f"{plan.alarms.evaluation_periods_minutes} minutes",
     )
+    if plan.rollout is not None:
+        yield "rollout", _rollout(plan.rollout)
     yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days"
     counted = (
         f"{count} x {name}" if count > 1 else name for name, count in sorted(plan.resources.items())
     )
     yield "resources", ", ".join(counted).replace("AWS::", "")
+
+
+def _rollout(rollout: RolloutPlan) -> str:
+    text = f"all at once, watched for {rollout.wait_seconds} s"
+    if rollout.termination_wait_seconds:
+        text += f", old fleet kept {rollout.termination_wait_seconds} s"
+    if rollout.max_execution_seconds is not None:
+        text += f", undone after {rollout.max_execution_seconds} s"
+    alarms = ", ".join(rollout.rollback_alarms)
+    return f"{text}, undone by {alarms}" if alarms else f"{text}, undone by no alarm"
 
 
 def _told(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:

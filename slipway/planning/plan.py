@@ -155,6 +155,23 @@ class AlarmPlan:
 
 
 @dataclass(frozen=True)
+class RolloutPlan:
+    """How an update moves the traffic, where the config asks for more than SageMaker's default.
+
+    Args:
+        wait_seconds: watch after the traffic has moved, before the update is complete.
+        termination_wait_seconds: how long the old fleet stays after that.
+        max_execution_seconds: an update that takes longer is undone; None: SageMaker's limit.
+        rollback_alarms: alarms of each variant that undo it, by their names in `alarms`.
+    """
+
+    wait_seconds: int
+    termination_wait_seconds: int
+    max_execution_seconds: int | None
+    rollback_alarms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PlanWarning:
     """Something a reviewer should know; it stops nothing.
 
@@ -195,6 +212,7 @@ class DeploymentPlan:
         cost: what the instances cost a month.
         autoscaling: of every variant; None for a fixed count.
         alarms: thresholds.
+        rollout: how an update moves the traffic; None for SageMaker's default, all at once.
         log_group_name: of the endpoint.
         log_retention_days: how long its lines are kept.
         tags: of every resource.
@@ -222,6 +240,7 @@ class DeploymentPlan:
     cost: CostEstimate
     autoscaling: AutoscalingPlan | None
     alarms: AlarmPlan
+    rollout: RolloutPlan | None
     log_group_name: str
     log_retention_days: int
     tags: Mapping[str, str]

@@ -23,7 +23,13 @@ from slipway.planning.cost import Fleet, estimate_cost
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
 from slipway.planning.neuron import place
-from slipway.planning.plan import AlarmPlan, AutoscalingPlan, DeploymentPlan, VariantPlan
+from slipway.planning.plan import (
+    AlarmPlan,
+    AutoscalingPlan,
+    DeploymentPlan,
+    RolloutPlan,
+    VariantPlan,
+)
 from slipway.planning.rules import RULES
 from slipway.planning.rules.situation import Situation, situation_of, variants_of
 from slipway.planning.support import unsupported
@@ -95,6 +101,7 @@ def resolve(
         cost=estimate_cost([_fleet(variant, config) for variant in variants], environment.region),
         autoscaling=_autoscaling(config),
         alarms=_alarms(situation),
+        rollout=_rollout(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
         tags={
@@ -150,6 +157,18 @@ def _alarms(situation: Situation) -> AlarmPlan:
         disk_utilization_percent=alarms.disk_utilization_percent,
         gpu_memory_utilization_percent=alarms.gpu_memory_utilization_percent,
         evaluation_periods_minutes=alarms.evaluation_periods_minutes,
+    )
+
+
+def _rollout(config: ModelConfig) -> RolloutPlan | None:
+    rollout = config.rollout
+    if not rollout.is_guarded:
+        return None
+    return RolloutPlan(
+        rollout.wait_seconds,
+        rollout.termination_wait_seconds,
+        rollout.max_execution_seconds,
+        rollout.rollback_alarms,
     )
 
 

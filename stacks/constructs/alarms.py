@@ -13,6 +13,16 @@ from stacks.constructs import machine_metrics
 # https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 _INVOCATIONS = "AWS/SageMaker"
 _PERIOD_SECONDS = 60
+# Construct id to the name in `rollout.rollback_alarms`.
+_NAMES = {
+    "ServerErrorRate": "server_error_rate",
+    "ModelLatency": "model_latency_p99",
+    "OverheadLatency": "overhead_latency_p99",
+    "ClientErrorRate": "client_error_rate",
+    "Memory": "memory_utilization",
+    "Disk": "disk_utilization",
+    "GPUMemory": "gpu_memory_utilization",
+}
 _Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
 
 
@@ -28,6 +38,9 @@ class VariantAlarms(Construct):
         plan: thresholds and names.
         variant: the variant that is watched.
         topic_arn: where to write.
+
+    Attributes:
+        by_name: the alarms by the names that `rollout.rollback_alarms` gives them.
     """
 
     def __init__(
@@ -46,6 +59,7 @@ class VariantAlarms(Construct):
         if len(plan.variants) > 1:
             self._subject += f", {variant.name}"
         self._topic_arn = topic_arn
+        self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
         self._dimensions = [
             cloudwatch.CfnAlarm.DimensionProperty(name="EndpointName", value=plan.endpoint_name),
             cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=variant.name),
@@ -164,7 +178,7 @@ class VariantAlarms(Construct):
         missing_data: str = "notBreaching",
         **source: object,
     ) -> None:
-        cloudwatch.CfnAlarm(
+        self.by_name[_NAMES[construct_id]] = cloudwatch.CfnAlarm(
             self,
             construct_id,
             alarm_description=f"{self._subject}: {what}",

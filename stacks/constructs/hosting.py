@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from slipway.planning.plan import DeploymentPlan, VariantPlan
+from slipway.planning.plan import DeploymentPlan, RolloutPlan, VariantPlan
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class HostedEndpoint(Construct):
                 for variant in plan.variants
             ],
         )
-        endpoint = sagemaker.CfnEndpoint(
+        self._endpoint = endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
             endpoint_name=plan.endpoint_name,
@@ -79,6 +81,31 @@ class HostedEndpoint(Construct):
             )
             for variant in plan.variants
         ]
+
+    def guard(self, rollout: RolloutPlan, alarms: Sequence[cloudwatch.CfnAlarm]) -> None:
+        """Has SageMaker watch its updates: all at once, with the plan's waits and alarms.
+
+        The alarms name the endpoint literally, so that it can refer to them.
+        """
+        rollback = None
+        if alarms:
+            rollback = sagemaker.CfnEndpoint.AutoRollbackConfigProperty(
+                alarms=[
+                    sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms
+                ]
+            )
+        self._endpoint.deployment_config = sagemaker.CfnEndpoint.DeploymentConfigProperty(
+            auto_rollback_configuration=rollback,
+            blue_green_update_policy=sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
+                maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,
+                termination_wait_in_seconds=rollout.termination_wait_seconds,
+                traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
+                    # The other strategies have no plan yet (planning/support.py).
+                    type="ALL_AT_ONCE",
+                    wait_interval_in_seconds=rollout.wait_seconds,
+                ),
+            ),
+        )
 
 
 def _model_data(plan: DeploymentPlan) -> sagemaker.CfnModel.ModelDataSourceProperty:

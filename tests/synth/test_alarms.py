@@ -25,6 +25,12 @@ _ALARMS = {
     "gpu_memory_utilization_percent": 90,
 }
 
+_ROLLOUT = {
+    "rollback_alarms": ["server_error_rate", "model_latency_p99"],
+    "termination_wait_seconds": 120,
+    "max_execution_seconds": 1800,
+}
+
 
 def _plan(name: str, **sections: Any) -> DeploymentPlan:
     config = model_config(name, **sections)
@@ -32,8 +38,8 @@ def _plan(name: str, **sections: Any) -> DeploymentPlan:
 
 
 @pytest.fixture(scope="module")
-def alarms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, str], Any]]:
-    """Each model's alarms: properties by variant and metric (`rate` for metric math)."""
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Each model's resources."""
     app = new_app(tmp_path_factory.mktemp("alarms"))
     variants = [
         {"name": "large", "weight": 1, "instances": ["ml.g4dn.12xlarge"]},
@@ -42,20 +48,31 @@ def alarms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str
     plans = [
         _plan("watched", alarms=_ALARMS),
         _plan("unlike", alarms=_ALARMS, endpoint={"variants": variants}),
+        _plan("guarded", endpoint={"variants": variants}, rollout=_ROLLOUT),
     ]
     for plan in plans:
         env = cdk.Environment(account=plan.account, region=plan.region)
         EndpointStack(app, plan.name, plan=plan, env=env)
     directory = Path(app.synth().directory)
-    found = {}
-    for plan in plans:
-        template = json.loads((directory / f"{plan.name}.template.json").read_text("utf-8"))
-        found[plan.name] = {
+    return {
+        plan.name: json.loads((directory / f"{plan.name}.template.json").read_text("utf-8"))[
+            "Resources"
+        ]
+        for plan in plans
+    }
+
+
+@pytest.fixture(scope="module")
+def alarms(templates: dict[str, dict[str, Any]]) -> dict[str, dict[tuple[str, str], Any]]:
+    """Each model's alarms: properties by variant and metric (its first query's for metric math)."""
+    return {
+        name: {
             _watched(resource["Properties"]): resource["Properties"]
-            for resource in template["Resources"].values()
+            for resource in resources.values()
             if resource["Type"] == "AWS::CloudWatch::Alarm"
         }
-    return found
+        for name, resources in templates.items()
+    }
 
 
 def _watched(alarm: dict[str, Any]) -> tuple[str, str]:
@@ -98,3 +115,30 @@ def test_the_gpus_of_each_variant_make_its_own_threshold(
         "large": (360, f"unlike-local, large: {use}, added up over 4 GPUs"),
         "small": (90, f"unlike-local, small: {use}"),
     }
+
+
+def test_updates_are_guarded_by_the_alarms_of_every_variant(
+    templates: dict[str, dict[str, Any]],
+):
+    resources = templates["guarded"]
+    (endpoint,) = (r for r in resources.values() if r["Type"] == "AWS::SageMaker::Endpoint")
+    config = endpoint["Properties"]["DeploymentConfig"]
+    assert config["BlueGreenUpdatePolicy"] == {
+        "MaximumExecutionTimeoutInSeconds": 1800,
+        "TerminationWaitInSeconds": 120,
+        "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 300},
+    }
+    named = [item["AlarmName"]["Ref"] for item in config["AutoRollbackConfiguration"]["Alarms"]]
+    assert [_watched(resources[name]["Properties"]) for name in named] == [
+        ("large", "server_errors"),
+        ("large", "ModelLatency"),
+        ("small", "server_errors"),
+        ("small", "ModelLatency"),
+    ]
+
+
+def test_an_update_without_guards_is_sagemakers_own(templates: dict[str, dict[str, Any]]):
+    (endpoint,) = (
+        r for r in templates["watched"].values() if r["Type"] == "AWS::SageMaker::Endpoint"
+    )
+    assert "DeploymentConfig" not in endpoint["Properties"]

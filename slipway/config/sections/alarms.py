@@ -62,7 +62,11 @@ AlarmName = Literal[
 
 
 class Rollout(Section):
-    """How an update moves the traffic to the new fleet."""
+    """How an update moves the traffic to the new fleet.
+
+    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field but
+    `strategy` asks for more than that.
+    """
 
     strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
         "all_at_once",
@@ -74,7 +78,11 @@ class Rollout(Section):
         description="Share of a canary, a linear step or a rolling batch.", examples=[25],
     )  # fmt: skip
     wait_seconds: int = Field(
-        300, ge=0, le=3600, description="Watch between two steps.", examples=[600]
+        300,
+        ge=0,
+        le=3600,
+        description="Watch after each step; all at once is one step.",
+        examples=[600],
     )
     termination_wait_seconds: int = Field(
         0, ge=0, le=3600,
@@ -87,6 +95,12 @@ class Rollout(Section):
     rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
         ("server_error_rate",),
         max_length=10,
-        description="Alarms that undo the update.",
+        description="Alarms that undo the update. The role that deploys needs "
+        "`cloudwatch:DescribeAlarms`, or nothing undoes it.",
         examples=[["server_error_rate"]],
     )
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether more is asked for than SageMaker's default: another strategy, or any field."""
+        return self.strategy != "all_at_once" or bool(self.model_fields_set - {"strategy"})

@@ -10,6 +10,7 @@ from slipway.errors import Problem
 from slipway.planning.rules.situation import Situation, problem
 
 _SMALLEST_GUARDED_FLEET = 2
+_MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms
 # The field of `alarms` that makes each alarm; the two others are always there.
 _OPTIONAL_ALARMS = {
     "overhead_latency_p99": "overhead_latency_p99_milliseconds",
@@ -59,6 +60,32 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
         )  # fmt: skip
 
 
+def guards_have_effect(situation: Situation) -> Iterator[Problem]:
+    """Where SageMaker has no deployment guardrails, it ignores all that `rollout` asks for.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html, read
+    2026-11-22: an inf1 endpoint falls back to all at once without a baking period.
+    """
+    config = situation.config
+    rollout = config.rollout
+    if rollout.strategy != "all_at_once":
+        return  # `rollout_has_capacity` looks at those
+    if "step_percent" in rollout.model_fields_set:
+        yield problem(
+            "nothing reads `step_percent` with `strategy: all_at_once`",
+            "Remove it, or choose a strategy with steps.",
+            "rollout", "step_percent",
+        )  # fmt: skip
+    inf1 = next((i.name for i in situation.instances if i.name.startswith("ml.inf1.")), None)
+    for name in sorted(rollout.model_fields_set - {"strategy", "step_percent"}):
+        if inf1 is not None:
+            yield problem(
+                f"SageMaker updates {inf1} without guards: `{name}` would have no effect",
+                "Remove it.",
+                "rollout", name,
+            )  # fmt: skip
+
+
 def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
     """Guardrails shift traffic between fleets; a component is updated copy by copy."""
     config = situation.config
@@ -74,7 +101,7 @@ def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
 def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
     """An update that is given less time than it waits would always be undone."""
     rollout = situation.config.rollout
-    if rollout.max_execution_seconds is None or rollout.strategy == "all_at_once":
+    if rollout.max_execution_seconds is None:
         return
     waits = _waits(rollout)
     least = waits * rollout.wait_seconds + rollout.termination_wait_seconds
@@ -90,7 +117,7 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
 
 def _waits(rollout: Rollout) -> int:
     """How often it waits between two steps."""
-    if rollout.strategy == "canary" or rollout.step_percent is None:
+    if rollout.strategy in ("all_at_once", "canary") or rollout.step_percent is None:
         return 1
     return math.ceil(100 / rollout.step_percent) - 1
 
@@ -98,9 +125,9 @@ def _waits(rollout: Rollout) -> int:
 def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
     """An update watches alarms of its own endpoint, and those that there are."""
     config = situation.config
-    if config.rollout.strategy == "all_at_once":
+    if not config.rollout.is_guarded:
         return
-    if not config.rollout.rollback_alarms:
+    if not config.rollout.rollback_alarms and config.rollout.strategy != "all_at_once":
         yield problem(
             f"nothing would undo a `{config.rollout.strategy}` update",
             "Name an alarm at least, for example `server_error_rate`.",
@@ -116,4 +143,30 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
             )  # fmt: skip
 
 
-RULES = (rollout_has_capacity, rollout_fits_mode, rollout_ends_in_time, rollback_alarms_exist)
+def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
+    """Each variant has its own alarms, and an update watches ten at most."""
+    config = situation.config
+    names, variants = config.rollout.rollback_alarms, max(len(config.endpoint.variants), 1)
+    count = len(names) * variants
+    if config.rollout.is_guarded and count > _MOST_ROLLBACK_ALARMS:
+        yield problem(
+            f"{len(names)} alarms of {variants} variants are {count}; an update watches "
+            f"{_MOST_ROLLBACK_ALARMS} at most",
+            f"Name {_MOST_ROLLBACK_ALARMS // variants} at most.",
+            "rollout", "rollback_alarms",
+        )  # fmt: skip
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield problem(
+                f"`{name}` is named twice", "Remove it here.", "rollout", "rollback_alarms", index
+            )
+
+
+RULES = (
+    rollout_has_capacity,
+    guards_have_effect,
+    rollout_fits_mode,
+    rollout_ends_in_time,
+    rollback_alarms_exist,
+    rollback_alarms_are_few,
+)

@@ -362,6 +362,32 @@ def test_alarm_undoes_the_update(hurried: Any) -> None:
     assert hurried.settled(name)["EndpointConfigName"] == config
 
 
+@pytest.mark.size("all")
+def test_an_update_that_takes_too_long_is_undone(hurried: Any) -> None:
+    name = hurried.endpoint(mark="old ")
+    before = hurried.settled(name)["EndpointConfigName"]
+    # 600 seconds are 12 here, and the health check would wait for 72.
+    config = hurried.config(
+        hurried.variant(hurried.model("unready"), ContainerStartupHealthCheckTimeoutInSeconds=3600)
+    )
+    policy = {
+        "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
+        "MaximumExecutionTimeoutInSeconds": 600,
+    }
+    hurried.sagemaker.update_endpoint(
+        EndpointName=name,
+        EndpointConfigName=config,
+        DeploymentConfig={"BlueGreenUpdatePolicy": policy},
+    )
+    described = hurried.settled(name)
+    assert described["EndpointConfigName"] == before
+    assert described["FailureReason"] == (
+        "The update was rolled back because it took longer than the 600 seconds of "
+        "MaximumExecutionTimeoutInSeconds."
+    )
+    assert hurried.invoke(name) == "old x"
+
+
 def test_canary_of_a_single_instance_is_refused(account: Any) -> None:
     name = account.endpoint()
     config = account.config(account.variant(account.model()))

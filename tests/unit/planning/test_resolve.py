@@ -12,7 +12,7 @@ from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_digest
-from slipway.planning.plan import DeploymentPlan, ImagePlan
+from slipway.planning.plan import DeploymentPlan, ImagePlan, RolloutPlan
 from slipway.planning.resolve import resolve
 from tests.support.projects import (
     DIGEST,
@@ -481,3 +481,32 @@ def test_a_variant_has_the_host_image_of_its_own_types(instance_type: str, ami: 
     found = plan(model_config(serving=serving, endpoint={"variants": variants})).variants
     assert found[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
     assert found[1].inference_ami_version == ami
+
+
+@pytest.mark.parametrize("rollout", [{}, {"strategy": "all_at_once"}])
+def test_sagemakers_own_rollout_needs_no_settings(rollout: dict[str, Any]):
+    assert plan(model_config(rollout=rollout)).rollout is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        # The default of the field, but somebody asks to be protected by it.
+        (
+            {"rollback_alarms": ["server_error_rate"]},
+            RolloutPlan(300, 0, None, ("server_error_rate",)),
+        ),
+        (
+            {"wait_seconds": 0, "rollback_alarms": []},
+            RolloutPlan(0, 0, None, ()),
+        ),
+        (
+            {"termination_wait_seconds": 60, "max_execution_seconds": 900},
+            RolloutPlan(300, 60, 900, ("server_error_rate",)),
+        ),
+    ],
+)
+def test_a_rollout_is_planned_where_any_of_it_is_asked_for(
+    asked: dict[str, Any], expected: RolloutPlan
+):
+    assert plan(model_config(rollout=asked)).rollout == expected

@@ -332,6 +332,61 @@ class TestModes:
         ]
         assert findings(rule, rollout={"strategy": "rolling", "step_percent": 5}) == []
 
+    def test_steps_need_a_strategy_with_steps(self):
+        rule = rollouts.guards_have_effect
+        assert findings(rule, rollout={"step_percent": 25}) == [
+            (
+                "rollout.step_percent",
+                "nothing reads `step_percent` with `strategy: all_at_once`",
+                "Remove it, or choose a strategy with steps.",
+            )
+        ]
+        assert findings(rule, rollout={"strategy": "canary", "step_percent": 25}) == []
+
+    def test_inf1_is_updated_without_guards(self):
+        rule = rollouts.guards_have_effect
+        guards = {"rollback_alarms": ["server_error_rate"], "wait_seconds": 600}
+        assert findings(rule, endpoint=on("ml.inf1.xlarge"), rollout=guards) == [
+            (
+                f"rollout.{name}",
+                f"SageMaker updates ml.inf1.xlarge without guards: `{name}` would have no effect",
+                "Remove it.",
+            )
+            for name in ("rollback_alarms", "wait_seconds")
+        ]
+        assert findings(rule, rollout=guards) == []
+        assert findings(rule, endpoint=on("ml.inf1.xlarge")) == []
+
+    def test_all_at_once_is_guarded_by_alarms_that_there_are(self):
+        rule = rollouts.rollback_alarms_exist
+        assert findings(rule, rollout={"rollback_alarms": ["disk_utilization"]}) == [
+            (
+                "rollout.rollback_alarms[0]",
+                "there is no alarm `disk_utilization` to undo an update",
+                "Add `alarms.disk_utilization_percent`, or remove it here.",
+            )
+        ]
+        assert findings(rule, rollout={"rollback_alarms": []}) == []
+
+    def test_an_update_watches_ten_alarms(self):
+        rule = rollouts.rollback_alarms_are_few
+        several = variants(*((f"v{number}", 1) for number in range(6)))
+        two = {"rollback_alarms": ["server_error_rate", "model_latency_p99"]}
+        assert findings(rule, endpoint=several, rollout=two) == [
+            (
+                "rollout.rollback_alarms",
+                "2 alarms of 6 variants are 12; an update watches 10 at most",
+                "Name 1 at most.",
+            )
+        ]
+        assert findings(rule, rollout=two) == []
+        # Nobody asked for guards: there is no deployment config to hold them.
+        assert findings(rule, endpoint=variants(*((f"v{n}", 1) for n in range(10)))) == []
+        twice = {"rollback_alarms": ["server_error_rate"] * 2}
+        assert findings(rule, rollout=twice) == [
+            ("rollout.rollback_alarms[1]", "`server_error_rate` is named twice", "Remove it here.")
+        ]
+
     @pytest.mark.parametrize("strategy", ["canary", "linear"])
     def test_a_component_has_no_second_fleet(self, strategy):
         rule = rollouts.rollout_fits_mode
@@ -368,8 +423,7 @@ class TestModes:
         assert findings(rule, rollout=linear) == []
         canary = linear | {"strategy": "canary", "max_execution_seconds": 600}
         assert findings(rule, rollout=canary) == []
-        # Nothing is waited for.
-        at_once = {"wait_seconds": 3600, "max_execution_seconds": 600}
+        at_once = {"wait_seconds": 300, "max_execution_seconds": 600}
         assert findings(rule, rollout=at_once) == []
 
     def test_what_undoes_it_is_there(self):
@@ -392,8 +446,6 @@ class TestModes:
             )
         ]
         assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
-        # All at once nothing is watched: the names stand for later.
-        assert findings(rule, rollout={"rollback_alarms": ["client_error_rate"]}) == []
 
 
 class TestScaleToZero:
