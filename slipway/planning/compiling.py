@@ -127,6 +127,7 @@ def _engine_job(
         volume_size_gb=compiling.volume_size_gb,
         max_runtime_seconds=compiling.max_runtime_seconds,
         hyperparameters={
+            "dtype": "fp32" if target == CPU else serving.dtype,
             "max_batch_size": str(serving.max_batch_size),
             "max_input_tokens": str(serving.max_input_tokens),
             "max_new_tokens": str(serving.max_new_tokens),

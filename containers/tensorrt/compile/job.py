@@ -12,7 +12,14 @@ CPU_TARGET: Final = "cpu"
 _TARGET: Final = re.compile(r"cpu|sm[1-9][0-9]{1,2}")
 _LARGEST_BATCH: Final = 1024
 _MOST_TOKENS: Final = 1_000_000
-_NAMES: Final = ("target", "max_batch_size", "max_input_tokens", "max_new_tokens", "keep_graph")
+_NAMES: Final = (
+    "target",
+    "max_batch_size",
+    "max_input_tokens",
+    "max_new_tokens",
+    "dtype",
+    "keep_graph",
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,7 @@ class Hyperparameters:
         max_batch_size: most sequences that are computed together.
         max_input_tokens: longest prompt.
         max_new_tokens: most tokens generated after it.
+        dtype: of an engine's weights, cache and logits.
         keep_graph: whether the graph that an engine was built from stays beside it; then an engine
             that does not open can be built again.
     """
@@ -33,12 +41,13 @@ class Hyperparameters:
     max_batch_size: int
     max_input_tokens: int
     max_new_tokens: int
+    dtype: Literal["fp16", "fp32"] = "fp16"
     keep_graph: bool = False
 
     @property
     def precision(self) -> Literal["fp16", "fp32"]:
-        """Of weights, cache and logits."""
-        return "fp32" if self.target == CPU_TARGET else "fp16"
+        """Of weights, cache and logits; the CPU computes in fp32 alone."""
+        return "fp32" if self.target == CPU_TARGET else self.dtype
 
 
 def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:
@@ -51,6 +60,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     if isinstance(reader, str):
         return None, [reader]
     target = reader.text("target", _TARGET, 'cpu, or a compute capability such as "sm86"')
+    dtype = reader.text("dtype", re.compile("fp16|fp32"), "fp16 or fp32", default="fp16")
     keep_graph = reader.text(
         "keep_graph", re.compile("true|false"), "true or false", default="false"
     )
@@ -59,6 +69,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         max_batch_size=reader.whole_number("max_batch_size", _LARGEST_BATCH),
         max_input_tokens=reader.whole_number("max_input_tokens", _MOST_TOKENS),
         max_new_tokens=reader.whole_number("max_new_tokens", _MOST_TOKENS),
+        dtype="fp32" if dtype == "fp32" else "fp16",
         keep_graph=keep_graph == "true",
     )
     problems = reader.finish(_NAMES)

@@ -76,6 +76,7 @@ def test_weights_are_compiled_and_the_lock_has_both_parts(publishing: Publishing
     told = json.loads(compiled["told.json"])
     assert told["arguments"] == ["compile"]
     assert told["config"]["hyperparameters.json"] == {
+        "dtype": "fp32",
         "max_batch_size": "8",
         "max_input_tokens": "64",
         "max_new_tokens": "42",

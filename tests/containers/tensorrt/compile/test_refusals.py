@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from containers.tensorrt.compile import command
+from containers.tensorrt.compile.job import read_hyperparameters
 from tests.support.compile_jobs import Job
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4451312\n"
@@ -69,18 +70,33 @@ def change_config(job: Job, **changes: Any) -> None:
 
 
 class TestHyperparameters:
+    @pytest.mark.parametrize(
+        ("target", "dtype", "precision"),
+        [("sm86", {}, "fp16"), ("sm86", {"dtype": "fp32"}, "fp32"), ("cpu", {}, "fp32")],
+    )
+    def test_an_engine_has_the_precision_that_is_asked_for(
+        self, job: Job, target: str, dtype: dict[str, str], precision: str
+    ) -> None:
+        job.set_hyperparameters(target=target, **dtype)
+        read, problems = read_hyperparameters(job.input_config)
+        assert problems == []
+        assert read is not None
+        assert read.precision == precision
+
     def test_all_problems_are_reported_together(self, job: Job) -> None:
         job.set_hyperparameters(
             target="gpu",
             max_batch_size="0",
             max_input_tokens="1_000",
             max_new_tokens=None,
+            dtype="bf16",
             keep_graph="yes",
             **{"max_new_token": "5"},
         )
         (job.weights / "config.json").unlink()
         assert refusal(job, Job.run) == (
             'hyperparameter target="gpu" is not cpu, or a compute capability such as "sm86"; '
+            'hyperparameter dtype="bf16" is not fp16 or fp32; '
             'hyperparameter keep_graph="yes" is not true or false; '
             'hyperparameter max_batch_size="0" is not a whole number from 1 to 1024; '
             'hyperparameter max_input_tokens="1_000" is not a whole number from 1 to 1000000; '
