@@ -1,0 +1,358 @@
+"""For each field of the model config: a change of it, and where that change must be seen.
+
+A field without a row here fails `test_every_field.py`: nobody can add one that does nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel
+
+from slipway.config.environments import Environment
+from slipway.config.fields import find, tag_of
+from slipway.config.schema import ModelConfig
+from tests.support.projects import LOCAL, PRODUCTION, config_text
+from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, neuron, triton, vllm
+
+# Where a change is seen: in the template; in what the lock pins (the sources, and the settings in
+# an LMI package); in the request for the training job that compiles; only in what a plan tells its
+# reviewer (memory, cost, warnings), as a field says that is there for that; in a problem that names
+# the field or a section it is in; or in the refusal to publish for its container.
+Effect = Literal["template", "lock", "request", "plan", "refused", "unpublished"]
+
+_IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
+_COMPILED = {
+    "release": None,
+    "weights": HUB | {"repository": "openai-community/gpt2"},
+    "compile": {"instance": "ml.g4dn.xlarge"},
+}
+_COPIED = {"sample": None, "release": None, "weights": HUB}
+_OPEN = {"network_isolation": False}
+_SCALING = {
+    "min_instance_count": 2, "max_instance_count": 6,
+    "target_invocations_per_instance_per_minute": 600,
+}  # fmt: skip
+_SCHEDULE = {
+    "name": "a", "at": "rate(1 day)", "min_instance_count": 2, "max_instance_count": 6,
+}  # fmt: skip
+_VARIANTS = [{"name": "one", "weight": 1}, {"name": "two", "weight": 1}]
+_SHAPE = {"layers": 12, "hidden_size": 768, "attention_heads": 12}
+
+
+# Configs to start from: the environment, and sections over those of `tests/support/projects.py`.
+BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
+    "tensorrt": (LOCAL, {}),
+    "shaped": (LOCAL, {"model": _SHAPE}),
+    "released": (PRODUCTION, {}),
+    "compiled": (PRODUCTION, {"artifacts": _COMPILED}),
+    "scaled": (LOCAL, {"autoscaling": _SCALING}),
+    "stepped": (
+        LOCAL,
+        {"autoscaling": _SCALING | {"steps": [{"from_backlog": 1, "add_instances": 1}]}},
+    ),
+    "scheduled": (LOCAL, {"autoscaling": _SCALING | {"schedules": [_SCHEDULE]}}),
+    "variants": (LOCAL, {"endpoint": {"variants": _VARIANTS}}),
+    "guarded": (LOCAL, {"rollout": {"rollback_alarms": ["server_error_rate"]}}),
+    "s3": (
+        PRODUCTION,
+        {"artifacts": _COMPILED | {"weights": {"source": "s3", "uri": "s3://w/a/"}}},
+    ),
+    "path": (PRODUCTION, {"artifacts": _COMPILED | {"weights": {"source": "path", "path": "a"}}}),
+    "lmi": (
+        PRODUCTION,
+        {
+            "model": LLAMA_8B,
+            "serving": vllm(),
+            "artifacts": _COPIED | {"size_gb": 16.1},
+            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
+        },
+    ),
+    "fastertransformer": (
+        PRODUCTION,
+        {
+            "model": FLAN_T5_XXL,
+            "serving": lmi(
+                dtype="fp32", tensor_parallel_degree=4, max_input_tokens=64, max_new_tokens=16
+            ),
+            "artifacts": _COPIED | {"size_gb": 44.5},
+            "endpoint": _OPEN | {"instances": ["ml.g5.12xlarge"]},
+        },
+    ),
+    "triton": (LOCAL, {"model": {"family": "t5"}, "serving": triton()}),
+    "neuron": (
+        PRODUCTION,
+        {
+            "model": BERT,
+            "serving": neuron(framework="neuronx"),
+            "artifacts": _COPIED | {"compile": {"instance": "ml.c5.4xlarge"}},
+            "endpoint": {"instances": ["ml.inf2.8xlarge"]},
+        },
+    ),
+    "pipelined": (
+        PRODUCTION,
+        {
+            "model": BERT,
+            "serving": neuron(objective="latency", expected_concurrency=48),
+            "artifacts": _COPIED | {"compile": {"instance": "ml.c5.4xlarge"}},
+            "endpoint": {"instances": ["ml.inf1.6xlarge"]},
+        },
+    ),
+    "custom": (LOCAL, {"serving": {"container": "custom", "image_uri": f"{_IMAGE}/x:1"}}),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one field, and where it must be seen.
+
+    Args:
+        effect: where.
+        base: the config to start from.
+        value: the field's other value.
+        over: settings of the config to start from, by path.
+        along: settings that the other value needs, by path.
+        becomes: a base to become in place of a value, for the fields that tell a union apart.
+    """
+
+    effect: Effect
+    base: str
+    value: Any = None
+    over: Mapping[str, Any] = field(default_factory=dict)
+    along: Mapping[str, Any] = field(default_factory=dict)
+    becomes: str | None = None
+
+
+def _changes(effect: Effect, base: str, prefix: str, **values: Any) -> dict[str, Change]:
+    return {f"{prefix}{name}": Change(effect, base, value) for name, value in values.items()}
+
+
+def _section(effect: Effect, section: str, required: Mapping[str, Any], **more: Any) -> Any:
+    """Rows of a section that a base lacks: each field with what the section requires besides."""
+    return {
+        f"{section}.{name}": Change(
+            effect,
+            "tensorrt",
+            value,
+            along={f"{section}.{other}": needed for other, needed in required.items()},
+        )
+        for name, value in {**required, **more}.items()
+    }
+
+
+CHANGES: Mapping[str, Change] = {
+    **_changes("template", "tensorrt", "", name="other", description="Another", tags={"a": "b"}),
+    "environments": Change(
+        "template", "tensorrt", {"local": {"endpoint": {"instance_count": 9}}}
+    ),
+    "model.family": Change("lock", "compiled", "gpt_neo"),
+    "model.parameters": Change("plan", "tensorrt", 250_000_000),
+    **_changes(
+        "plan", "shaped", "model.",
+        layers=24, hidden_size=1536, key_value_heads=4, head_size=32,
+    ),
+    # Without `key_value_heads` more heads are narrower ones, and the cache is as large.
+    "model.attention_heads": Change("plan", "shaped", 6, over={"model.key_value_heads": 4}),
+    "serving[tensorrt].container": Change("template", "custom", becomes="tensorrt"),
+    "serving[tensorrt].dtype": Change("request", "compiled", "fp32"),
+    **_changes(
+        "template", "tensorrt", "serving[tensorrt].",
+        tensorrt_version="10.4", max_batch_size=4, max_batch_delay_milliseconds=9,
+        max_queue_length=9, max_input_tokens=32, max_new_tokens=40, default_new_tokens=9,
+        request_timeout_seconds=9,
+    ),
+    "serving[lmi].container": Change("template", "custom", becomes="lmi"),
+    "serving[lmi].framework": Change("template", "fastertransformer", becomes="lmi"),
+    "serving[lmi].version": Change("template", "lmi", "0.28.0"),
+    "serving[lmi].image": Change("template", "fastertransformer", "built"),
+    "serving[lmi].configuration": Change("template", "lmi", "environment"),
+    "serving[lmi].environment": Change("template", "lmi", {"A": "b"}),
+    # What is in the package's serving.properties is in the lock.
+    **_changes(
+        "lock", "lmi", "serving[lmi].",
+        script="handlers/own", tensor_parallel_degree=4, dtype="fp16", rolling_batch="lmi-dist",
+        max_rolling_batch_size=16, predict_timeout_seconds=50, model_loading_timeout_seconds=500,
+        trust_remote_code=True, options={"gpu_memory_utilization": 0.8}, max_queue_length=9,
+    ),
+    **_changes(
+        "lock", "fastertransformer", "serving[lmi].",
+        engine="Python", entry_point="djl_python.huggingface",
+    ),
+    "serving[lmi].pipeline_parallel_degree": Change(
+        "lock", "fastertransformer", 2, over={"serving.tensor_parallel_degree": 2}
+    ),
+    "serving[lmi].max_batch_size": Change(
+        "lock", "fastertransformer", 4, over={"serving.script": "handlers/own"}
+    ),
+    "serving[lmi].max_batch_delay_milliseconds": Change(
+        "lock", "fastertransformer", 50,
+        over={"serving.script": "handlers/own", "serving.max_batch_size": 4},
+    ),
+    **_changes(
+        "plan", "fastertransformer", "serving[lmi].", max_input_tokens=128, max_new_tokens=32
+    ),
+    "serving[triton].container": Change("template", "custom", becomes="triton"),
+    **_changes(
+        "template", "triton", "serving[triton].",
+        version="25.04", repository="triton/own", default_model="m", shared_memory_bytes=67108865,
+        log_verbose=True, environment={"A": "b"},
+    ),
+    **_changes(
+        "unpublished", "triton", "serving[triton].",
+        backend="onnxruntime", dtype="fp32", max_batch_size=4, max_batch_delay_microseconds=9,
+        instance_group_count=2, max_input_tokens=9, max_new_tokens=9,
+    ),
+    "serving[neuron].container": Change("template", "custom", becomes="neuron"),
+    "serving[neuron].framework": Change("template", "pipelined", becomes="neuron"),
+    **_changes(
+        "template", "neuron", "serving[neuron].",
+        task="embeddings", sequence_length=64, batch_size=4,
+        max_batch_delay_milliseconds=9, workers=1, dtype="fp16", max_queue_length=9,
+        request_timeout_seconds=9,
+    ),
+    "serving[neuron].sequence_lengths": Change("request", "neuron", [32, 128]),
+    "serving[neuron].pipeline_cores": Change("template", "pipelined", 8),
+    "serving[neuron].objective": Change("template", "pipelined", "throughput"),
+    "serving[neuron].expected_concurrency": Change("plan", "pipelined", 9),
+    "serving[custom].container": Change("template", "tensorrt", becomes="custom"),
+    "serving[custom].image_uri": Change("template", "custom", f"{_IMAGE}/x:2"),
+    "serving[custom].cuda_version": Change("template", "custom", "12.4"),
+    "serving[custom].dtype": Change("plan", "custom", "fp16"),
+    "serving[custom].environment": Change("template", "custom", {"A": "b"}),
+    "artifacts.sample.path": Change("lock", "tensorrt", "samples/other"),
+    "artifacts.release.path": Change("lock", "released", "build/other"),
+    "artifacts.release.target": Change(
+        "lock", "released", "sm86", along={"endpoint.instances": ["ml.g5.xlarge"]}
+    ),
+    "artifacts.weights[hub].source": Change("lock", "path", becomes="compiled"),
+    "artifacts.weights[s3].source": Change("lock", "compiled", becomes="s3"),
+    "artifacts.weights[path].source": Change("lock", "compiled", becomes="path"),
+    **_changes(
+        "lock", "compiled", "artifacts.weights[hub].",
+        repository="a/b", revision="b" * 40, allow_patterns=["*"],
+    ),
+    "artifacts.weights[s3].uri": Change("lock", "s3", "s3://w/b/"),
+    "artifacts.weights[path].path": Change("lock", "path", "b"),
+    "artifacts.size_gb": Change(
+        "template", "lmi", 99,
+        over={"endpoint.container_startup_health_check_timeout_seconds": None},
+    ),
+    **_changes(
+        "request", "compiled", "artifacts.compile.",
+        instance="ml.g4dn.2xlarge", max_runtime_seconds=100, volume_size_gb=9,
+    ),
+    **_changes(
+        "template", "tensorrt", "endpoint.",
+        instances=["ml.g4dn.2xlarge"], instance_count=3, model_data_download_timeout_seconds=601,
+        container_startup_health_check_timeout_seconds=601, routing="random",
+        network_isolation=False, log_retention_days=7,
+    ),
+    "endpoint.instance_provision_timeout_seconds": Change(
+        "template", "tensorrt", 600,
+        over={"endpoint.instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]},
+    ),
+    "endpoint.volume_size_gb": Change(
+        "template", "custom", 50, over={"endpoint.instances": ["ml.c5.xlarge"]}
+    ),
+    "endpoint.inference_ami_version": Change(
+        "template", "custom", "al2-ami-sagemaker-inference-gpu-3-1"
+    ),
+    **_changes(
+        "template", "variants", "endpoint.variants.",
+        name="three", weight=2, instances=["ml.g4dn.2xlarge"], instance_count=3,
+    ),
+    "endpoint.mode": Change("refused", "tensorrt", "async"),
+    **_section(
+        "refused", "endpoint.async_inference", {"output": "s3://a/"},
+        failure_output="s3://b/", success_topic_arn="arn:aws:sns:us-east-1:123456789012:a",
+        error_topic_arn="arn:aws:sns:us-east-1:123456789012:b",
+        max_concurrent_invocations_per_instance=4,
+    ),
+    **_section(
+        "refused", "endpoint.scale_to_zero", {"copy_memory_mib": 1024, "max_copies": 2},
+        accelerators_per_copy=1, vcpus_per_copy=1,
+    ),
+    **_section(
+        "refused", "endpoint.shadow", {"sampling_percent": 50},
+        instances=["ml.g4dn.2xlarge"], instance_count=2,
+    ),
+    **_section(
+        "refused", "endpoint.data_capture", {"destination": "s3://a/"},
+        sampling_percent=10, capture=["input"],
+    ),
+    **_section(
+        "refused", "endpoint.vpc",
+        {"subnet_ids": ["subnet-0a"], "security_group_ids": ["sg-0a"]},
+    ),
+    "endpoint.volume_key_arn": Change(
+        "refused", "tensorrt", "arn:aws:kms:us-east-1:123456789012:key/0a"
+    ),
+    **_changes(
+        "template", "scaled", "autoscaling.",
+        min_instance_count=1, max_instance_count=9, scale_in_cooldown_seconds=9,
+        scale_out_cooldown_seconds=9, target_invocations_per_instance_per_minute=9,
+    ),
+    "autoscaling.target_concurrent_requests_per_instance": Change(
+        "template", "scaled", 9,
+        along={"autoscaling.target_invocations_per_instance_per_minute": None},
+    ),
+    "autoscaling.target_backlog_per_instance": Change("refused", "scaled", 9),
+    **_changes(
+        "refused", "stepped", "autoscaling.steps.", from_backlog=5, add_instances=2
+    ),
+    **_changes(
+        "refused", "scheduled", "autoscaling.schedules.",
+        name="b", at="rate(2 days)", time_zone="Europe/Zurich", min_instance_count=3,
+        max_instance_count=5,
+    ),
+    **_changes(
+        "template", "tensorrt", "alarms.",
+        server_error_rate_percent=9, model_latency_p99_milliseconds=9,
+        overhead_latency_p99_milliseconds=9, client_error_rate_percent=9,
+        memory_utilization_percent=9, disk_utilization_percent=9,
+        gpu_memory_utilization_percent=9, evaluation_periods_minutes=9,
+    ),
+    "alarms.at_max_capacity": Change("refused", "tensorrt", True),
+    "rollout.strategy": Change("refused", "tensorrt", "canary"),
+    "rollout.step_percent": Change("refused", "tensorrt", 9),
+    **_changes(
+        "template", "guarded", "rollout.",
+        wait_seconds=9, termination_wait_seconds=9, max_execution_seconds=900,
+        rollback_alarms=["model_latency_p99"],
+    ),
+}  # fmt: skip
+
+
+def field_paths(model: type[BaseModel] = ModelConfig, *path: str) -> Iterator[str]:
+    """Yields every field of the schema that holds no section; unions have their tag in brackets."""
+    for name in model.model_fields:
+        sections = find(model, (name,)).sections
+        if not sections:
+            yield ".".join((*path, name))
+        for section in sections:
+            tag = f"[{tag_of(section)}]" if len(sections) > 1 else ""
+            yield from field_paths(section, *path, f"{name}{tag}")
+
+
+def content_of(base: str) -> tuple[Environment, dict[str, Any]]:
+    """Returns a base's environment and what its file says."""
+    environment, sections = BASES[base]
+    content: dict[str, Any] = yaml.safe_load(config_text("tiny"))
+    for name, section in copy.deepcopy(dict(sections)).items():
+        # Another container has other fields: nothing of the old one's is left.
+        kept = {} if name == "serving" else content.get(name, {})
+        content[name] = {**kept, **section}
+    return environment, content
+
+
+def put(content: dict[str, Any], path: str, value: Any) -> None:
+    """Sets a field of a file's content; in a list it sets that of the first element."""
+    *sections, name = [part.partition("[")[0] for part in path.split(".")]
+    for section in sections:
+        inner = content.setdefault(section, {})
+        content = inner[0] if isinstance(inner, list) else inner
+    content[name] = value

@@ -1,0 +1,192 @@
+"""Every field of the model config does something, or is refused by its name."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+import yaml
+
+from slipway.config.environments import Environment
+from slipway.config.load import load_config
+from slipway.config.schema import ModelConfig
+from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.planning.compiling import compile_plan
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from slipway.planning.rules.situation import situation_of
+from slipway.planning.support import unpublishable
+from stacks.endpoint_stack import EndpointStack
+from tests.support.projects import IMAGE_DIGESTS, lock_for
+from tests.synth.assemblies import new_app
+from tests.synth.field_effects import CHANGES, Change, content_of, field_paths, put
+
+_DIGESTS = IMAGE_DIGESTS | {"neuron": "0011223344556677"}
+# Parts of a plan that a reviewer reads, and that no template is made of.
+_TOLD = ("cost", "memory", "neuron", "partition", "resources", "serving_properties", "warnings")
+# Mappings that are rendered as they are.
+_WHOLE = ("container_environment", "tags")
+
+
+def test_every_field_has_a_row():
+    assert sorted(CHANGES) == sorted(field_paths())
+
+
+def _rows(*effects: str) -> list[str]:
+    return [path for path, change in CHANGES.items() if change.effect in effects]
+
+
+def _loaded(environment: Environment, content: Mapping[str, Any]) -> ModelConfig:
+    """Loads a file with that content, as an environment sees it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, f"{content['name']}.yaml")
+        path.write_text(yaml.safe_dump(dict(content)), encoding="utf-8")
+        return load_config(path, path.parent, environment.name, [environment.name]).config
+
+
+def _before(change: Change) -> tuple[Environment, ModelConfig]:
+    environment, content = content_of(change.base)
+    for path, value in change.over.items():
+        put(content, path, value)
+    return environment, _loaded(environment, content)
+
+
+def _after(field_path: str, change: Change) -> tuple[Environment, ModelConfig]:
+    environment, content = content_of(change.becomes or change.base)
+    if change.becomes is None:
+        for path, value in {**change.over, field_path: change.value, **change.along}.items():
+            put(content, path, value)
+    return environment, _loaded(environment, content)
+
+
+def _plan(environment: Environment, config: ModelConfig) -> DeploymentPlan:
+    return resolve(config, instance_types(), environment, lock_for(config), _DIGESTS)
+
+
+def _plans(field_path: str) -> tuple[DeploymentPlan, DeploymentPlan]:
+    change = CHANGES[field_path]
+    return _plan(*_before(change)), _plan(*_after(field_path, change))
+
+
+def _locked(environment: Environment, config: ModelConfig) -> Any:
+    """Returns what the lock pins: where files come from, and the settings in an LMI package."""
+    sources = config.artifacts
+    source = (
+        sources.sample if environment.artifacts == "sample" else sources.release or sources.weights
+    )
+    properties = dict(_plan(environment, config).serving_properties)
+    return config.model.family, source.model_dump() if source else None, properties
+
+
+def _requested(environment: Environment, config: ModelConfig) -> Any:
+    """Returns the training job that compiles."""
+    instances = situation_of(config, instance_types(), environment).instances
+    return compile_plan(config, environment, instances, _plan(environment, config).image)
+
+
+@pytest.mark.parametrize("field_path", _rows("lock"))
+def test_the_lock_pins(field_path: str):
+    change = CHANGES[field_path]
+    assert _locked(*_before(change)) != _locked(*_after(field_path, change))
+
+
+@pytest.mark.parametrize("field_path", _rows("request"))
+def test_the_training_job_is_told(field_path: str):
+    change = CHANGES[field_path]
+    assert _requested(*_before(change)) != _requested(*_after(field_path, change))
+
+
+@pytest.mark.parametrize("field_path", _rows("plan"))
+def test_the_plan_tells_its_reviewer(field_path: str):
+    before, after = ((plan.memory, asdict(plan.cost), plan.warnings) for plan in _plans(field_path))
+    assert before != after
+
+
+@pytest.mark.parametrize("field_path", _rows("refused"))
+def test_it_is_refused_by_name(field_path: str):
+    with pytest.raises(UserError) as caught:
+        _plan(*_after(field_path, CHANGES[field_path]))
+    names = tuple(part.partition("[")[0] for part in field_path.split("."))
+    # Or the section that it is in, but never `endpoint` as a whole.
+    named = {names[:length] for length in range(2, len(names) + 1)}
+    fields = [tuple(p for p in problem.field if p != 0) for problem in caught.value.problems]
+    assert fields != []
+    assert set(fields) <= named
+
+
+@pytest.mark.parametrize("field_path", _rows("unpublished"))
+def test_publishing_is_refused_for_its_container(field_path: str):
+    environment, config = _after(field_path, CHANGES[field_path])
+    _plan(environment, config)  # planned and read it may be
+    assert [field for field, _ in unpublishable(config)] == [("serving", "container")]
+
+
+def _leaves(plan: DeploymentPlan) -> dict[str, str]:
+    """Returns what a template is rendered from, by its place in the plan."""
+    content = plan.as_json()
+    for told in _TOLD:
+        content.pop(told)
+    leaves: dict[str, Any] = {}
+    for name, value in content.items():
+        if isinstance(value, dict) and name not in _WHOLE:
+            leaves |= {f"{name}.{key}": inner for key, inner in value.items()}
+        elif isinstance(value, (list, tuple)):
+            keys = {key for item in value for key in item}
+            leaves |= {f"{name}.{key}": [item[key] for item in value] for key in keys}
+        else:
+            leaves[name] = value
+    return {name: json.dumps(value, sort_keys=True) for name, value in leaves.items()}
+
+
+def _changed(before: DeploymentPlan, after: DeploymentPlan) -> frozenset[str]:
+    """Returns the places in the plan where the two differ."""
+    pairs = set(_leaves(before).items()) ^ set(_leaves(after).items())
+    return frozenset(name for name, _ in pairs)
+
+
+@pytest.mark.parametrize("field_path", _rows("template"))
+def test_the_plan_has_it_for_the_template(field_path: str):
+    assert _changed(*_plans(field_path))
+
+
+@pytest.mark.size("all")
+def test_the_template_has_every_change_of_a_plan(tmp_path: Path):
+    """One row for each set of places: what is at a place is rendered whatever it comes from."""
+    rows = {_changed(*_plans(field_path)): field_path for field_path in _rows("template")}
+    app = new_app(tmp_path)
+    ids: dict[str, str] = {}
+    for field_path in rows.values():
+        for plan in _plans(field_path):
+            if _key(plan) not in ids:
+                ids[_key(plan)] = construct_id = f"stack-{len(ids)}"
+                env = cdk.Environment(account=plan.account, region=plan.region)
+                EndpointStack(app, construct_id, plan=plan, env=env)
+    # The same plan once more: what differs by the stack's id alone would not prove anything.
+    first = _plan(*_before(CHANGES["description"]))
+    env = cdk.Environment(account=first.account, region=first.region)
+    EndpointStack(app, "again", plan=first, env=env)
+    directory = Path(app.synth().directory)
+
+    def template(construct_id: str) -> str:
+        text = (directory / f"{construct_id}.template.json").read_text("utf-8")
+        return text.replace(construct_id, "STACK")
+
+    templates = {key: template(construct_id) for key, construct_id in ids.items()}
+    assert template("again") == templates[_key(first)]
+    unseen = [
+        field_path
+        for field_path in rows.values()
+        if len({templates[_key(plan)] for plan in _plans(field_path)}) == 1
+    ]
+    assert unseen == []
+
+
+def _key(plan: DeploymentPlan) -> str:
+    return json.dumps(plan.as_json(), sort_keys=True)
