@@ -73,6 +73,10 @@ class CompileJob:
             "AlgorithmSpecification": {
                 "TrainingImage": self.plan.image.uri,
                 "TrainingInputMode": "File",
+                # Without ContainerEntrypoint these go to the image's own ENTRYPOINT, in place of
+                # `train` and of its CMD: "docker run image <ContainerArguments>",
+                # https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html
+                # (read 2026-11-22).
                 "ContainerArguments": list(self.plan.arguments),
             },
             "HyperParameters": dict(self.plan.hyperparameters),
