@@ -13,7 +13,7 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.config.environments import Environment
-from slipway.facts.images import UnknownImageError, image, versions
+from slipway.facts.images import UnknownImageError, image, newest_neuron_version
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.planning.images import NEURON_BASES, compiler_image, neuron_base_tag
 from slipway.planning.lmi_handlers import our_handler
@@ -83,7 +83,7 @@ def images_to_build(
 def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBuild]:
     """Yields the images for each of AWS's bases that is published in the environment's region."""
     for framework in NEURON_BASES.values():
-        base = image(framework, versions(framework)[-1], environment.region)
+        base = image(framework, newest_neuron_version(framework), environment.region)
         if base.uri is None:
             continue  # a rule refuses every config that would need it
         serving = ImagePlan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from slipway.config.sections.serving import TritonServing
+from slipway.config.sections.serving import NeuronServing, TritonServing
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
 from slipway.planning.images import aws_image
@@ -61,12 +61,20 @@ def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
     """Images that AWS has stopped to develop get no security fixes either."""
     situation = subject.situation
     aws = aws_image(situation.config, situation.environment.region)
-    if aws is not None and aws.legacy is not None:
-        yield PlanWarning(
-            "legacy-image",
-            f"{aws.framework} {aws.version} is a legacy image: {aws.legacy.reason}. The living "
-            f"alternative is {aws.legacy.framework} {aws.legacy.version}.",
+    if aws is None or aws.legacy is None:
+        return
+    name, living = f"{aws.framework} {aws.version}", "The living alternative is"
+    if isinstance(situation.config.serving, NeuronServing):
+        # No setting of that container leads to another base.
+        name, living = (
+            f"{name}, the image's base,",
+            "With `container: custom` on inf2 or trn1 there is",
         )
+    yield PlanWarning(
+        "legacy-image",
+        f"{name} is a legacy image: {aws.legacy.reason}. {living} {aws.legacy.framework} "
+        f"{aws.legacy.version}.",
+    )
 
 
 def triton_path_traversal(subject: Subject) -> Iterator[PlanWarning]:

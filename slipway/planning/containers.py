@@ -14,7 +14,11 @@ from slipway.config.sections.serving import (
     TritonServing,
 )
 from slipway.errors import Kind, Problem
-from slipway.facts.images import default_inference_ami, inference_amis
+from slipway.facts.images import (
+    default_inference_ami,
+    inference_amis,
+    neuron_inference_ami,
+)
 from slipway.facts.instances import InstanceFacts
 from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning import lmi, neuron
@@ -159,11 +163,23 @@ def ami_fits(ami: str, instance: InstanceFacts) -> bool:
 def _ami_of_image(
     config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str
 ) -> str | None:
+    accelerated = [instance for instance in instances if instance.accelerator]
+    is_custom = isinstance(config.serving, CustomServing)
+    if is_custom and accelerated and all(map(_has_neuron_host, accelerated)):
+        # The host that SageMaker takes by itself has Neuron driver 2.10, too old for images of
+        # 2025 and later: https://github.com/awslabs/llm-hosting-container/pull/156 (2025-06-25).
+        return neuron_inference_ami().name
     if isinstance(config.serving, (CustomServing, TensorRTServing)):
         cuda = cuda_version(config, instances, region)
         return default_inference_ami(cuda) if cuda else None
     aws = aws_image(config, region)
     return aws.inference_ami if aws else None
+
+
+def _has_neuron_host(instance: InstanceFacts) -> bool:
+    """Whether there is a host image for the type's Neuron devices: for inf1 there is none."""
+    generation = instance.accelerator.neuron_generation if instance.accelerator else None
+    return generation not in (None, neuron.PIPELINE_GENERATION)
 
 
 def serving_properties(

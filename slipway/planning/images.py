@@ -12,7 +12,12 @@ from slipway.config.sections.serving import (
     TensorRTServing,
     TritonServing,
 )
-from slipway.facts.images import ImageFacts, UnknownImageError, image, versions
+from slipway.facts.images import (
+    ImageFacts,
+    UnknownImageError,
+    image,
+    newest_neuron_version,
+)
 from slipway.planning.plan import ImagePlan
 
 TRITON = "sagemaker-tritonserver"
@@ -47,7 +52,7 @@ def image_name(config: ModelConfig) -> tuple[str, str] | None:
         return TRITON, serving.version
     if isinstance(serving, NeuronServing):
         framework = NEURON_BASES[serving.framework]
-        return framework, versions(framework)[-1]
+        return framework, newest_neuron_version(framework)
     return None
 
 

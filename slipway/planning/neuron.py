@@ -9,6 +9,7 @@ Pure: config and facts in, numbers out. Whether they fit is for the rules to say
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -176,6 +177,13 @@ def aws_neuron_image(image_uri: str) -> ImageFacts | None:
     if known[-1].accelerator not in ("neuron", "neuronx"):
         return None
     return known[-1] if any(facts.account == account for facts in known) else None
+
+
+def aws_neuron_sdk(image_uri: str) -> str | None:
+    """Returns the Neuron SDK that the tag of AWS's image names; None where there is no such tag."""
+    facts = aws_neuron_image(image_uri)
+    named = re.search(r":.*-sdk(\d+\.\d+\.\d+)", image_uri)
+    return named[1] if facts is not None and named else None
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from slipway.config.sections.serving import CustomServing, NeuronServing
+from slipway.facts.images import neuron_driver_need, neuron_inference_ami
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.neuron import aws_neuron_image, counted, place
+from slipway.planning.neuron import aws_neuron_image, aws_neuron_sdk, counted, place
 from slipway.planning.plan import PlanWarning
 
 # Whoever lists all advice imports this module.
@@ -60,6 +61,19 @@ def workers_not_busy(subject: Subject) -> Iterator[PlanWarning]:
                 f"{counted(placement.workers, 'worker')} with batches of {placement.batch_size} "
                 f"take {placement.in_flight_requests}.",
             )
+
+
+def driver_may_be_too_old(subject: Subject) -> Iterator[PlanWarning]:
+    """A runtime of which AWS's notes leave open whether it starts on the host's driver."""
+    serving, host = subject.situation.config.serving, neuron_inference_ami()
+    sdk = aws_neuron_sdk(serving.image_uri) if isinstance(serving, CustomServing) else None
+    need = neuron_driver_need(sdk) if sdk else None
+    if need is not None and need.oldest_driver is None:
+        yield PlanWarning(
+            "neuron-driver",
+            f"The image's Neuron SDK {sdk} may not start on {host.name}, whose Neuron driver is "
+            f"{host.neuron_driver}: {need.reason}. SDK 2.29.1 is the newest without that doubt.",
+        )
 
 
 def group_sizes_have_no_effect(subject: Subject) -> Iterator[PlanWarning]:
@@ -131,6 +145,7 @@ def _neuron_types(subject: Subject) -> Iterator[tuple[InstanceFacts, int]]:
 
 
 ADVICE: tuple[Advice, ...] = (
+    driver_may_be_too_old,
     idle_cores,
     workers_not_busy,
     group_sizes_have_no_effect,

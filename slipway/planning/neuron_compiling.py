@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import NeuronServing
-from slipway.facts.images import image, versions
+from slipway.facts.images import image, newest_neuron_version
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.images import NEURON_BASES
 from slipway.planning.neuron import place, sequence_lengths
@@ -62,5 +62,6 @@ def neuron_compilation(
 
 def _sdk(serving: NeuronServing, region: str) -> str:
     """The SDK of the base that the compiler's image is built on, whose compiler it is."""
-    base = NEURON_BASES[serving.framework]
-    return image(base, versions(base)[-1], region).neuron_sdk_version or "of an unknown version"
+    framework = NEURON_BASES[serving.framework]
+    base = image(framework, newest_neuron_version(framework), region)
+    return base.neuron_sdk_version or "of an unknown version"

@@ -22,7 +22,7 @@ from botocore.validate import ParamValidator
 from moto.events.models import EventPattern
 from moto.server import ThreadedMotoServer
 
-from slipway.facts.images import ImageFacts, image, versions
+from slipway.facts.images import ImageFacts, image, newest_neuron_version
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImagePlan
@@ -461,14 +461,14 @@ def test_neuron_has_an_image_on_each_of_awss_bases():
         )
         for tag, facts in (
             ("neuron1.13.1-sdk2.20.2", newest("pytorch-inference-neuron")),
-            ("neuronx2.9.0-sdk2.31.1", newest("pytorch-inference-neuronx")),
+            ("neuronx2.9.0-sdk2.29.1", newest("pytorch-inference-neuronx")),
         )
         for suffix, target in (("", "serving"), ("-compiler", "compiler"))
     ]
 
 
 def newest(framework: str) -> ImageFacts:
-    return image(framework, versions(framework)[-1], "eu-west-1")
+    return image(framework, newest_neuron_version(framework), "eu-west-1")
 
 
 def test_an_unknown_container_has_no_images():

@@ -13,7 +13,6 @@ NEURON_REGIONS = (
 OLDEST_LISTED = {
     "djl-lmi": "0.32.0",
     "djl-tensorrtllm": "0.32.0",
-    "pytorch-inference-neuronx": "2.6.0-sdk2.23.0",
     "huggingface-pytorch-inference-neuronx": "2.1.2-transformers4.43.2",
     "huggingface-vllm-inference-neuronx": "0.11.0-optimum0.4.5",
     "huggingface-pytorch-inference-gpu": "2.6.0-transformers5.5.3",
@@ -37,7 +36,14 @@ GONE = {
     ),
     "pytorch-inference-neuron": (
         "Inferentia 1 gets no new tool chain: Neuron SDK 2.20.2 was the last with one",
-        "pytorch-inference-neuronx",
+        "huggingface-pytorch-inference-neuronx",
+    ),
+    # aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21), release-notes/components/containers.rst.
+    # What its deploy/environments/dlc-images.rst still lists for PyTorch models is the next one.
+    "pytorch-inference-neuronx": (
+        "AWS publishes none since Neuron SDK 2.32.0 (2026-08-17); in its place it names vLLM, for "
+        "language models on Trainium 2 and 3 alone",
+        "huggingface-pytorch-inference-neuronx",
     ),
     "huggingface-pytorch-inference-neuron": (
         "Inferentia 1 gets no new tool chain: Neuron SDK 2.20.2 was the last with one",
@@ -137,6 +143,26 @@ pytorch-inference-neuronx 2.9.0 py312 ubuntu24.04 2.27.1 2.28.0 2.29.0 2.29.1 2.
 huggingface-pytorch-inference-neuron 1.10.2-transformers4.20.1 py37 ubuntu18.04 1.19.1
 huggingface-vllm-inference-neuronx 0.11.0-optimum0.4.5 py310 ubuntu22.04 2.26.1
 """
+# Neuron SDKs whose runtime may not start on an older Neuron driver: the SDK from which a row holds
+# (until the next row's), its runtime library, the oldest driver ("unknown" where no source says),
+# and what is known. The driver is the host's: botocore gives that of each InferenceAmiVersion. The
+# source is aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21), release-notes/components/runtime.rst
+# (AWS names no oldest driver of earlier SDKs for Inferentia 2 and Trainium 1).
+NEURON_DRIVERS = (
+    (
+        "2.30.0",
+        "2.32",
+        "2.27",
+        "AWS's release notes say that this runtime does not initialise on driver 2.26 or older",
+    ),
+    (
+        "2.31.0",
+        "2.33",
+        "unknown",
+        "AWS's release notes announced a fix for the runtime before it, which needs driver 2.27, "
+        "and do not say that this one has it",
+    ),
+)
 DEFAULT_AMIS: dict[str, tuple[str | None, str]] = {
     "cpu": (None, "no accelerator: any host runs the image"),
     "cuda 11": (

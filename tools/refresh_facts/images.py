@@ -29,6 +29,7 @@ from tools.refresh_facts.image_tables import (
     FULL_NAMES,
     GONE,
     NEURON_BUILDS,
+    NEURON_DRIVERS,
     NEURON_REGIONS,
     OLDEST_LISTED,
     SUPERSEDED,
@@ -310,6 +311,8 @@ def table(as_of: datetime.date) -> str:
                 "NVIDIA Triton Inference Server release notes; triton-inference-server/server at "
                 "0f963c9a8c, docs/introduction/compatibility.md: CUDA, Python, compute capability",
                 "aws-neuron/deep-learning-containers at 2be9ed1d5d (2026-08-17), README: server",
+                "aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21), release-notes/components: "
+                "which images ended, which driver a runtime needs",
             ],
             "registries": registries,
             "region_sets": {name: list(regions) for regions, name in sets.items()},
@@ -318,6 +321,10 @@ def table(as_of: datetime.date) -> str:
                 host: {"inference_ami": ami, "reason": reason}
                 for host, (ami, reason) in DEFAULT_AMIS.items()
             },
+            "neuron_drivers": [
+                {"sdk": sdk, "runtime_library": runtime, "oldest_driver": driver, "reason": reason}
+                for sdk, runtime, driver, reason in NEURON_DRIVERS
+            ],
             "images": images,
         },
         levels=3,

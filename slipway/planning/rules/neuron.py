@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from slipway.config.sections.serving import CustomServing, NeuronServing
 from slipway.errors import Problem
+from slipway.facts.images import neuron_driver_need, neuron_inference_ami
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.neuron import (
     PIPELINE_GENERATION,
     TARGETS,
     aws_neuron_image,
+    aws_neuron_sdk,
     container_environment,
     instance_family,
     place,
@@ -80,6 +82,26 @@ def aws_image_fits_hardware(situation: Situation) -> Iterator[Problem]:
                 f"Choose {_AN_INSTANCE_OF[facts.accelerator]}, or another image.",
                 *item.field,
             )
+
+
+def driver_runs_the_sdk(situation: Situation) -> Iterator[Problem]:
+    """A Neuron runtime may refuse an older driver, and the driver is the host's."""
+    serving, host = situation.config.serving, neuron_inference_ami()
+    if not isinstance(serving, CustomServing) or host.neuron_driver is None:
+        return
+    sdk = aws_neuron_sdk(serving.image_uri)
+    need = neuron_driver_need(sdk) if sdk else None
+    if need is None or need.oldest_driver is None:
+        return
+    if not _older(host.neuron_driver, need.oldest_driver):
+        return
+    yield problem(
+        f"AWS's image has Neuron SDK {sdk}, whose runtime {need.runtime_library} needs Neuron "
+        f"driver {need.oldest_driver}; the newest host image, {host.name}, has "
+        f"{host.neuron_driver}",
+        "Choose an image of an older SDK, 2.29.1 for example.",
+        "serving", "image_uri",
+    )  # fmt: skip
 
 
 def generation_can_be_compiled_for(situation: Situation) -> Iterator[Problem]:
@@ -305,6 +327,10 @@ def compiled_for_one_family(situation: Situation) -> Iterator[Problem]:
             )
 
 
+def _older(version: str, than: str) -> bool:
+    return [int(part) for part in version.split(".")] < [int(part) for part in than.split(".")]
+
+
 def _frameworks(situation: Situation) -> Iterator[tuple[Placement, str]]:
     """Yields each placement on Neuron devices, with the kind of image that they need."""
     for item in situation.placements:
@@ -333,6 +359,7 @@ RULES = (
     neuron_needs_device,
     image_fits_generation,
     aws_image_fits_hardware,
+    driver_runs_the_sdk,
     generation_can_be_compiled_for,
     model_is_an_encoder,
     pipeline_is_for_latency,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.facts.images import image, versions
+from slipway.facts.images import image, newest_neuron_version
 from slipway.planning.images import NEURON_BASES
 from slipway.publishing.image_sources import image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
@@ -77,7 +77,7 @@ def test_the_compiler_for_inf1_gets_the_tensorflow_that_its_base_lacks():
     program = program.replace("rm /tmp/base.txt", "true")
     said = {}
     for framework in NEURON_BASES.values():
-        base = image(framework, versions(framework)[-1], "us-east-1")
+        base = image(framework, newest_neuron_version(framework), "us-east-1")
         done = subprocess.run(
             ["sh", "-c", program], env={"BASE_IMAGE": str(base.uri)}, capture_output=True,
             text=True, check=True,
@@ -106,7 +106,7 @@ def test_what_is_copied_is_among_the_images_sources():
 @pytest.mark.parametrize("framework", NEURON_BASES.values())
 def test_each_base_has_its_requirements(framework: str):
     """Found as the Dockerfile finds them, by the name of the base's repository."""
-    base = image(framework, versions(framework)[-1], "us-east-1")
+    base = image(framework, newest_neuron_version(framework), "us-east-1")
     making = stage("compiling")["RUN"]
     assert 'repository="${BASE_IMAGE##*/}"' in making
     assert '"/build/requirements-${repository%%:*}.txt"' in making

@@ -16,12 +16,16 @@ import botocore.session
 import pytest
 
 from slipway.facts.images import (
+    Legacy,
     UnknownFrameworkError,
     UnknownRegionError,
     UnknownVersionError,
     frameworks,
     image,
     inference_amis,
+    neuron_driver_need,
+    neuron_inference_ami,
+    newest_neuron_version,
     regions,
     versions,
 )
@@ -212,13 +216,35 @@ def test_a_legacy_image_names_a_living_one(framework, version):
         ("djl-lmi", "0.38.0", "living"),
         ("djl-tensorrtllm", "0.33.0", "living"),
         ("pytorch-inference-neuron", "1.13.1-sdk2.20.2", "legacy"),
-        ("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "living"),
+        ("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "legacy"),
         ("sagemaker-tritonserver", "24.09", "legacy"),
         ("sagemaker-tritonserver", "26.05", "living"),
     ],
 )
 def test_what_lives(framework, version, status):
     assert image(framework, version, "us-east-1").status == status
+
+
+def test_the_last_image_of_pytorch_for_neuron_leads_to_what_aws_still_lists():
+    legacy = image("pytorch-inference-neuronx", "2.9.0-sdk2.31.1", "us-east-1").legacy
+    assert legacy == Legacy(
+        "AWS publishes none since Neuron SDK 2.32.0 (2026-08-17); in its place it names vLLM, for "
+        "language models on Trainium 2 and 3 alone",
+        "huggingface-pytorch-inference-neuronx",
+        "2.8.0-transformers4.55.4",
+    )
+
+
+def test_a_neuron_base_starts_on_the_driver_that_hosts_have():
+    """The newest, but for runtimes that AWS says, or leaves open, to need a newer driver."""
+    assert newest_neuron_version("pytorch-inference-neuronx") == "2.9.0-sdk2.29.1"
+    assert newest_neuron_version("pytorch-inference-neuron") == "1.13.1-sdk2.20.2"
+    assert neuron_driver_need("2.29.1") is None
+    stated, left_open = neuron_driver_need("2.30.0"), neuron_driver_need("2.31.1")
+    assert (stated.runtime_library, stated.oldest_driver) == ("2.32", "2.27")
+    assert (left_open.runtime_library, left_open.oldest_driver) == ("2.33", None)
+    assert left_open.reason.endswith("and do not say that this one has it")
+    assert neuron_inference_ami().neuron_driver == "2.19"
 
 
 def test_the_host_amis_are_those_of_the_api():

@@ -314,6 +314,21 @@ def test_what_has_no_image_yet_can_only_be_read():
     assert found.variants[0].inference_ami_version is None
 
 
+def test_a_custom_image_on_neuron_devices_gets_the_host_with_the_newer_driver():
+    """Left to SageMaker, the host has Neuron driver 2.10."""
+    own = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
+    serving = {"container": "custom", "image_uri": own}
+
+    def host(*instances: str) -> str | None:
+        config = model_config(serving=serving, endpoint={"instances": list(instances)})
+        return plan(config).variants[0].inference_ami_version
+
+    assert host("ml.inf2.xlarge", "ml.trn1.2xlarge") == "al2-ami-sagemaker-inference-neuron-2"
+    assert host("ml.inf1.xlarge") is None
+    assert host("ml.inf2.xlarge", "ml.c5.xlarge") is None
+    assert host("ml.c5.xlarge") is None
+
+
 def test_triton_is_told_which_model_answers():
     serving = {"container": "triton", "version": "25.04", "max_input_tokens": 32}
     config = model_config(serving=serving | {"max_new_tokens": 32}, model={"family": "t5"})

@@ -22,6 +22,8 @@ AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 TORCHSERVE = f"{AWS}/pytorch-inference-neuron:1.13.1-neuron-py310-sdk2.20.2-ubuntu20.04"
 TORCHSERVE_X = f"{AWS}/pytorch-inference-neuronx:2.9.0-neuronx-py312-sdk2.31.1-ubuntu24.04"
 MULTI_MODEL_SERVER = f"{AWS}/huggingface-pytorch-inference-neuron:1.10.2"
+SDK_2_30 = f"{AWS}/pytorch-inference-neuronx:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04"
+SDK_2_29 = f"{AWS}/pytorch-inference-neuronx:2.9.0-neuronx-py312-sdk2.29.1-ubuntu24.04"
 TOOLKIT = f"{AWS}/huggingface-pytorch-inference-neuronx:2.8.0"
 OWN = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
 HUB = {"source": "hub", "repository": "bert-base-uncased", "revision": "a" * 40}
@@ -117,6 +119,33 @@ class TestHardware:
         for name in ("ml.inf2.xlarge", "ml.trn1.2xlarge", "ml.trn1n.32xlarge", "ml.trn2.48xlarge"):
             assert findings(rule, endpoint=on(name), **neuronx()) == []
         assert findings(rule, endpoint=on("ml.inf1.xlarge"), **neuron()) == []
+
+    def test_a_runtime_that_the_hosts_driver_is_too_old_for_is_refused(self):
+        rule, inf2 = rules.driver_runs_the_sdk, on("ml.inf2.xlarge")
+        assert findings(rule, endpoint=inf2, **custom(SDK_2_30)) == [
+            (
+                "serving.image_uri",
+                "AWS's image has Neuron SDK 2.30.0, whose runtime 2.32 needs Neuron driver 2.27; "
+                "the newest host image, al2-ami-sagemaker-inference-neuron-2, has 2.19",
+                "Choose an image of an older SDK, 2.29.1 for example.",
+            )
+        ]
+        assert findings(rule, endpoint=inf2, **custom(SDK_2_29)) == []
+        assert findings(rule, endpoint=inf2, **custom(OWN)) == []
+        # Of this one AWS says neither.
+        assert findings(rule, endpoint=inf2, **custom(TORCHSERVE_X)) == []
+        say = advice.driver_may_be_too_old
+        assert warnings(say, endpoint=inf2, **custom(TORCHSERVE_X)) == [
+            (
+                "neuron-driver",
+                "The image's Neuron SDK 2.31.1 may not start on "
+                "al2-ami-sagemaker-inference-neuron-2, whose Neuron driver is 2.19: AWS's release "
+                "notes announced a fix for the runtime before it, which needs driver 2.27, and do "
+                "not say that this one has it. SDK 2.29.1 is the newest without that doubt.",
+            )
+        ]
+        for image in (SDK_2_29, SDK_2_30, OWN, TOOLKIT):
+            assert warnings(say, endpoint=inf2, **custom(image)) == []
 
     def test_awss_own_images_are_held_to_it_too(self):
         rule = rules.aws_image_fits_hardware

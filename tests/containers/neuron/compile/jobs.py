@@ -20,7 +20,7 @@ VERSIONS = {
         "neuron-cc": "1.24.0.0+d58fa6134",
         "tensorflow": "1.15.5.post1",
     },
-    "inf2": {"torch-neuronx": "2.9.0.2.15.32035", "neuronx-cc": "2.26.6360.0"},
+    "inf2": {"torch-neuronx": "2.9.0.2.13.26312", "neuronx-cc": "2.24.8799.0"},
 }
 HYPERPARAMETERS = {
     "target": "cpu",
