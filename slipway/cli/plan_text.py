@@ -27,8 +27,7 @@ def describe_plan(plan: DeploymentPlan) -> str:
 def _what(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     yield "endpoint", f"{plan.endpoint_name} in {plan.account}/{plan.region}"
     yield "image", plan.image.uri
-    if plan.has_model_data:
-        yield "artifact", _files(plan.artifact)
+    yield "artifact", _files(plan.artifact)
     if plan.weights is not None:
         yield "weights", f"{_files(plan.weights)}, copied by the container"
     if plan.partition is not None:

@@ -77,6 +77,7 @@ def _artifact(container: Mapping[str, Any]) -> str | None:
     address: str | None = (
         source.get("S3Uri")
         or container.get("ModelDataUrl")
+        # Of an LMI model that an earlier version of Slipway deployed with settings as variables.
         or container.get("Environment", {}).get(MODEL_VARIABLE)
     )
     match = _DIGEST.search(address or "")

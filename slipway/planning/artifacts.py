@@ -1,9 +1,9 @@
 """Which files a deployment uses: the parts that its lock names, or the reason that there are none.
 
 LMI's model data is its `code` (serving.properties and a model.py), and the container copies the
-`weights` itself, or what they were partitioned into, which is `compiled`; with settings as
-variables these are all there is. The model data of every other container is `compiled`, or its
-sample. Only an image of the user's own takes `weights` as its model data.
+`weights` itself, or what they were partitioned into, which is `compiled`. With settings as
+variables the model data is the `weights`, as it is for an image of the user's own. The model data
+of every other container is `compiled`, or its sample.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from slipway.facts.instances import InstanceFacts
 from slipway.planning.lock import (
     Lock,
     LockedPart,
-    copies_weights,
     has_code,
     inputs_digest,
     is_compiled,
+    is_told_by_variables,
 )
 from slipway.planning.plan import ArtifactPlan
 from slipway.planning.support import unpublishable
@@ -33,10 +33,7 @@ UNPUBLISHED = "unpublished"
 
 @dataclass(frozen=True)
 class Parts:
-    """What SageMaker brings to the container, and what an LMI container copies itself.
-
-    The two are one where SageMaker brings nothing.
-    """
+    """What SageMaker brings to the container, and what an LMI container copies itself, if any."""
 
     model_data: ArtifactPlan
     weights: ArtifactPlan | None
@@ -65,7 +62,7 @@ def parts(
     allow_unpublished: bool,
 ) -> Parts | Problem:
     """Returns the published parts, those of an unpublished plan, or what has to be done first."""
-    separate, packaged = copies_weights(config, environment), has_code(config, environment)
+    packaged, told = has_code(config, environment), is_told_by_variables(config, environment)
     locked = lock.artifact(config, environment) if has_source(config, environment) else None
     mismatch: Problem | None = None
     if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
@@ -73,22 +70,22 @@ def parts(
         compiled = is_compiled(config, environment)
         weights = locked.compiled if compiled else locked.weights
         model_data = locked.code if packaged else locked.compiled or as_it_is
-        if separate and not packaged:
+        if told:
             model_data = weights
         if compiled and locked.compiled is not None:
             mismatch = wrong_target(config, environment, instances, locked.compiled.target)
-        whole = model_data is not None and (weights is not None or not separate)
+        whole = model_data is not None and (weights is not None or not packaged)
         if model_data is not None and whole and mismatch is None:
             return Parts(
                 _published(model_data, environment),
-                _published(weights, environment) if separate and weights is not None else None,
+                _published(weights, environment) if packaged and weights is not None else None,
             )
         locked = None
     if allow_unpublished:
         nothing = ArtifactPlan(
             environment.artifact_bucket, UNPUBLISHED, 0, 0, "none", published=False
         )
-        return Parts(nothing, nothing if separate else None)
+        return Parts(nothing, nothing if packaged else None)
     return mismatch or _unpublished(config, environment, was_published=locked is not None)
 
 

@@ -25,6 +25,7 @@ from slipway.planning import lmi, neuron
 from slipway.planning.artifacts import UNPUBLISHED, Parts
 from slipway.planning.images import aws_image, image_family, image_name, neuron_base_tag
 from slipway.planning.lmi_partition import loading_properties
+from slipway.planning.lock import is_told_by_variables
 from slipway.planning.plan import ImagePlan
 
 
@@ -189,20 +190,19 @@ def serving_properties(
     serving = config.serving
     if not isinstance(serving, LmiServing) or parts.weights is None:
         return {}
-    if serving.configuration == "environment":
-        return {}
     return lmi.lmi_properties(config, parts.weights.s3_uri, loading_properties(config, environment))
 
 
 def container_environment(
-    config: ModelConfig, instance: InstanceFacts, parts: Parts
+    config: ModelConfig, instance: InstanceFacts, environment: Environment
 ) -> dict[str, str]:
-    """Returns the variables that the container is started with."""
+    """Returns the variables that the container is started with in an environment."""
     serving = config.serving
     if isinstance(serving, CustomServing):
         return dict(serving.environment)
     if isinstance(serving, LmiServing):
-        return lmi.container_environment(config, parts.weights.s3_uri if parts.weights else None)
+        told = is_told_by_variables(config, environment)
+        return lmi.container_environment(config, has_settings=told)
     if isinstance(serving, NeuronServing):
         return neuron.container_environment(config, instance)
     if isinstance(serving, TritonServing):

@@ -218,7 +218,7 @@ def ordered(version: str) -> tuple[int, ...]:
 
 
 def lmi_properties(
-    config: ModelConfig, weights_uri: str, loading: Mapping[str, str] | None = None
+    config: ModelConfig, weights_uri: str | None, loading: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Returns the keys and values of serving.properties, in the order to write them in.
 
@@ -227,7 +227,8 @@ def lmi_properties(
 
     Args:
         config: a config that breaks no rule.
-        weights_uri: S3 prefix of the weights' files.
+        weights_uri: S3 prefix of the weights' files, which the container copies; None where they
+            are in the model's directory.
         loading: what parts of weights need to be loaded; None for weights as they are.
 
     Raises:
@@ -239,7 +240,7 @@ def lmi_properties(
     properties = {"engine": setup.engine}
     if setup.entry_point is not None and not setup.entry_point_is_default:
         properties["option.entryPoint"] = setup.entry_point
-    if version.weights.s3:
+    if version.weights.s3 and weights_uri is not None:
         properties[f"option.{version.weights.s3[0]}"] = weights_uri
     properties |= _handler_properties(setup)
     properties |= loading or {}
@@ -298,13 +299,12 @@ def rendered(value: OptionValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def container_environment(config: ModelConfig, weights_uri: str | None = None) -> dict[str, str]:
+def container_environment(config: ModelConfig, *, has_settings: bool = False) -> dict[str, str]:
     """Returns the variables of an LMI container.
 
     Args:
         config: a config that breaks no rule.
-        weights_uri: S3 prefix of the weights' files; None where they are in the model data, with
-            settings of their own.
+        has_settings: whether the variables say how to serve; if not, a file in the model data does.
 
     Raises:
         UnknownVersionError: there is no such image.
@@ -313,8 +313,8 @@ def container_environment(config: ModelConfig, weights_uri: str | None = None) -
     weights = lmi_version(serving.framework, serving.version).weights
     caches = {} if weights.cache_directory else dict.fromkeys(_CACHE_VARIABLES, _CACHE_DIRECTORY)
     told: dict[str, str] = {}
-    if serving.configuration == "environment" and weights_uri is not None:
-        told = variables(lmi_properties(config, weights_uri))
+    if has_settings:
+        told = variables(lmi_properties(config, None))
     return {**caches, **told, **serving.environment}
 
 

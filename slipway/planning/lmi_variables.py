@@ -2,9 +2,12 @@
 
 For `configuration: environment`. They are made of the very properties, so that the two forms cannot
 drift apart. How DJL Serving reads them from 0.28 on is in its sources: ModelStore.java (ModelServer
-in 0.28), ModelInfo.java, ConfigManager.java and LmiConfigRecommender.java. The address in
-HF_MODEL_ID is copied from S3 and is the model's directory, OPTION_X is the option x, and SERVING_X
-is the server's own default of the key x.
+in 0.28), ModelInfo.java, ConfigManager.java and LmiConfigRecommender.java. OPTION_X is the option
+x, and SERVING_X is the server's own default of the key x.
+
+No variable names the weights: SageMaker places them in the model store, /opt/ml/model, and the
+server takes that directory for its one model (mapModelUrl of the same classes; serving/docs/lmi,
+deployment_guide/configurations.md of 0.36). HF_MODEL_ID would name a second one.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import re
 from collections.abc import Mapping
 
 MODEL_VARIABLE = "HF_MODEL_ID"
-"""Names the weights, by their prefix in S3."""
+"""Named the weights, by their prefix in S3, in what earlier versions of Slipway deployed."""
 
 MAX_VALUE_LENGTH = 1024
 """Characters of a variable's value (EnvironmentValue of SageMaker's API)."""
@@ -22,13 +25,12 @@ MAX_VARIABLES = 100
 """Variables of a container (EnvironmentMap of SageMaker's API)."""
 
 FIRST_VERSION = (0, 28, 0)
-"""Before, HF_MODEL_ID takes no address in S3."""
+"""The oldest whose sources were read for this."""
 
 FRAMEWORKS = ("djl-lmi", "djl-tensorrtllm")
 """Those whose images of today have that server."""
 
 _OPTION = "option."
-_WEIGHTS = "option.model_id"
 _BATCH_SIZE, _ROLLING_BATCH = "batch_size", "option.rolling_batch"
 # Keys of the server's, and the variables of its defaults, which apply to every model: there is one.
 _SERVER_VARIABLES: Mapping[str, str] = {
@@ -78,9 +80,7 @@ def variables(properties: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in properties.items():
         name = _SERVER_VARIABLES.get(key)
-        if key == _WEIGHTS:
-            name = MODEL_VARIABLE
-        elif key.startswith(_OPTION):
+        if key.startswith(_OPTION):
             name = option_variable(key.removeprefix(_OPTION))
         if name is None or not value or name in found:
             raise ValueError(f"no variable says {key}={value}")

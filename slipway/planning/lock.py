@@ -105,21 +105,22 @@ def is_compiled(config: ModelConfig, environment: Environment) -> bool:
     )
 
 
-def copies_weights(config: ModelConfig, environment: Environment) -> bool:
-    """Whether the container copies the weights itself, and they are not in the model data."""
-    return config.serving.container == "lmi" and environment.artifacts == "release"
-
-
 def has_code(config: ModelConfig, environment: Environment) -> bool:
-    """Whether the model data is a package of code, with weights that the container copies.
+    """Whether the model data is a package of code, with weights that the container copies itself.
 
-    Where it copies weights and there is no such package, there is no model data at all.
+    CloudFormation has no AdditionalModelDataSources yet (aws-cdk-lib 2.275, CfnModel), so SageMaker
+    cannot bring the weights beside the package.
     """
-    return (
-        copies_weights(config, environment)
-        and isinstance(config.serving, LmiServing)
-        and config.serving.configuration == "file"
-    )
+    serving = config.serving
+    is_release = environment.artifacts == "release"
+    return isinstance(serving, LmiServing) and is_release and serving.configuration == "file"
+
+
+def is_told_by_variables(config: ModelConfig, environment: Environment) -> bool:
+    """Whether the model data is LMI's weights alone, and variables say all the rest."""
+    serving = config.serving
+    is_release = environment.artifacts == "release"
+    return isinstance(serving, LmiServing) and is_release and serving.configuration == "environment"
 
 
 def _is_of_an_environment(config: ModelConfig, environment: Environment) -> bool:

@@ -197,10 +197,9 @@ class DeploymentPlan:
         stack_name: in CloudFormation.
         endpoint_name: in SageMaker.
         image: the container image.
-        artifact: the model data, which SageMaker brings to /opt/ml/model; where there is none
-            (`has_model_data`), the weights.
-        weights: what an LMI container copies itself while it starts; None for the other containers,
-            whose model data has the weights in it.
+        artifact: the model data, which SageMaker brings to /opt/ml/model.
+        weights: what an LMI container copies itself while it starts; None where the model data has
+            the weights in it.
         partition: how those were split before; None where they are not.
         serving_properties: keys and values of an LMI package's serving.properties.
         container_environment: variables of the container.
@@ -245,11 +244,6 @@ class DeploymentPlan:
     log_retention_days: int
     tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
-
-    @property
-    def has_model_data(self) -> bool:
-        """Whether SageMaker brings anything: an LMI container may be told all by its variables."""
-        return self.weights is None or bool(self.serving_properties)
 
     @property
     def resources(self) -> dict[str, int]:

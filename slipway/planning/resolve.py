@@ -92,7 +92,7 @@ def resolve(
         weights=parts.weights,
         partition=partition_plan(config, environment, situation.instances),
         serving_properties=serving_properties(config, environment, parts),
-        container_environment=container_environment(config, situation.instance, parts),
+        container_environment=container_environment(config, situation.instance, environment),
         network_isolation=config.endpoint.network_isolation,
         variants=variants,
         routing_strategy=config.endpoint.routing.upper(),

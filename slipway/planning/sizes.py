@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import Endpoint
-from slipway.config.sections.serving import LmiServing
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.timeouts import (
     LONGEST_TIMEOUT_SECONDS,
     advised_timeout_seconds,
+    copies_weights,
     download_seconds,
     download_timeout_seconds,
     loading_timeout_seconds,
@@ -52,7 +52,7 @@ def disk_gb(endpoint: Endpoint, instance: InstanceFacts) -> int | None:
     It is the type's local NVMe disk, or its EBS volume. Endpoints mount no more than those two
     folders on it (AWS, SageMaker AI Developer Guide, "encryption at rest"), and AWS's advice on its
     size counts the model alone: no source says that the container image lies there too. An LMI
-    container copies its weights to /tmp.
+    container with a package copies its weights to /tmp.
     """
     if instance.local_nvme_gb is None:
         return None
@@ -67,8 +67,9 @@ def advised_volume_gb(size_gb: float) -> int:
 def short_timeouts(config: ModelConfig, size_gb: float) -> Iterator[tuple[str, int, int]]:
     """Yields timeouts that a download of that size may pass: field, value, seconds to set.
 
-    SageMaker downloads the model data before it starts the container. An LMI container copies the
-    weights while it starts, so that its timeouts count and SageMaker's for the download does not.
+    SageMaker downloads the model data before it starts the container. An LMI container with a
+    package copies the weights while it starts, so that its timeouts count and SageMaker's for the
+    download does not.
     A timeout that is at its maximum is not among them: it cannot be raised.
     """
     fields = (
@@ -76,7 +77,7 @@ def short_timeouts(config: ModelConfig, size_gb: float) -> Iterator[tuple[str, i
             "container_startup_health_check_timeout_seconds": startup_timeout_seconds(config),
             "model_loading_timeout_seconds": loading_timeout_seconds(config),
         }
-        if isinstance(config.serving, LmiServing)
+        if copies_weights(config)
         else {"model_data_download_timeout_seconds": download_timeout_seconds(config)}
     )
     needed = min(download_seconds(size_gb), LONGEST_TIMEOUT_SECONDS)

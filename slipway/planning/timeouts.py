@@ -23,9 +23,14 @@ LONGEST_TIMEOUT_SECONDS = 3600
 SHORTEST_DERIVED_SECONDS = 600
 """Of a small model, and where the config gives no size."""
 
-# An LMI container copies the weights, then reads what it copied into the accelerators.
+# An LMI container with a package copies the weights, then reads the copy into the accelerators.
 _READS_OF_A_COPY = 2
 _STEP_SECONDS = 60
+
+
+def copies_weights(config: ModelConfig) -> bool:
+    """Whether the container of a release copies the weights itself, while it starts."""
+    return isinstance(config.serving, LmiServing) and config.serving.configuration == "file"
 
 
 def download_timeout_seconds(config: ModelConfig) -> int:
@@ -33,8 +38,8 @@ def download_timeout_seconds(config: ModelConfig) -> int:
     given = config.endpoint.model_data_download_timeout_seconds
     if given is not None:
         return given
-    # LMI's model data is a file of settings.
-    return _derived(None if isinstance(config.serving, LmiServing) else config.artifacts.size_gb)
+    # LMI's model data is a file of settings, or the weights.
+    return _derived(None if copies_weights(config) else config.artifacts.size_gb)
 
 
 def startup_timeout_seconds(config: ModelConfig) -> int:
@@ -45,7 +50,7 @@ def startup_timeout_seconds(config: ModelConfig) -> int:
     size_gb = config.artifacts.size_gb
     if not isinstance(config.serving, LmiServing) or size_gb is None:
         return _derived(None)
-    return _derived(size_gb * _READS_OF_A_COPY)
+    return _derived(size_gb * (_READS_OF_A_COPY if copies_weights(config) else 1))
 
 
 def loading_timeout_seconds(config: ModelConfig) -> int:

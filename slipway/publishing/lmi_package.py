@@ -36,12 +36,15 @@ BUCKET = "{artifact_bucket}"
 
 PROPERTIES_FILE = "serving.properties"
 SCRIPT_FILE = "model.py"
-# What the server follows in a model's directory, which is called `files` here: settings
+# What the server follows in a model's directory, which is called `model` in the container: settings
 # (ModelInfo.java), handlers and pickled models (PyModel.java), requirements (PyEnv.java).
 _READ_BY_SERVER = re.compile(
-    r"serving\.properties|requirements\.txt|MAR-INF/.*|files"
-    r"|(model|files)\.(py|skops|joblib|pkl|pickle|cloudpkl)"
+    r"serving\.properties|requirements\.txt|MAR-INF/.*|model"
+    r"|model\.(py|skops|joblib|pkl|pickle|cloudpkl)"
 )
+# A model store with folders and archives alone holds a model in each (ModelStore.java). Of these
+# the server takes a file for an archive (ai.djl.repository.FilenameUtils of DJL).
+_ARCHIVES = (".mar", ".tar", ".tar.gz", ".tar.z", ".tgz", ".zip")
 # Of the handler's own, and of the tools that a developer runs over it.
 _CACHES = frozenset({"__pycache__"})
 
@@ -154,7 +157,22 @@ def require_plain_weights(files: Iterable[str]) -> None:
     Raises:
         UserError: some of them are more than weights.
     """
-    found = [name for name in sorted(files) if _READ_BY_SERVER.fullmatch(name)]
+    names = sorted(files)
+    found = [name for name in names if _READ_BY_SERVER.fullmatch(name)]
+    if not any(_is_file_of_the_model(name) for name in names):
+        raise UserError(
+            [
+                Problem(
+                    Kind.COMPATIBILITY,
+                    "the weights have no file beside their folders and archives, each of which DJL "
+                    "Serving would take for a model: with `configuration: environment` their "
+                    "directory is the model's",
+                    "Choose the folder with config.json as the weights, or use `configuration: "
+                    "file`.",
+                    ("artifacts", "weights"),
+                )
+            ]
+        )
     if found:
         raise UserError(
             [
@@ -168,6 +186,10 @@ def require_plain_weights(files: Iterable[str]) -> None:
                 )
             ]
         )
+
+
+def _is_file_of_the_model(name: str) -> bool:
+    return "/" not in name and not name.startswith(".") and not name.endswith(_ARCHIVES)
 
 
 def _serving(config: ModelConfig) -> LmiServing:

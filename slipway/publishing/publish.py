@@ -19,10 +19,10 @@ from slipway.planning.lmi_partition import loading_properties
 from slipway.planning.lock import (
     LockedArtifact,
     LockedPart,
-    copies_weights,
     has_code,
     inputs_digest,
     is_compiled,
+    is_told_by_variables,
 )
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules.situation import situation_of
@@ -218,7 +218,7 @@ def _publish_parts(
             inspect=parts_inspection(config),
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
-    if copies_weights(config, environment) and not has_code(config, environment):
+    if is_told_by_variables(config, environment):
         require_plain_weights(store.file_sizes(checkpoint.digest))
     if has_code(config, environment):
         if config.artifacts.compile is not None and compiling is None:

@@ -54,7 +54,7 @@ class HostedEndpoint(Construct):
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=plan.image.uri,
                 environment=dict(sorted(plan.container_environment.items())),
-                model_data_source=_model_data(plan) if plan.has_model_data else None,
+                model_data_source=_model_data(plan),
             ),
         )
         config = sagemaker.CfnEndpointConfig(

@@ -265,10 +265,10 @@ class TestVariables:
             f"artifacts/{weights.digest}/manifest.json",
         }
         plan = Project(told).plan("flan", STAGING)
-        assert not plan.has_model_data
-        assert plan.container_environment["HF_MODEL_ID"] == (
+        assert plan.artifact.s3_uri == (
             f"s3://{STAGING.artifact_bucket}/artifacts/{weights.digest}/files/"
         )
+        assert plan.container_environment["OPTION_DTYPE"] == "fp32"
 
     def test_one_lock_is_for_every_environment(self, told, access, buckets):
         run(told, access, STAGING)
@@ -280,7 +280,7 @@ class TestVariables:
         assert lock.release.code is None
         bucket = PRODUCTION.artifact_bucket
         plan = Project(told).plan("flan", PRODUCTION)
-        assert plan.container_environment["HF_MODEL_ID"].startswith(f"s3://{bucket}/")
+        assert plan.artifact.s3_uri.startswith(f"s3://{bucket}/")
 
     def test_a_changed_setting_needs_no_publish(self, told, access, buckets):
         run(told, access, STAGING)
@@ -298,7 +298,7 @@ class TestVariables:
         second, _ = run(told, access, STAGING)
         assert second.weights_digest == first.digest
         assert second.uploaded_bytes < 1000
-        assert Project(told).plan("flan", STAGING).has_model_data
+        assert Project(told).plan("flan", STAGING).weights is not None
 
     @pytest.mark.parametrize("name", ["model.py", "serving.properties", "requirements.txt"])
     def test_what_the_server_would_follow_is_refused(self, told, access, buckets, name: str):
@@ -321,5 +321,15 @@ class TestVariables:
         require_plain_weights(
             ["config.json", "modeling_qwen.py", "model.safetensors", "code/model.py", "a.pkl"]
         )
-        with pytest.raises(UserError, match=r"have MAR-INF/MANIFEST\.json, files, model\.pkl,"):
-            require_plain_weights(["model.pkl", "files", "MAR-INF/MANIFEST.json", "config.json"])
+        with pytest.raises(UserError, match=r"have MAR-INF/MANIFEST\.json, model, model\.pkl,"):
+            require_plain_weights(["model.pkl", "model", "MAR-INF/MANIFEST.json", "config.json"])
+
+    def test_folders_alone_are_refused_as_each_would_be_a_model(self):
+        with pytest.raises(UserError) as caught:
+            require_plain_weights([".gitattributes", "a/config.json", "b/config.json", "c.tar.gz"])
+        assert str(caught.value) == (
+            "1 problem\n- artifacts.weights: the weights have no file beside their folders and "
+            "archives, each of which DJL Serving would take for a model: with `configuration: "
+            "environment` their directory is the model's\n"
+            "    Choose the folder with config.json as the weights, or use `configuration: file`."
+        )

@@ -76,9 +76,10 @@ class LmiServing(Section):
     )
     configuration: Literal["file", "environment"] = Field(
         "file",
-        description="Settings in a package with serving.properties, or as variables of the "
-        "container (`HF_MODEL_ID`, `OPTION_...`, `SERVING_...`) without any package: of `djl-lmi` "
-        "and `djl-tensorrtllm` from 0.28.",
+        description="Settings in a package with serving.properties, whose weights the container "
+        "copies itself, or as variables of the container (`OPTION_...`, `SERVING_...`), with "
+        "weights that SageMaker brings, so that the network may be isolated: of `djl-lmi` and "
+        "`djl-tensorrtllm` from 0.28.",
         examples=["environment"],
     )
     engine: str | None = Field(

@@ -15,6 +15,8 @@ from slipway.facts.instances import Accelerator
 from slipway.facts.lmi import lmi_version
 from slipway.planning.lmi import LmiSetup, ordered
 from slipway.planning.lmi_frameworks import splits_layers
+from slipway.planning.lmi_variables import is_model_of_variables
+from slipway.planning.lock import has_code
 from slipway.planning.rules.situation import Situation, problem
 from slipway.planning.timeouts import loading_timeout_seconds, startup_timeout_seconds
 
@@ -25,6 +27,11 @@ _OLD_NEURON_GENERATION = "NeuronCore-v1"
 _NEURON_EXAMPLES = ("ml.inf2.xlarge", "ml.trn1.2xlarge")
 _GPU_EXAMPLES = ("ml.g5.xlarge", "ml.g6.xlarge")
 _LARGEST_SUGGESTED_DEGREE = 32
+_OPEN = "Set `network_isolation: false` in `endpoint`."
+_OPEN_OR_VARIABLES = (
+    "Set `network_isolation: false` in `endpoint`, or `configuration: environment` in `serving`: "
+    "SageMaker brings the weights then."
+)
 # The config's names of families, where Hugging Face's `model_type` is another.
 _MODEL_TYPES = {"xlm_roberta": "xlm-roberta"}
 
@@ -54,7 +61,7 @@ def copies_weights(situation: Situation) -> bool:
     """Whether the container copies weights from S3; a sample is packaged whole."""
     artifacts = situation.config.artifacts
     released = artifacts.weights is not None or artifacts.release is not None
-    return situation.environment.artifacts == "release" and released
+    return released and has_code(situation.config, situation.environment)
 
 
 def lmi_version_exists(situation: Situation) -> Iterator[Problem]:
@@ -229,15 +236,21 @@ def weights_can_be_named(situation: Situation) -> Iterator[Problem]:
     )  # fmt: skip
 
 
+def _reads_variables(setup: LmiSetup) -> bool:
+    """Whether the other form of the settings, which lets SageMaker bring the weights, will do."""
+    version = ordered(setup.version.version)
+    return setup.serving.script is None and is_model_of_variables(setup.version.framework, version)
+
+
 def weights_need_network(situation: Situation) -> Iterator[Problem]:
-    """SageMaker brings the package; the container itself copies the weights from S3."""
+    """SageMaker brings the package alone; the container itself copies the weights from S3."""
     setup = situation.lmi
     if setup is None or not copies_weights(situation):
         return
     if situation.config.endpoint.network_isolation:
         yield problem(
             "the container copies the weights from S3 itself, which network isolation forbids",
-            "Set `network_isolation: false` in `endpoint`.",
+            _OPEN_OR_VARIABLES if _reads_variables(setup) else _OPEN,
             "endpoint", "network_isolation",
         )  # fmt: skip
 

@@ -102,7 +102,7 @@ def variables_are_few(situation: Situation) -> Iterator[Problem]:
         return
     if any(True for _ in options_have_variables(situation)):
         return  # there are no variables of it
-    own = variables(lmi_properties(situation.config, "s3://weights/"))
+    own = variables(lmi_properties(situation.config, None))
     count = len({*own, *setup.serving.environment})
     if count > MAX_VARIABLES:
         yield problem(

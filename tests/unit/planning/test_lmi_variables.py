@@ -65,9 +65,9 @@ def read_by_server(environment: Mapping[str, str]) -> dict[str, str]:
     for name, value in environment.items():
         if not value:
             continue
-        if name == "HF_MODEL_ID":
-            found["option.model_id"] = value
-        elif name.startswith("SERVING_"):
+        # It would make a second model.
+        assert name != "HF_MODEL_ID"
+        if name.startswith("SERVING_"):
             found[name.removeprefix("SERVING_").lower()] = value
         elif name.startswith("OPTION_"):
             key = name.removeprefix("OPTION_")
@@ -84,11 +84,11 @@ def read_by_server(environment: Mapping[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("image", IMAGES, ids=" ".join)
 def test_they_say_what_the_file_says(image: tuple[str, str], settings: dict[str, Any]):
     config = lmi(*image, **settings)
-    properties = lmi_properties(config, WEIGHTS)
+    properties = lmi_properties(config, None)
     if settings.get("max_batch_size", 1) > 1:
         # What the server makes of a file with a batch size (LmiConfigRecommender).
         properties["option.rolling_batch"] = "disable"
-    assert read_by_server(variables(lmi_properties(config, WEIGHTS))) == properties
+    assert read_by_server(variables(lmi_properties(config, None))) == properties
 
 
 def test_there_are_images_of_both_frameworks():
@@ -102,9 +102,8 @@ def test_vllm_word_for_word():
         "djl-lmi", "0.36.0", dtype="bf16", max_rolling_batch_size=64, rolling_batch="vllm",
         options={"max_model_len": 8192}, environment={"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    assert container_environment(config, WEIGHTS) == {
+    assert container_environment(config, has_settings=True) == {
         "OPTION_ENGINE": "Python",
-        "HF_MODEL_ID": WEIGHTS,
         "OPTION_TENSOR_PARALLEL_DEGREE": "1",
         "OPTION_DTYPE": "bf16",
         "OPTION_TRUST_REMOTE_CODE": "false",
@@ -121,7 +120,7 @@ def test_vllm_word_for_word():
 
 def test_a_file_needs_no_variable():
     config = lmi("djl-lmi", "0.36.0", configuration="file", environment={"OMP_NUM_THREADS": "1"})
-    assert container_environment(config, WEIGHTS) == {"OMP_NUM_THREADS": "1"}
+    assert container_environment(config) == {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(

@@ -218,20 +218,21 @@ def test_lmi_has_its_code_as_model_data_and_copies_the_weights_itself():
     assert found.variants[0].inference_ami_version == "al2023-ami-sagemaker-inference-gpu-4-1"
 
 
-def test_lmi_with_variables_has_no_model_data_and_says_all_in_them():
+def test_lmi_with_variables_has_its_weights_as_model_data_and_needs_no_network():
     config = model_config(**lmi(configuration="environment", environment={"OMP_NUM_THREADS": "1"}))
+    endpoint = config.endpoint.model_copy(update={"network_isolation": True})
+    config = config.model_copy(update={"endpoint": endpoint})
     found = plan(config, PRODUCTION)
-    assert found.weights is not None
-    assert found.artifact == found.weights
-    assert not found.has_model_data
+    assert found.network_isolation
+    assert found.weights is None
+    assert found.artifact.size_bytes == 15_231_233_024
     assert found.serving_properties == {}
-    assert found.container_environment["HF_MODEL_ID"] == found.weights.s3_uri
+    assert "HF_MODEL_ID" not in found.container_environment
     assert found.container_environment["OPTION_DTYPE"] == "fp16"
     assert found.container_environment["OMP_NUM_THREADS"] == "1"
     packaged = plan(model_config(**lmi()), PRODUCTION)
-    assert packaged.has_model_data
+    assert packaged.artifact.size_bytes == 482
     assert packaged.container_environment == {}
-    assert plan(model_config()).has_model_data
 
 
 def test_lmi_with_variables_is_planned_before_it_is_published():
@@ -239,13 +240,12 @@ def test_lmi_with_variables_is_planned_before_it_is_published():
     with pytest.raises(UserError, match="the release was never published"):
         plan(config, PRODUCTION, Lock())
     found = plan(config, PRODUCTION, Lock(), allow_unpublished=True)
-    assert not found.has_model_data
-    assert found.container_environment["HF_MODEL_ID"].endswith("/artifacts/unpublished/files/")
+    assert found.artifact.s3_uri.endswith("/artifacts/unpublished/files/")
+    assert found.container_environment["OPTION_DTYPE"] == "fp16"
 
 
 def test_lmi_with_variables_takes_a_sample_with_its_own_settings():
     found = plan(model_config(**lmi(configuration="environment")))
-    assert found.has_model_data
     assert found.weights is None
     assert found.container_environment == {}
 

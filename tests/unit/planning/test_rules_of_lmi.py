@@ -289,6 +289,16 @@ class TestWeights:
         ]
         assert findings(rule, PRODUCTION, **given, **weights) == expected
         assert findings(rule, PRODUCTION, **given) == expected
+        # Where variables may say the settings, SageMaker can bring the weights.
+        newer = sections(("djl-lmi", "0.36.0"))
+        newer["endpoint"] |= isolated
+        (found_there,) = findings(rule, PRODUCTION, **newer, **weights)
+        assert found_there[2] == (
+            "Set `network_isolation: false` in `endpoint`, or `configuration: environment` in "
+            "`serving`: SageMaker brings the weights then."
+        )
+        newer["serving"] |= {"configuration": "environment"}
+        assert findings(rule, PRODUCTION, **newer, **weights) == []
         # A sample is packaged whole.
         assert findings(rule, LOCAL, **given, **weights) == []
         assert findings(rule, PRODUCTION, **given, artifacts={"release": None}) == []

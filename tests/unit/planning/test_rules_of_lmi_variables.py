@@ -154,7 +154,7 @@ class TestNames:
         assert found(rule, VLLM, environment=given, configuration="file") == []
 
     def test_every_variable_of_ours_is_refused_in_the_environment(self):
-        own = variables(lmi_properties(model_config(**sections(VLLM)), "s3://weights/"))
+        own = variables(lmi_properties(model_config(**sections(VLLM)), None))
         rule = lmi_options.environment_leaves_the_file_alone
         for name in own:
             assert len(found(rule, VLLM, environment={name: "1"})) == 1, name
@@ -162,7 +162,7 @@ class TestNames:
     def test_sagemaker_takes_a_hundred(self):
         rule = lmi_variables.variables_are_few
         few = {f"V{number}": "1" for number in range(90)}
-        own = 9  # engine, weights, degree, precision, trust, queue, retries, two time-outs
+        own = 8  # engine, degree, precision, trust, queue, retries, two time-outs
         assert found(rule, VLLM, environment=few) == []
         options = {f"extra_{number}": 1 for number in range(100 - 90 - own + 1)}
         assert found(rule, VLLM, environment=few, options=options) == [

@@ -42,6 +42,17 @@ def test_lmi_copies_and_reads_its_weights_while_it_starts(size_gb, startup):
     assert startup_timeout_seconds(subject) == loading_timeout_seconds(subject) == startup
 
 
+@pytest.mark.parametrize(
+    ("size_gb", "download", "startup"),
+    [(None, 600, 600), (45, 540, 540), (60, 720, 720), (200, 2400, 2400)],
+)
+def test_lmi_with_variables_reads_weights_that_sagemaker_downloaded(size_gb, download, startup):
+    serving = lmi(dtype="fp32", framework="djl-lmi", version="0.36.0", configuration="environment")
+    subject = config(size_gb, serving=serving)
+    assert download_timeout_seconds(subject) == max(600, download)
+    assert startup_timeout_seconds(subject) == max(600, startup)
+
+
 def test_what_is_given_counts():
     given = {
         "model_data_download_timeout_seconds": 60,

@@ -1,7 +1,8 @@
 """Settings as variables of the container, beside the same settings in a package.
 
 With the server's own handler of 0.36 and the sample model, as in `test_own_handler`: what the
-server says that it applies and what it answers are the same.
+server says that it applies and what it answers are the same. The server that is told by variables
+finds the weights in the model's directory, as SageMaker places them, and reaches no S3.
 """
 
 from __future__ import annotations
@@ -71,14 +72,15 @@ def both(
     clients.close()
     by_file = config(home, "file", **request.param)
     by_variables = config(home, "environment", **request.param)
-    told = container_environment(by_variables, WEIGHTS_URI)
-    assert container_environment(by_file, WEIGHTS_URI) == {}
+    told = container_environment(by_variables, has_settings=True)
+    assert container_environment(by_file) == {}
     with contextlib.ExitStack() as stack:
         started = []
-        for files, declared in ((servers.package_for(by_file, DIGEST), {}), ({}, told)):
+        package = servers.package_for(by_file, DIGEST)
+        for files, s3, declared in ((package, aws_url, {}), (weights, None, told)):
             directory: Path = tmp_path_factory.mktemp("djl")
             server = stack.enter_context(
-                servers.started(home, directory, files, aws_url=aws_url, **declared)
+                servers.started(home, directory, files, aws_url=s3, **declared)
             )
             server.wait_until_ready()
             started.append(server)
@@ -124,22 +126,15 @@ def test_it_answers_the_same(both: tuple[DjlServing, DjlServing]) -> None:
 
 @pytest.fixture
 def start_with_a_handler(
-    home: Home, aws_url: str, tmp_path_factory: pytest.TempPathFactory
+    home: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., DjlServing]]:
-    """Starts servers by variables alone, on a prefix in which a model.py lies beside the weights.
+    """Starts servers by variables alone, on weights beside which a model.py lies.
 
     Publishing refuses such weights: it is what the server would run.
     """
-    clients = LoopbackClients(aws_url)
-    servers.put_weights(
-        clients.client("s3", "us-east-1"),
-        {**servers.WEIGHTS, "model.py": SLEEPER},
-        SLEEPER_DIGEST,
-    )
-    clients.close()
+    weights = {**servers.WEIGHTS, "model.py": SLEEPER}
     with pytest.raises(UserError, match=r"the weights have model\.py"):
         require_plain_weights([*servers.WEIGHTS, "model.py"])
-    uri = f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/"
     told = container_environment(
         servers.config_without_code(
             home,
@@ -147,26 +142,40 @@ def start_with_a_handler(
             rolling_batch="disable",
             predict_timeout_seconds=2,
         ),
-        uri,
+        has_settings=True,
     )
     with contextlib.ExitStack() as stack:
 
         def start(*without: str) -> DjlServing:
             declared = {name: value for name, value in told.items() if name not in without}
             directory = tmp_path_factory.mktemp("djl")
-            server = stack.enter_context(
-                servers.started(home, directory, {}, aws_url=aws_url, **declared)
-            )
+            server = stack.enter_context(servers.started(home, directory, weights, **declared))
             server.wait_until_ready()
             return server
 
         yield start
 
 
-def test_an_endpoint_needs_no_model_data(
+def test_weights_in_folders_alone_would_be_models_of_their_own(
+    start: servers.Start, home: Home
+) -> None:
+    """Why publishing refuses them: the server takes each folder for a model."""
+    told = container_environment(
+        servers.config_without_code(home, configuration="environment", **ONE_BY_ONE),
+        has_settings=True,
+    )
+    folders = {"one/model.py": SLEEPER, "two/model.py": SLEEPER}
+    with pytest.raises(UserError, match="no file beside their folders"):
+        require_plain_weights(["one/model.safetensors", "two/model.safetensors"])
+    server = start(folders, **told)
+    server.wait_until_ready()
+    assert len(re.findall(r"Initializing model: (?:one|two)=file:", server.log)) == 2
+
+
+def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
     home: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """From what the template has, an image and variables, on the embedded AWS."""
+    """From what the template has: an image, variables and weights, on the embedded AWS."""
     families = {"djl-inference": home.family}
     with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws"), families=families) as aws:
         clients = LoopbackClients(aws.url)
@@ -177,14 +186,22 @@ def test_an_endpoint_needs_no_model_data(
             iam.create_role(RoleName="lmi", AssumeRolePolicyDocument=json.dumps(TRUST))
         told = container_environment(
             servers.config_without_code(home, configuration="environment", **ONE_BY_ONE),
-            f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/",
+            has_settings=True,
         )
         sagemaker.create_model(
             ModelName="told",
             ExecutionRoleArn="arn:aws:iam::123456789012:role/lmi",
+            EnableNetworkIsolation=True,
             PrimaryContainer={
                 "Image": f"{REGISTRY}/djl-inference:{home.version}",
                 "Environment": told,
+                "ModelDataSource": {
+                    "S3DataSource": {
+                        "S3Uri": f"s3://{servers.BUCKET}/artifacts/{SLEEPER_DIGEST}/files/",
+                        "S3DataType": "S3Prefix",
+                        "CompressionType": "None",
+                    }
+                },
             },
         )
         variant = {
