@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from embedded_aws.cloudformation.functions import Functions
 from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.codebuild import ProjectHandler
 from embedded_aws.cloudformation.resources.ecr import RepositoryHandler
+from embedded_aws.cloudformation.resources.functions import (
+    CustomResourceHandler,
+    FunctionHandler,
+)
 from embedded_aws.cloudformation.resources.iam import (
     InlinePolicyHandler,
     InstanceProfileHandler,
@@ -37,9 +42,21 @@ from embedded_aws.cloudformation.resources.sns import (
 )
 from embedded_aws.cloudformation.resources.ssm import ParameterHandler
 
+# Those of our own stacks whose functions can run here.
+CUSTOM_TYPES = ("Custom::SlipwayScaling",)
 
-def own_handlers() -> list[ResourceHandler]:
-    """Returns a handler of each type that is written here."""
+
+def custom_handlers(functions: Functions) -> list[ResourceHandler]:
+    """Returns a handler of each type of custom resource."""
+    return [CustomResourceHandler(name, functions) for name in CUSTOM_TYPES]
+
+
+def own_handlers(functions: Functions | None = None) -> list[ResourceHandler]:
+    """Returns a handler of each of AWS's types that is written here.
+
+    Args:
+        functions: where functions are deployed.
+    """
     return [
         AlarmHandler(),
         AliasHandler(),
@@ -48,6 +65,7 @@ def own_handlers() -> list[ResourceHandler]:
         DashboardHandler(),
         EndpointConfigHandler(),
         EndpointHandler(),
+        FunctionHandler(functions or Functions()),
         InlinePolicyHandler(),
         InstanceProfileHandler(),
         KeyHandler(),
@@ -71,6 +89,7 @@ def own_handlers() -> list[ResourceHandler]:
 
 def resource_handlers() -> list[ResourceHandler]:
     """Returns a handler of every type: those written here, and moto's for the rest."""
-    own = own_handlers()
+    functions = Functions()
+    own = [*own_handlers(functions), *custom_handlers(functions)]
     taken = {handler.type_name for handler in own}
     return own + [handler for handler in moto_handlers() if handler.type_name not in taken]

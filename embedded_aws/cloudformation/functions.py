@@ -1,0 +1,215 @@
+"""Runs the functions behind custom resources: the deployed code, in this process.
+
+A function is what its package in S3 says. Its module offers, beside the handler that Lambda calls,
+`handle(event, client, answer, wait)`: the same work with its surroundings as arguments, so that it
+runs here without Lambda's environment. Functions without it are refused by name.
+
+What it prints goes to its log group. Its calls are refused unless an inline policy of its role
+allows the action; resources and conditions of the policy are not looked at.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import io
+import json
+import threading
+import time
+import types
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+
+_ENTRY = "handle"
+# What a function waits for takes minutes in AWS, and much less than a second here.
+_LONGEST_WAIT_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Function:
+    """A deployed function.
+
+    Args:
+        arn: its ARN.
+        role_name: what it may do.
+        log_group: where its output goes, or None.
+        entry: its `handle`.
+        output: the lines that it printed and that are not in the log yet.
+    """
+
+    arn: str
+    role_name: str
+    log_group: str | None
+    entry: Callable[..., None]
+    output: list[str]
+
+
+class Functions:
+    """The functions of every stack, by ARN."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, Function] = {}
+        # One invocation at a time: two stacks never share a function.
+        self._lock = threading.Lock()
+
+    def deploy(
+        self,
+        context: ResourceContext,
+        arn: str,
+        *,
+        package: bytes,
+        handler: str,
+        role_arn: str,
+        log_group: str | None,
+    ) -> None:
+        """Loads a function's code, or loads it anew.
+
+        Raises:
+            ResourceFailedError: the package has no such module, or the module has no `handle`.
+        """
+        output: list[str] = []
+        module_name = handler.rpartition(".")[0]
+        module = types.ModuleType(module_name)
+        # S102: the user's own code, which the account would run as well.
+        exec(_compiled(package, module_name), module.__dict__)  # noqa: S102
+        module.__dict__["print"] = lambda *words, **_: output.append(" ".join(map(str, words)))
+        entry = getattr(module, _ENTRY, None)
+        if entry is None:
+            raise ResourceFailedError(
+                f"The embedded AWS runs functions that have {_ENTRY}(event, client, answer, wait); "
+                f"{module_name}.py has none. docs/embedded-aws.md lists what it does."
+            )
+        role_name = role_arn.rpartition("/")[2]
+        _check_trust(context, role_name)
+        with self._lock:
+            self._functions[arn] = Function(arn, role_name, log_group, entry, output)
+
+    def remove(self, arn: str) -> None:
+        """Forgets a function; one that is gone already counts as removed."""
+        with self._lock:
+            self._functions.pop(arn, None)
+
+    def invoke(self, context: ResourceContext, arn: str, event: Mapping[str, Any]) -> Any:
+        """Runs a function and returns what it answered.
+
+        Raises:
+            ResourceFailedError: there is no such function, or it ended without an answer.
+        """
+        with self._lock:
+            function = self._functions.get(arn)
+        if function is None:
+            raise ResourceFailedError(f"Function not found: {arn}")
+        answers: list[Any] = []
+        clients = _PermittedClients(context, function)
+        error: Exception | None = None
+        try:
+            function.entry(
+                event,
+                clients.client,
+                lambda _url, content: answers.append(content),
+                lambda seconds: context.wait(min(seconds, _LONGEST_WAIT_SECONDS)),
+            )
+        # Whatever it is: Lambda logs it, and CloudFormation hears nothing.
+        except Exception as caught:
+            error = caught
+            function.output.append(f"[ERROR] {type(caught).__name__}: {caught}")
+        _write_log(context, function)
+        if not answers:
+            raise ResourceFailedError(
+                "CloudFormation did not receive a response from your Custom Resource. Please check "
+                f"your logs for requestId [{event['RequestId']}]. ({error})"
+            )
+        return answers[-1]
+
+
+class _PermittedClients:
+    """Clients whose operations need an action that the function's role allows."""
+
+    def __init__(self, context: ResourceContext, function: Function) -> None:
+        self._context = context
+        self._function = function
+        self._allowed = tuple(_allowed_actions(context, function.role_name))
+
+    def client(self, service: str) -> Any:
+        """Returns a boto3 client of the stack's region."""
+        return _PermittedClient(self._context.client(service), self._check)
+
+    def _check(self, action: str, operation: str) -> None:
+        if not any(fnmatch.fnmatchcase(action, pattern) for pattern in self._allowed):
+            name = self._function.arn.rpartition(":")[2]
+            message = (
+                f"User: arn:aws:sts::{self._context.account_id}:assumed-role/"
+                f"{self._function.role_name}/{name} is not authorized to perform: {action} because "
+                f"no identity-based policy allows the {action} action"
+            )
+            raise ClientError(
+                {"Error": {"Code": "AccessDeniedException", "Message": message}}, operation
+            )
+
+
+class _PermittedClient:
+    def __init__(self, client: Any, check: Callable[[str, str], None]) -> None:
+        self._client = client
+        self._check = check
+
+    def __getattr__(self, name: str) -> Any:
+        operation = self._client.meta.method_to_api_mapping.get(name)
+        if operation is not None:
+            service = self._client.meta.service_model.signing_name
+            self._check(f"{service}:{operation}", operation)
+        return getattr(self._client, name)
+
+
+def _compiled(package: bytes, module_name: str) -> types.CodeType:
+    path = f"{module_name}.py"
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            return compile(archive.read(path), path, "exec")
+    except (zipfile.BadZipFile, KeyError, SyntaxError) as error:
+        raise ResourceFailedError(
+            f"Unable to import module '{module_name}' of the function's package: {error}"
+        ) from None
+
+
+def _check_trust(context: ResourceContext, role_name: str) -> None:
+    role = context.client("iam").get_role(RoleName=role_name)["Role"]
+    if "lambda.amazonaws.com" not in json.dumps(role["AssumeRolePolicyDocument"]):
+        raise ResourceFailedError(
+            'Resource handler returned message: "The role defined for the function cannot be '
+            'assumed by Lambda." (HandlerErrorCode: InvalidRequest)'
+        )
+
+
+def _allowed_actions(context: ResourceContext, role_name: str) -> Iterator[str]:
+    iam = context.client("iam")
+    for name in iam.list_role_policies(RoleName=role_name)["PolicyNames"]:
+        document = iam.get_role_policy(RoleName=role_name, PolicyName=name)["PolicyDocument"]
+        for statement in document["Statement"]:
+            if statement["Effect"] == "Allow":
+                actions = statement["Action"]
+                yield from [actions] if isinstance(actions, str) else actions
+
+
+def _write_log(context: ResourceContext, function: Function) -> None:
+    lines, group = list(function.output), function.log_group
+    function.output.clear()
+    if group is None or not lines:
+        return
+    logs = context.client("logs")
+    stream = time.strftime(f"%Y/%m/%d/[$LATEST]{uuid.uuid4().hex}", time.gmtime())
+    try:
+        logs.create_log_stream(logGroupName=group, logStreamName=stream)
+        moment = int(time.time() * 1000)
+        logs.put_log_events(
+            logGroupName=group,
+            logStreamName=stream,
+            logEvents=[{"timestamp": moment, "message": line} for line in lines],
+        )
+    except logs.exceptions.ResourceNotFoundException:
+        return  # Lambda, too, goes on without its log

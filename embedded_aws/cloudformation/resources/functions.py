@@ -1,0 +1,194 @@
+"""Lambda functions that answer CloudFormation, and the custom resources that they answer for.
+
+The functions are CloudFormation's own here: Lambda's API, which is moto's, does not show them.
+"""
+
+# ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.cloudformation.functions import Functions
+from embedded_aws.cloudformation.resources.base import (
+    Attributes,
+    InterruptedOperationError,
+    Physical,
+    Properties,
+    ResourceContext,
+    ResourceFailedError,
+    ResourceHandler,
+    TagStyle,
+)
+from embedded_aws.cloudformation.resources.requests import allowed_members
+
+_NAME_LENGTH = 64
+# Nobody answers there: the function is handed what takes its answer.
+_RESPONSE_URL = "https://cloudformation-custom-resource-response.invalid/"
+
+
+class FunctionHandler(ResourceHandler):
+    """AWS::Lambda::Function: Python, from a package in S3.
+
+    Args:
+        functions: where it is deployed.
+    """
+
+    type_name = "AWS::Lambda::Function"
+    properties = frozenset(
+        {
+            "Architectures", "Code", "Description", "Handler", "KmsKeyArn", "LoggingConfig",
+            "MemorySize", "ReservedConcurrentExecutions", "Role", "Runtime", "Tags", "Timeout",
+        }
+    )  # fmt: skip
+    attributes = frozenset({"Arn"})
+    tags = TagStyle.LIST
+
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Loads the code."""
+        name = context.physical_name(maximum=_NAME_LENGTH)
+        arn = context.arn("lambda", f"function:{name}")
+        self._deploy(context, arn, properties)
+        context.initiated(name, {"Arn": arn})
+        return Physical(name, {"Arn": arn})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Loads the code anew."""
+        self._deploy(context, context.attributes["Arn"], new)
+        return context.attributes
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Forgets the function."""
+        self._functions.remove(context.attributes["Arn"])
+
+    def _deploy(self, context: ResourceContext, arn: str, properties: Properties) -> None:
+        runtime = str(properties.get("Runtime"))
+        if not runtime.startswith("python"):
+            raise ResourceFailedError(
+                f"The embedded AWS does not run {runtime}, only Python. "
+                "docs/embedded-aws.md lists what it does."
+            )
+        code = properties["Code"]
+        allowed_members(code, ("S3Bucket", "S3Key"), "Code")
+        logging = properties.get("LoggingConfig", {})
+        allowed_members(logging, ("LogFormat", "LogGroup"), "LoggingConfig")
+        self._functions.deploy(
+            context,
+            arn,
+            package=_package(context, code),
+            handler=properties["Handler"],
+            role_arn=properties["Role"],
+            log_group=logging.get("LogGroup"),
+        )
+
+
+class CustomResourceHandler(ResourceHandler):
+    """A custom resource: its function makes, changes and deletes it.
+
+    Args:
+        type_name: `Custom::NAME`.
+        functions: where the function behind its ServiceToken is deployed.
+    """
+
+    # Any property may be there: all of them go to the function.
+    required = frozenset({"ServiceToken"})
+
+    def __init__(self, type_name: str, functions: Functions) -> None:
+        self.type_name = type_name
+        self._functions = functions
+
+    def create(self, context: ResourceContext, properties: Properties) -> Physical:
+        """Asks the function to make it."""
+        answer = self._ask(context, "Create", properties)
+        physical_id = answer["PhysicalResourceId"]
+        # Also of one that failed: CloudFormation has the function delete it.
+        context.initiated(physical_id)
+        _check(answer)
+        return Physical(physical_id, answer.get("Data") or {})
+
+    def update(
+        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
+    ) -> Attributes:
+        """Asks the function to change it."""
+        answer = self._ask(
+            context,
+            "Update",
+            new,
+            PhysicalResourceId=physical_id,
+            OldResourceProperties=_as_text(old),
+        )
+        _check(answer)
+        if answer["PhysicalResourceId"] != physical_id:
+            raise ResourceFailedError(
+                f"The embedded AWS does not replace custom resources: {physical_id} became "
+                f"{answer['PhysicalResourceId']}. docs/embedded-aws.md lists what it does."
+            )
+        return answer.get("Data") or {}
+
+    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
+        """Asks the function to delete it."""
+        _check(self._ask(context, "Delete", properties, PhysicalResourceId=physical_id))
+
+    def has_attribute(self, name: str) -> bool:
+        """Any: the function's answer may have it."""
+        return True
+
+    def _ask(
+        self, context: ResourceContext, kind: str, properties: Properties, **more: Any
+    ) -> dict[str, Any]:
+        event = {
+            "RequestType": kind,
+            "ResponseURL": _RESPONSE_URL,
+            "StackId": context.stack_id,
+            "RequestId": str(uuid.uuid4()),
+            "LogicalResourceId": context.logical_id,
+            "ResourceType": self.type_name,
+            "ResourceProperties": _as_text(properties),
+            **more,
+        }
+        answer: dict[str, Any] = self._functions.invoke(context, properties["ServiceToken"], event)
+        if context.interrupted.is_set():
+            # The function may have taken it for an error of its own.
+            raise InterruptedOperationError
+        return answer
+
+
+def _check(answer: dict[str, Any]) -> None:
+    if answer["Status"] != "SUCCESS":
+        raise ResourceFailedError(
+            f"Received response status [FAILED] from custom resource. Message returned: "
+            f"{answer.get('Reason', '')} (RequestId: {answer['RequestId']})"
+        )
+
+
+def _as_text(value: Any) -> Any:
+    """CloudFormation hands a function every number and boolean as text."""
+    if isinstance(value, dict):
+        return {key: _as_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if value is None else str(value)
+
+
+def _package(context: ResourceContext, code: Properties) -> bytes:
+    try:
+        answer = context.client("s3").get_object(Bucket=code["S3Bucket"], Key=code["S3Key"])
+    except ClientError as error:
+        details = error.response["Error"]
+        raise ResourceFailedError(
+            'Resource handler returned message: "Error occurred while GetObject. S3 Error Code: '
+            f'{details["Code"]}. S3 Error Message: {details["Message"]}" '
+            "(HandlerErrorCode: InvalidRequest)"
+        ) from None
+    body: bytes = answer["Body"].read()
+    return body
