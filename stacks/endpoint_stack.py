@@ -6,7 +6,9 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.rules.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
+from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.scaling import VariantScaling
@@ -35,12 +37,14 @@ class EndpointStack(cdk.Stack):
         topic_arn = self._foundation_id("NotificationTopicArn", plan, NOTIFICATION_TOPIC_ARN)
         role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
         hosting = HostedEndpoint(self, "Hosting", plan=plan, role=role.role)
+        update = EndpointUpdate(self, "EndpointUpdate", plan=plan)
+        # Last of all before the endpoint: where something else fails, nothing was deregistered.
+        update.before.node.add_dependency(hosting.log_group, hosting.config)
+        hosting.endpoint.node.add_dependency(update.before)
         rollback_alarms = []
-        for variant, scalable in zip(plan.variants, hosting.scalable_variants, strict=True):
-            # A single variant needs no name: whatever it is called, the resource stays the same.
+        for variant in plan.variants:
+            # A single variant needs no name: whatever it is called, the alarms stay the same.
             suffix = variant.name if len(plan.variants) > 1 else ""
-            if plan.autoscaling is not None:
-                VariantScaling(self, f"Scaling{suffix}", scaling=plan.autoscaling, variant=scalable)
             alarms = VariantAlarms(
                 self,
                 f"Alarms{suffix}",
@@ -48,10 +52,25 @@ class EndpointStack(cdk.Stack):
                 variant=variant,
                 topic_arn=topic_arn,
             )
+            update.before.node.add_dependency(alarms)
             if plan.rollout is not None:
                 rollback_alarms += [alarms.by_name[name] for name in plan.rollout.rollback_alarms]
         if plan.rollout is not None:
             hosting.guard(plan.rollout, rollback_alarms)
+        if plan.autoscaling is not None:
+            after = update.add_after()
+            after.node.add_dependency(hosting.endpoint)
+            for variant in plan.variants:
+                # CloudFormation registers no target under a second logical id, so the id goes with
+                # the variant's name, however many variants there are.
+                suffix = "" if variant.name == DEFAULT_VARIANT_NAME else variant.name
+                VariantScaling(
+                    self,
+                    f"Scaling{suffix}",
+                    scaling=plan.autoscaling,
+                    resource_id=f"endpoint/{plan.endpoint_name}/variant/{variant.name}",
+                    after=after,
+                )
         for warning in plan.warnings:
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)

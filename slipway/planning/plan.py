@@ -254,11 +254,14 @@ class DeploymentPlan:
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
             "AWS::CloudWatch::Alarm": variants * self.alarms.count,
-            "AWS::IAM::Role": 1,
-            "AWS::Logs::LogGroup": 1,
+            "AWS::IAM::Role": 2,
+            "AWS::Lambda::Function": 1,
+            "AWS::Logs::LogGroup": 2,
             "AWS::SageMaker::Endpoint": 1,
             "AWS::SageMaker::EndpointConfig": 1,
             "AWS::SageMaker::Model": 1,
+            # Two before the endpoint is updated and, with autoscaling, one after it.
+            "Custom::SlipwayScaling": 3 if scaled else 2,
         }
         return {name: count for name, count in found.items() if count}
 

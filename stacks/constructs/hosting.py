@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -15,17 +14,13 @@ from constructs import Construct
 from slipway.planning.plan import DeploymentPlan, RolloutPlan, VariantPlan
 
 
-@dataclass(frozen=True)
-class ScalableVariant:
-    """A variant as application autoscaling names it, and the endpoint it waits for."""
-
-    name: str
-    resource_id: str
-    endpoint: sagemaker.CfnEndpoint
-
-
 class HostedEndpoint(Construct):
     """Only the endpoint has a name: models and configs are replaced, new before old.
+
+    Attributes:
+        log_group: where the containers write.
+        config: the endpoint configuration.
+        endpoint: the endpoint.
 
     Args:
         scope: the endpoint's stack.
@@ -38,14 +33,14 @@ class HostedEndpoint(Construct):
         self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, role: iam.Role
     ) -> None:
         super().__init__(scope, construct_id)
-        log_group = logs.CfnLogGroup(
+        self.log_group = logs.CfnLogGroup(
             self,
             "LogGroup",
             log_group_name=plan.log_group_name,
             retention_in_days=plan.log_retention_days,
         )
         # SageMaker would create the group itself, with no retention and outside the stack.
-        log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
+        self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
         model = sagemaker.CfnModel(
             self,
             "Model",
@@ -57,30 +52,28 @@ class HostedEndpoint(Construct):
                 model_data_source=_model_data(plan),
             ),
         )
-        config = sagemaker.CfnEndpointConfig(
+        self.config = sagemaker.CfnEndpointConfig(
             self,
-            "EndpointConfig",
+            # Two ids, so that adding or dropping autoscaling makes a new configuration even where
+            # nothing else changes. What UpdateEndpoint does with the configuration that the
+            # endpoint has already is not documented, and a fleet that was scaled out must shrink
+            # to the file's count.
+            "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
             production_variants=[
                 _production_variant(variant, model, plan.routing_strategy)
                 for variant in plan.variants
             ],
         )
-        self._endpoint = endpoint = sagemaker.CfnEndpoint(
+        self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
             endpoint_name=plan.endpoint_name,
-            endpoint_config_name=config.attr_endpoint_config_name,
+            endpoint_config_name=self.config.attr_endpoint_config_name,
             # With autoscaling an update keeps the fleet's size; with a fixed count the file rules.
             retain_all_variant_properties=plan.autoscaling is not None,
             exclude_retained_variant_properties=_excluded(plan),
         )
-        endpoint.add_resource_dependency(log_group)
-        self.scalable_variants = [
-            ScalableVariant(
-                variant.name, f"endpoint/{plan.endpoint_name}/variant/{variant.name}", endpoint
-            )
-            for variant in plan.variants
-        ]
+        self.endpoint.add_resource_dependency(self.log_group)
 
     def guard(self, rollout: RolloutPlan, alarms: Sequence[cloudwatch.CfnAlarm]) -> None:
         """Has SageMaker watch its updates: all at once, with the plan's waits and alarms.
@@ -94,7 +87,7 @@ class HostedEndpoint(Construct):
                     sagemaker.CfnEndpoint.AlarmProperty(alarm_name=alarm.ref) for alarm in alarms
                 ]
             )
-        self._endpoint.deployment_config = sagemaker.CfnEndpoint.DeploymentConfigProperty(
+        self.endpoint.deployment_config = sagemaker.CfnEndpoint.DeploymentConfigProperty(
             auto_rollback_configuration=rollback,
             blue_green_update_policy=sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
                 maximum_execution_timeout_in_seconds=rollout.max_execution_seconds,

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from aws_cdk import aws_applicationautoscaling as autoscaling
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from slipway.planning.plan import AutoscalingPlan
-from stacks.constructs.hosting import ScalableVariant
 
 _NAMESPACE = "sagemaker"
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+
+
+@dataclass(frozen=True)
+class TrackingPolicy:
+    """What a scaling policy holds at a target.
+
+    Args:
+        construct_id: of the policy.
+        metric_type: predefined metric.
+        target_value: in the metric's unit.
+    """
+
+    construct_id: str
+    metric_type: str
+    target_value: float
+
+    @property
+    def name(self) -> str:
+        """Name of the policy."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", self.construct_id).lower()
 
 
 class VariantScaling(Construct):
@@ -21,7 +41,8 @@ class VariantScaling(Construct):
         scope: the endpoint's stack.
         construct_id: name within it.
         scaling: bounds, target and pauses.
-        variant: what to scale.
+        resource_id: the variant, as application autoscaling names it.
+        after: what must have happened before the variant is registered.
     """
 
     def __init__(
@@ -30,7 +51,8 @@ class VariantScaling(Construct):
         construct_id: str,
         *,
         scaling: AutoscalingPlan,
-        variant: ScalableVariant,
+        resource_id: str,
+        after: IDependable,
     ) -> None:
         super().__init__(scope, construct_id)
         target = autoscaling.CfnScalableTarget(
@@ -38,25 +60,25 @@ class VariantScaling(Construct):
             "Target",
             service_namespace=_NAMESPACE,
             scalable_dimension=_DIMENSION,
-            resource_id=variant.resource_id,
+            resource_id=resource_id,
             min_capacity=scaling.min_instance_count,
             max_capacity=scaling.max_instance_count,
         )
         # The variant must exist before it can be registered, and be deregistered before it goes.
-        target.add_resource_dependency(variant.endpoint)
-        construct, metric_type, value = _tracked(scaling)
+        target.node.add_dependency(after)
+        policy = tracking_policy(scaling)
         metric = autoscaling.CfnScalingPolicy.PredefinedMetricSpecificationProperty(
-            predefined_metric_type=metric_type
+            predefined_metric_type=policy.metric_type
         )
         autoscaling.CfnScalingPolicy(
             self,
-            construct,
-            policy_name=_kebab(construct),
+            policy.construct_id,
+            policy_name=policy.name,
             policy_type="TargetTrackingScaling",
             scaling_target_id=target.ref,
             target_tracking_scaling_policy_configuration=(
                 autoscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
-                    target_value=value,
+                    target_value=policy.target_value,
                     predefined_metric_specification=metric,
                     scale_in_cooldown=scaling.scale_in_cooldown_seconds,
                     scale_out_cooldown=scaling.scale_out_cooldown_seconds,
@@ -65,22 +87,18 @@ class VariantScaling(Construct):
         )
 
 
-def _tracked(scaling: AutoscalingPlan) -> tuple[str, str, float]:
-    """Construct id, predefined metric and target value of the policy."""
+def tracking_policy(scaling: AutoscalingPlan) -> TrackingPolicy:
+    """Returns the policy that a plan asks for."""
     if scaling.target_concurrent_requests_per_instance is not None:
-        return (
+        return TrackingPolicy(
             "ConcurrentRequestsPerInstance",
             "SageMakerVariantConcurrentRequestsPerModelHighResolution",
             scaling.target_concurrent_requests_per_instance,
         )
     if scaling.target_invocations_per_instance_per_minute is None:
         raise ValueError("the plan has no scaling target")
-    return (
+    return TrackingPolicy(
         "InvocationsPerInstance",
         "SageMakerVariantInvocationsPerInstance",
         scaling.target_invocations_per_instance_per_minute,
     )
-
-
-def _kebab(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()

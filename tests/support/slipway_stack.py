@@ -6,9 +6,11 @@ stand-in, whose mode lies in the model data.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +30,7 @@ MODEL = "autoscaling"
 NAME = f"{MODEL}-local"
 _TESTS = Path(__file__).parents[1]
 _TEMPLATE = _TESTS / "golden" / "templates" / f"{MODEL}.json"
+_FUNCTION = _TESTS.parent / "stacks" / "endpoint_update" / "handler.py"
 _PROGRAM = _TESTS / "embedded" / "hosting" / "stand_in.py"
 
 
@@ -72,6 +75,7 @@ class SlipwayStack:
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::CloudWatch::Alarm" and alarm_periods is not None:
                 resource["Properties"]["EvaluationPeriods"] = alarm_periods
+        publish_functions(self.stacks, template)
         return template
 
     def create(self, mode: str, **options: Any) -> str:
@@ -101,9 +105,23 @@ class SlipwayStack:
         return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
+def publish_functions(stacks: Stacks, template: dict[str, Any]) -> None:
+    """Puts the packages of a template's functions where the CDK CLI would put them."""
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.write(_FUNCTION, "handler.py")
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Lambda::Function":
+            code = resource["Properties"]["Code"]
+            stacks.client("s3").put_object(
+                Bucket=code["S3Bucket"], Key=code["S3Key"], Body=package.getvalue()
+            )
+
+
 def lay_foundation(stacks: Stacks) -> None:
-    """Makes what a model's stack reads of the foundation's, and the bucket."""
-    stacks.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    """Makes what a model's stack reads of the foundation's and the bootstrap's, and the buckets."""
+    for bucket in (LOCAL.artifact_bucket, f"cdk-hnb659fds-assets-{LOCAL.account}-{LOCAL.region}"):
+        stacks.client("s3").create_bucket(Bucket=bucket)
     topic = stacks.client("sns").create_topic(Name="notifications")["TopicArn"]
     key = stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
     for name, value in (

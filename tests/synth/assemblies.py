@@ -68,6 +68,12 @@ class Assembly:
         found = self.template(construct_id).get("Resources", {})
         return {name: item for name, item in found.items() if item["Type"] == kind}
 
+    def named(self, construct_id: str, kind: str, prefix: str) -> tuple[str, dict[str, Any]]:
+        """Returns logical id and resource of the one whose logical id begins so."""
+        found = self.resources(construct_id, kind)
+        ((name, resource),) = [item for item in found.items() if item[0].startswith(prefix)]
+        return name, resource
+
     def only(self, construct_id: str, kind: str) -> dict[str, Any]:
         (resource,) = self.resources(construct_id, kind).values()
         return resource

@@ -26,6 +26,8 @@ Call = tuple[str, str, Properties]
 # What stands for a reference, by what is referred to.
 _REFERENCES = {
     "AWS::Partition": "aws",
+    "AWS::Logs::LogGroup": "name-env-EndpointUpdateFunctionLog-0A1B2C3D4E5F",
+    "AWS::StackId": "arn:aws:cloudformation:us-east-1:123456789012:stack/name-env/0a1b2c3d",
     "AWS::ApplicationAutoScaling::ScalableTarget": (
         "endpoint/NAME/variant/AllTraffic|sagemaker:variant:DesiredInstanceCount|sagemaker"
     ),
@@ -34,6 +36,11 @@ _REFERENCES = {
 }
 _ATTRIBUTES = {
     ("AWS::IAM::Role", "Arn"): "arn:aws:iam::123456789012:role/name-env-ExecutionRole-0A1B2C3D4E5F",
+    (
+        "AWS::Lambda::Function",
+        "Arn",
+    ): "arn:aws:lambda:us-east-1:123456789012:function:name-env-0A1B",
+    ("AWS::Logs::LogGroup", "Arn"): "arn:aws:logs:us-east-1:123456789012:log-group:name-env-0A1B:*",
     ("AWS::SageMaker::Model", "ModelName"): "HostingModel-0A1B2C3D4E5F",
     ("AWS::SageMaker::EndpointConfig", "EndpointConfigName"): "HostingEndpointConfig-0A1B2C3D4E5F",
 }
@@ -249,12 +256,23 @@ def _role(name: str, properties: Properties) -> Iterator[Call]:
         }  # fmt: skip
 
 
-def _log_group(_: str, properties: Properties) -> Iterator[Call]:
-    name = properties.pop("LogGroupName")
+def _log_group(logical_id: str, properties: Properties) -> Iterator[Call]:
+    # CloudFormation names a group that has no name.
+    name = properties.pop("LogGroupName", f"name-env-{logical_id}-0A1B2C3D4E5F")
     days = properties.pop("RetentionInDays")
     tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
     yield "logs", "CreateLogGroup", {"logGroupName": name, "tags": tags, **properties}
     yield "logs", "PutRetentionPolicy", {"logGroupName": name, "retentionInDays": days}
+
+
+def _function(name: str, properties: Properties) -> Iterator[Call]:
+    tags = {tag["Key"]: tag["Value"] for tag in properties.pop("Tags", ())}
+    yield "lambda", "CreateFunction", {"FunctionName": name[:64], **properties, "Tags": tags}
+
+
+def _custom_resource(_: str, _properties: Properties) -> Iterator[Call]:
+    """Its function takes any properties."""
+    yield from ()
 
 
 _CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
@@ -262,8 +280,10 @@ _CALLS: Mapping[str, Callable[[str, Properties], Iterator[Call]]] = {
     "AWS::ApplicationAutoScaling::ScalingPolicy": _scaling_policy,
     "AWS::CloudWatch::Alarm": _alarm,
     "AWS::IAM::Role": _role,
+    "AWS::Lambda::Function": _function,
     "AWS::Logs::LogGroup": _log_group,
     "AWS::SageMaker::Endpoint": _endpoint,
     "AWS::SageMaker::EndpointConfig": _endpoint_config,
     "AWS::SageMaker::Model": _model,
+    "Custom::SlipwayScaling": _custom_resource,
 }

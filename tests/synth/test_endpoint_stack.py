@@ -15,7 +15,7 @@ BUCKET = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
 
 
 def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
-    role = assembly.only("fixed", "AWS::IAM::Role")["Properties"]
+    role = assembly.named("fixed", "AWS::IAM::Role", "ExecutionRole")[1]["Properties"]
     assert "ManagedPolicyArns" not in role
     (policy,) = role["Policies"]
     assert policy["PolicyDocument"]["Statement"] == [
@@ -78,7 +78,7 @@ def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
 
 def test_the_role_does_not_change_with_the_weights(assembly: Assembly):
     assert DIGEST in str(assembly.template("fixed"))
-    assert DIGEST not in str(assembly.only("fixed", "AWS::IAM::Role"))
+    assert DIGEST not in str(assembly.resources("fixed", "AWS::IAM::Role"))
     assert not assembly.resources("fixed", "AWS::IAM::Policy")
 
 
@@ -91,6 +91,8 @@ def test_only_the_endpoint_and_what_it_writes_to_have_names(assembly: Assembly, 
         if key.endswith("Name") and isinstance(value, str)
     }
     named.pop(("AWS::ApplicationAutoScaling::ScalingPolicy", "PolicyName"), None)
+    # It is told the endpoint's name.
+    named.pop(("Custom::SlipwayScaling", "EndpointName"))
     # The name of the metric an alarm looks at.
     named.pop(("AWS::CloudWatch::Alarm", "MetricName"))
     assert named == {
@@ -100,8 +102,7 @@ def test_only_the_endpoint_and_what_it_writes_to_have_names(assembly: Assembly, 
 
 
 def test_the_endpoint_waits_for_its_log_group_and_takes_it_along(assembly: Assembly):
-    (group_id,) = assembly.resources("fixed", "AWS::Logs::LogGroup")
-    group = assembly.only("fixed", "AWS::Logs::LogGroup")
+    group_id, group = assembly.named("fixed", "AWS::Logs::LogGroup", "Hosting")
     assert group_id in assembly.only("fixed", "AWS::SageMaker::Endpoint")["DependsOn"]
     assert group["DeletionPolicy"] == group["UpdateReplacePolicy"] == "Delete"
     assert group["Properties"]["RetentionInDays"] == 30
@@ -121,11 +122,49 @@ def test_with_autoscaling_an_update_keeps_the_fleets_size(assembly: Assembly):
         {"VariantPropertyType": "DesiredWeight"},
         {"VariantPropertyType": "DataCaptureConfig"},
     ]
-    (endpoint_id,) = assembly.resources("scaled", "AWS::SageMaker::Endpoint")
     target = assembly.only("scaled", "AWS::ApplicationAutoScaling::ScalableTarget")
-    assert target["DependsOn"] == [endpoint_id]
     assert target["Properties"]["ResourceId"] == "endpoint/scaled-local/variant/AllTraffic"
     assert "RoleARN" not in target["Properties"]
+
+
+@pytest.mark.parametrize("model", GOOD)
+def test_an_update_of_the_endpoint_is_surrounded(assembly: Assembly, model: str):
+    """What fails before the endpoint fails before anything is deregistered."""
+    endpoint_id, endpoint = assembly.named(model, "AWS::SageMaker::Endpoint", "Hosting")
+    undo_id, undo = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateUndo")
+    before_id, before = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateBefore")
+    assert before_id in endpoint["DependsOn"]
+    resources = assembly.template(model)["Resources"]
+    # Everything that depends neither on the function's calls nor on the endpoint.
+    earlier = {
+        name
+        for name, resource in resources.items()
+        if resource["Type"] in ("AWS::CloudWatch::Alarm", "AWS::SageMaker::EndpointConfig")
+    }
+    assert {*earlier, undo_id} < set(before["DependsOn"])
+    assert "Variants" not in undo["Properties"]
+    last = {
+        name
+        for name, resource in resources.items()
+        if resource["Type"].startswith("AWS::ApplicationAutoScaling::")
+    }
+    if model == "fixed":
+        assert last == set()
+        assert len(assembly.resources(model, "Custom::SlipwayScaling")) == 2
+    else:
+        after_id, after = assembly.named(model, "Custom::SlipwayScaling", "EndpointUpdateAfter")
+        assert after["DependsOn"] == [endpoint_id]
+        target = assembly.only(model, "AWS::ApplicationAutoScaling::ScalableTarget")
+        assert target["DependsOn"] == [after_id]
+        same = [{**each["Properties"], "Step": ""} for each in (before, after)]
+        assert same[0] == same[1]
+
+
+def test_dropping_autoscaling_makes_a_new_endpoint_configuration(assembly: Assembly):
+    fixed, scaled = (
+        set(assembly.resources(model, "AWS::SageMaker::EndpointConfig")) for model in GOOD
+    )
+    assert not fixed & scaled
 
 
 def test_the_model_is_isolated_and_its_data_is_a_prefix_with_its_slash(assembly: Assembly):
@@ -188,7 +227,7 @@ def test_every_resource_that_can_be_is_tagged(assembly: Assembly):
         for resource in assembly.template("scaled")["Resources"].values()
         if {"Key": "slipway:model", "Value": "scaled"} not in resource["Properties"].get("Tags", [])
     }
-    assert untagged == {"AWS::ApplicationAutoScaling::ScalingPolicy"}
+    assert untagged == {"AWS::ApplicationAutoScaling::ScalingPolicy", "Custom::SlipwayScaling"}
 
 
 # CloudFormation's resource type -> service, operation, and properties the operation has not.

@@ -18,7 +18,7 @@ from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
 from tests.support.accounts import embedded_aws
 from tests.support.projects import DIGEST, LOCAL
-from tests.support.slipway_stack import lay_foundation
+from tests.support.slipway_stack import lay_foundation, publish_functions
 from tests.support.stacks import Stacks
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -55,6 +55,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
 def test_it_deploys_answers_and_leaves_nothing(stacks: Stacks, case: str) -> None:
     plan = local_plans()[case]
     template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
+    publish_functions(stacks, json.loads(template))
     name = plan["endpoint_name"]
     assert stacks.create(name, template) == "CREATE_COMPLETE"
     access = Access(

@@ -1,0 +1,210 @@
+"""What surrounds an update of an endpoint, so that its autoscaling does not forbid it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+from stacks.constructs.scaling import tracking_policy
+
+RESOURCE_TYPE = "Custom::SlipwayScaling"
+_PROGRAM = Path(__file__).parents[1] / "endpoint_update" / "handler.py"
+_RUNTIME = "python3.14"
+# The longest that Lambda allows: the function waits for an endpoint that is being scaled.
+_FUNCTION_TIMEOUT_SECONDS = 900
+# CloudFormation would wait for an hour if the function died without an answer.
+_SERVICE_TIMEOUT_SECONDS = 1200
+_LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
+
+
+class EndpointUpdate(Construct):
+    """A function, and custom resources that have it called before the endpoint is updated.
+
+    Every endpoint has it: one without autoscaling may have had autoscaling, and its targets are
+    still registered when it is updated. `add_after` adds the call after the update, which only an
+    endpoint with autoscaling needs.
+
+    Args:
+        scope: the endpoint's stack.
+        construct_id: name within it.
+        plan: what is deployed.
+
+    Attributes:
+        undo: remembers the scalable targets; the first step of a deployment.
+        before: the last step before the endpoint is updated.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: DeploymentPlan) -> None:
+        super().__init__(scope, construct_id)
+        self._plan = plan
+        self._function = self._add_function()
+        variants = [
+            (variant.name, variant.instance_types, plan.autoscaling is not None)
+            for variant in plan.variants
+        ]
+        # Another resource with each change that deregisters something: CloudFormation deletes it
+        # last of all when it has taken a deployment back, and that puts the targets back.
+        digest = hashlib.sha256(json.dumps(variants).encode()).hexdigest()[:8]
+        self.undo = self._call(f"Undo{digest}", "Undo")
+        self.before = self._call("Before", "Before")
+        self.before.node.add_dependency(self.undo)
+
+    def add_after(self) -> cdk.CustomResource:
+        """Adds the call after the update and returns it."""
+        return self._call("After", "After")
+
+    def _call(self, construct_id: str, step: str) -> cdk.CustomResource:
+        plan = self._plan
+        properties: dict[str, Any] = {"EndpointName": plan.endpoint_name, "Step": step}
+        if step != "Undo":
+            properties["Variants"] = [self._variant(variant) for variant in plan.variants]
+            if plan.autoscaling is not None:
+                # CloudFormation tags the targets that it makes; those made anew have the same.
+                properties["TargetTags"] = dict(sorted(plan.tags.items()))
+        return cdk.CustomResource(
+            self,
+            construct_id,
+            service_token=self._function.attr_arn,
+            resource_type=RESOURCE_TYPE,
+            service_timeout=cdk.Duration.seconds(_SERVICE_TIMEOUT_SECONDS),
+            properties=properties,
+        )
+
+    def _variant(self, variant: VariantPlan) -> Mapping[str, Any]:
+        """Returns a variant as the function compares it with the live one."""
+        described: dict[str, Any] = {
+            "Name": variant.name,
+            "InstanceTypes": list(variant.instance_types),
+        }
+        scaling = self._plan.autoscaling
+        if scaling is not None:
+            policy = tracking_policy(scaling)
+            described["Scaling"] = {
+                "MinCapacity": scaling.min_instance_count,
+                "MaxCapacity": scaling.max_instance_count,
+                "PolicyName": policy.name,
+                "PredefinedMetricType": policy.metric_type,
+                "TargetValue": policy.target_value,
+                "ScaleInCooldown": scaling.scale_in_cooldown_seconds,
+                "ScaleOutCooldown": scaling.scale_out_cooldown_seconds,
+            }
+        return described
+
+    def _add_function(self) -> lambda_.CfnFunction:
+        log_group = logs.LogGroup(
+            self,
+            "FunctionLog",
+            retention=_LOG_RETENTION,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            # Alone: not the caches that lie beside it.
+            shutil.copyfile(_PROGRAM, Path(folder) / "handler.py")
+            code = assets.Asset(self, "Code", path=folder)
+        return lambda_.CfnFunction(
+            self,
+            "Function",
+            description="Slipway: deregisters scalable targets while their endpoint changes",
+            code=lambda_.CfnFunction.CodeProperty(
+                s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
+            ),
+            handler="handler.handler",
+            runtime=_RUNTIME,
+            role=self._role(log_group).role_arn,
+            logging_config=lambda_.CfnFunction.LoggingConfigProperty(
+                log_group=log_group.log_group_name
+            ),
+            timeout=_FUNCTION_TIMEOUT_SECONDS,
+        )
+
+    def _role(self, log_group: logs.LogGroup) -> iam.Role:
+        stack, plan = cdk.Stack.of(self), self._plan
+        place = f"{plan.region}:{plan.account}"
+        endpoint = f"arn:{stack.partition}:sagemaker:{place}:endpoint/{plan.endpoint_name.lower()}"
+        configs = f"arn:{stack.partition}:sagemaker:{place}:endpoint-config/*"
+        targets = f"arn:{stack.partition}:application-autoscaling:{place}:scalable-target/*"
+        alarms = (
+            f"arn:{stack.partition}:cloudwatch:{place}:alarm:"
+            f"TargetTracking-endpoint/{plan.endpoint_name}/variant/*"
+        )
+        statements = [
+            _allow(
+                "SeeWhatTheStackMade",
+                ["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
+                stack.stack_id,
+            ),
+            _allow("SeeWhatServes", ["sagemaker:DescribeEndpoint"], endpoint),
+            _allow("SeeItsInstances", ["sagemaker:DescribeEndpointConfig"], configs),
+            _allow(
+                "SeeTargets",
+                [
+                    "application-autoscaling:DescribeScalableTargets",
+                    "application-autoscaling:DescribeScalingPolicies",
+                ],
+                "*",
+            ),
+            iam.PolicyStatement(
+                sid="ChangeTargets",
+                actions=[
+                    "application-autoscaling:DeregisterScalableTarget",
+                    "application-autoscaling:PutScalingPolicy",
+                    "application-autoscaling:RegisterScalableTarget",
+                ],
+                resources=[targets],
+                conditions={
+                    "StringEquals": {"application-autoscaling:service-namespace": "sagemaker"}
+                },
+            ),
+            _allow("TagTargets", ["application-autoscaling:TagResource"], targets),
+            # What Application Auto Scaling asks of its caller.
+            _allow("ScaleTheEndpoint", ["sagemaker:UpdateEndpointWeightsAndCapacities"], endpoint),
+            _allow("SeeAlarms", ["cloudwatch:DescribeAlarms"], "*"),
+            _allow(
+                "KeepItsAlarms", ["cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm"], alarms
+            ),
+            # The group's ARN ends in `:*`: its streams.
+            _allow(
+                "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
+            ),
+        ]
+        role = iam.Role(
+            self,
+            "FunctionRole",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            description="Deregisters scalable targets while their endpoint changes",
+            # Inline, so that the role never exists without its rights.
+            inline_policies={"Scaling": iam.PolicyDocument(statements=statements)},
+        )
+        for resource, reason in (
+            ("*", "These operations only describe, and their API knows no narrower resource."),
+            (configs, "CloudFormation generates the names of endpoint configurations."),
+            (targets, "The ids of scalable targets are random; the namespace is a condition."),
+            (alarms, "Application Auto Scaling generates the names of its alarms."),
+        ):
+            # Where the partition is a token, cdk-nag shows it so.
+            shown = resource
+            if cdk.Token.is_unresolved(stack.partition):
+                shown = resource.replace(stack.partition, "<AWS::Partition>")
+            cdk.Validations.of(role).acknowledge(
+                cdk.Acknowledgment(
+                    id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
+                )
+            )
+        return role
+
+
+def _allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))

@@ -1,0 +1,1 @@
+"""What CloudFormation calls before and after it updates an endpoint."""
