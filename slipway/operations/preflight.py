@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 from slipway.access import Access
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
+from slipway.operations.scaling import compare_scaling
 from slipway.planning.plan import DeploymentPlan, artifact_prefix
 from slipway.publishing.image_sources import IMAGE_SOURCES
 
@@ -70,9 +71,14 @@ def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
             )
         else:
             passed.append(f"image {plan.image.repository}:{plan.image.tag}")
+    try:
+        found, refused = compare_scaling(plan, access)
+    except ClientError as error:
+        raise _closed(error) from None
+    problems += refused
     if problems:
         raise UserError(problems)
-    return passed
+    return passed + found
 
 
 def _missing(message: str, remedy: str) -> Problem:
@@ -82,7 +88,12 @@ def _missing(message: str, remedy: str) -> Problem:
 def _require_code(error: ClientError, *codes: str) -> None:
     """Lets only the expected answers pass; a denied or failed call is not a missing thing."""
     if error.response["Error"]["Code"] not in codes:
-        raise UserError.of(
-            f"the account could not be looked into: {error}",
-            "Use credentials that may read SSM parameters, the artifact bucket and ECR.",
-        ) from None
+        raise _closed(error) from None
+
+
+def _closed(error: ClientError) -> UserError:
+    return UserError.of(
+        f"the account could not be looked into: {error}",
+        "Use credentials that may read SSM parameters, the artifact bucket, ECR, SageMaker's "
+        "endpoints, scalable targets and stacks.",
+    )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.operations.scaling import compare_scaling
 from slipway.operations.status import find_status
+from slipway.planning.plan import DeploymentPlan
+from slipway.planning.resolve import resolve
+from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 
 
@@ -32,6 +39,17 @@ def deployed(stack: SlipwayStack) -> Iterator[SlipwayStack]:
     assert stack.create("ok") == "CREATE_COMPLETE"
     yield stack
     assert stack.delete() == "DELETE_COMPLETE"
+
+
+def planned(instance_type: str) -> DeploymentPlan:
+    """A plan of the model that is deployed."""
+    scaling = {
+        "min_instance_count": 2,
+        "max_instance_count": 6,
+        "target_invocations_per_instance_per_minute": 600,
+    }
+    config = model_config(MODEL, endpoint={"instances": [instance_type]}, autoscaling=scaling)
+    return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
 
 
 def test_all_is_well(deployed: SlipwayStack) -> None:
@@ -63,6 +81,56 @@ def test_an_alarm_is_trouble(deployed: SlipwayStack) -> None:
     status = find_status(NAME, deployed.access, plan=None, log_line_count=0)
     cloudwatch.set_alarm_state(AlarmName=name, StateValue="OK", StateReason="in time")
     assert status.troubles() == [f"alarm {name}: too late"]
+
+
+def test_preflight_says_what_autoscaling_means_for_a_change(deployed: SlipwayStack) -> None:
+    plan = planned("ml.g4dn.xlarge")
+    assert compare_scaling(plan, deployed.access) == ([], [])
+    found, problems = compare_scaling(planned("ml.g4dn.2xlarge"), deployed.access)
+    assert found == [
+        "autoscaling: AllTraffic does not scale while it goes from ml.g4dn.xlarge to "
+        "ml.g4dn.2xlarge; it is deregistered before the update and registered anew after it"
+    ]
+    assert problems == []
+    dropped = dataclasses.replace(plan, autoscaling=None)
+    assert compare_scaling(dropped, deployed.access)[0] == [
+        "autoscaling: AllTraffic is deregistered first, since the files do not scale it any more"
+    ]
+    (variant,) = plan.variants
+    renamed = dataclasses.replace(plan, variants=(dataclasses.replace(variant, name="other"),))
+    assert compare_scaling(renamed, deployed.access)[0] == [
+        "autoscaling: AllTraffic is deregistered first, since the variant goes"
+    ]
+
+
+def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayStack) -> None:
+    # Another stack's name: this one has made nothing.
+    plan = dataclasses.replace(planned("ml.g4dn.2xlarge"), stack_name="elsewhere")
+    found, (problem,) = compare_scaling(plan, deployed.access)
+    assert found == []
+    assert problem.message == (
+        "the variant AllTraffic is a scalable target that its stack did not make: SageMaker "
+        "refuses to remove the variant or to change its instances"
+    )
+    assert problem.remedy.startswith(
+        "Run `aws application-autoscaling deregister-scalable-target --service-namespace sagemaker "
+        "--scalable-dimension sagemaker:variant:DesiredInstanceCount --resource-id "
+        f"endpoint/{NAME}/variant/AllTraffic`"
+    )
+    # Nothing is refused where nothing of the variant changes.
+    same = dataclasses.replace(planned("ml.g4dn.xlarge"), stack_name="elsewhere", autoscaling=None)
+    assert compare_scaling(same, deployed.access) == ([], [])
+
+
+def test_other_instances_are_one_deployment(deployed: SlipwayStack) -> None:
+    changed = json.dumps(deployed.template("ok")).replace("ml.g4dn.xlarge", "ml.g4dn.2xlarge")
+    assert deployed.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
+    status = find_status(NAME, deployed.access, plan=None, log_line_count=0)
+    assert status.endpoint is not None
+    (variant,) = status.endpoint.variants
+    assert variant.instance_types == ("ml.g4dn.2xlarge",)
+    assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
+    assert deployed.update("ok") == "UPDATE_COMPLETE"
 
 
 def test_an_update_past_the_stack_shows(deployed: SlipwayStack) -> None:
