@@ -167,7 +167,7 @@ class _Images:
     def stack_with(self, image: ImagePlan) -> ImageStack | None:
         """Returns the stack that builds an image; None where none does."""
         for family in IMAGE_SOURCES:
-            if image.repository == repository_name(family):
+            if image.repository == repository_name(self._environment, family):
                 stack = self.stack_of(family)
                 return stack if stack is not None and image.uri in stack.image_uris else None
         return None
@@ -222,12 +222,12 @@ def _error_stack(
     app: cdk.App, name: str, environment: Environment, target: cdk.Environment, error: UserError
 ) -> cdk.Stack:
     """Adds the empty stack that carries a report."""
-    construct_id, stack_name = name, f"{name}-{environment.name}"
+    construct_id, stack_name = name, environment.stack_name(name)
     if not is_model_name(name):
         # A file can be called what no stack can, or what another stack is: it gets names that
         # belong to nobody, lest destroying it destroy that one.
         unique = f"invalid-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:12]}"
-        stack_name = f"{unique}-{environment.name}"
+        stack_name = environment.stack_name(unique)
         construct_id = f"{name}.yaml" if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.A) else unique
     stack = cdk.Stack(app, construct_id, stack_name=stack_name, env=target)
     cdk.Annotations.of(stack).add_error(str(error))

@@ -12,7 +12,7 @@ from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.scaling import VariantScaling
-from stacks.foundation_stack import ARTIFACT_KEY_ARN, NOTIFICATION_TOPIC_ARN, parameter_name
+from stacks.foundation_stack import ARTIFACT_KEY_ARN, NOTIFICATION_TOPIC_ARN
 
 
 class EndpointStack(cdk.Stack):
@@ -81,7 +81,7 @@ class EndpointStack(cdk.Stack):
             self,
             construct_id,
             type="AWS::SSM::Parameter::Value<String>",
-            default=parameter_name(plan.environment, value),
+            default=f"{plan.parameter_prefix}{value}",
             description="Written by the foundation: cdk deploy foundation",
         )
         return parameter.value_as_string

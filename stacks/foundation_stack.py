@@ -24,15 +24,9 @@ from stacks.constructs.compile_role import CompileRole
 FOUNDATION_ID = "foundation"
 
 
-def parameter_name(environment: str, value: str) -> str:
-    """Name of the SSM parameter under which the foundation keeps one of its generated ids.
-
-    Model stacks read them as SSM-typed parameters: no exports that would tie stacks together, and
-    nothing to look up at synth.
-    """
-    return f"/slipway/{environment}/{value}"
-
-
+# Names of the SSM parameters under which the foundation keeps its generated ids, behind the
+# environment's prefix. Model stacks read them as SSM-typed parameters: no exports that would tie
+# stacks together, and nothing to look up at synth.
 ARTIFACT_KEY_ARN = "artifact-key-arn"
 NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
 COMPILE_ROLE_ARN = "compile-role-arn"
@@ -62,11 +56,12 @@ class FoundationStack(cdk.Stack):
         super().__init__(
             scope,
             construct_id,
-            stack_name=f"{FOUNDATION_ID}-{environment.name}",
+            stack_name=environment.stack_name(FOUNDATION_ID),
             description=f"Slipway: what the models of {environment.name} share",
             env=env,
         )
-        cdk.Tags.of(self).add("slipway:environment", environment.name)
+        for name, value in environment.tags.items():
+            cdk.Tags.of(self).add(name, value)
         key = self._key(environment)
         self._artifact_bucket(environment, key)
         topic = self._topic(environment, key)
@@ -84,7 +79,7 @@ class FoundationStack(cdk.Stack):
             self,
             "ArtifactKey",
             description=f"Slipway: artifacts and notifications of {environment.name}",
-            alias=f"slipway-{environment.name}",
+            alias=environment.key_alias,
             enable_key_rotation=True,
             # Artifacts stay when the stack goes; without their key they would be noise.
             removal_policy=_KEPT,
@@ -105,7 +100,7 @@ class FoundationStack(cdk.Stack):
         access_logs = s3.Bucket(
             self,
             "AccessLogs",
-            bucket_name=f"{environment.artifact_bucket}-logs",
+            bucket_name=environment.access_log_bucket,
             encryption=s3.BucketEncryption.S3_MANAGED,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
@@ -184,7 +179,7 @@ class FoundationStack(cdk.Stack):
         ssm.CfnParameter(
             self,
             "".join(word.capitalize() for word in name.split("-")),
-            name=parameter_name(environment.name, name),
+            name=f"{environment.parameter_prefix}{name}",
             type="String",
             value=value,
         )

@@ -36,9 +36,9 @@ def image_stack_id(family: str) -> str:
     return f"image-{family}"
 
 
-def repository_name(family: str) -> str:
-    """Name of a container's repository, in every account."""
-    return f"slipway/{family}"
+def repository_name(environment: Environment, family: str) -> str:
+    """Name of a container's repository."""
+    return f"{environment.repository_prefix}{family}"
 
 
 def images_to_build(
@@ -71,7 +71,7 @@ def images_to_build(
         serving = ImagePlan(
             environment.account,
             environment.region,
-            repository_name(family),
+            repository_name(environment, family),
             f"trt{release.version}-{digest}",
         )
         base = f"nvcr.io/nvidia/tensorrt:{release.base_image}"
@@ -89,7 +89,7 @@ def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBui
         serving = ImagePlan(
             environment.account,
             environment.region,
-            repository_name("neuron"),
+            repository_name(environment, "neuron"),
             f"{neuron_base_tag(framework, base.version)}-{digest}",
         )
         yield ImageToBuild(serving, base.uri, SERVING_TARGET)
@@ -110,7 +110,7 @@ def _lmi_images(
         serving = ImagePlan(
             environment.account,
             environment.region,
-            repository_name("lmi"),
+            repository_name(environment, "lmi"),
             f"{base.tag}-{digest}",
         )
         yield ImageToBuild(serving, base.uri, SERVING_TARGET)
@@ -150,13 +150,14 @@ class ImageStack(cdk.Stack):
         super().__init__(
             scope,
             construct_id,
-            stack_name=f"{construct_id}-{environment.name}",
+            stack_name=environment.stack_name(construct_id),
             description=f"Slipway: the {family} container of {environment.name}",
             env=env,
         )
-        cdk.Tags.of(self).add("slipway:environment", environment.name)
+        for key, value in environment.tags.items():
+            cdk.Tags.of(self).add(key, value)
         self.image_uris = frozenset(each.image.uri for each in images)
-        name = repository_name(family)
+        name = repository_name(environment, family)
         repositories: Sequence[ecr.CfnRepository] = ()
         if owner == environment.name:
             repositories = [_repository(self, name)]

@@ -18,6 +18,7 @@ from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 # REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
+_PROJECT = re.compile(r"^slipway/[a-z0-9]+/(?=[a-z]+$)")
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
 _ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[a-z0-9.]+)/.+")
 
@@ -89,7 +90,9 @@ def find_family(families: Mapping[str, ContainerFamily], image: str) -> Containe
         UnknownImageError: the table has no such repository.
     """
     match = _IMAGE.fullmatch(image)
-    family = families.get(match["repository"]) if match else None
+    # The repositories of a project have its name in the middle: slipway/PROJECT/FAMILY.
+    repository = _PROJECT.sub("slipway/", match["repository"]) if match else ""
+    family = families.get(repository)
     if family is None:
         raise UnknownImageError(image, sorted(families))
     if family.command == djl_serving.COMMAND:

@@ -54,7 +54,7 @@ def invoke(
     project = current_project()
     environment = project.environment(env)
     access = open_access(environment, project.root)
-    request = Request(f"{name}-{environment.name}", content, content_type, accept, variant)
+    request = Request(environment.stack_name(name), content, content_type, accept, variant)
     streamed: StreamAnswer | None = None
     if stream:
         streamed = invoke_stream(request, access, show=_ignore if as_json else _write)

@@ -28,6 +28,7 @@ def preflight(
 ) -> None:
     """Check that the account has what a deploy needs, and name the command for what it lacks."""
     from slipway.access import open_access
+    from slipway.operations.preflight import notes
     from slipway.operations.preflight import preflight as check
 
     project = current_project()
@@ -35,10 +36,12 @@ def preflight(
     plan = project.plan(name, environment)
     checks = check(plan, open_access(environment, project.root))
     if as_json:
-        print_json({"checks": checks})
+        print_json({"checks": checks, "notes": notes(plan)})
     else:
         for passed in checks:
             typer.echo(f"ok  {passed}")
+        for note in notes(plan):
+            typer.echo(f"note  {note}")
 
 
 def leftovers(

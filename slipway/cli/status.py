@@ -56,7 +56,7 @@ def status(
         unplanned = error.problems[0].message
     access = open_access(environment, project.root)
     with account_errors():
-        found = find_status(f"{name}-{environment.name}", access, plan=plan, log_line_count=lines)
+        found = find_status(environment.stack_name(name), access, plan=plan, log_line_count=lines)
     if as_json:
         print_json(_as_json(found, unplanned))
     else:

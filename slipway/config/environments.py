@@ -1,4 +1,9 @@
-"""Environments: the accounts and regions a model can be deployed to."""
+"""Environments: the accounts and regions a model can be deployed to, and what is named after them.
+
+Every name in an account comes from here, because two projects may share one. With a project, names
+hold it in a place where no name without a project and none of another project can be the same:
+neither a project nor an environment has a hyphen, and a model's name has no two in a row.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,26 @@ from slipway.config.sections.base import Section
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
 _NAME_PATTERN = r"^[a-z][a-z0-9]*$"
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+LONGEST_BUCKET_NAME = 63
+
+
+def parameter_prefix(project: str, environment: str) -> str:
+    """Returns what the names of a foundation's parameters in SSM begin with.
+
+    Args:
+        project: empty where environments.yaml has none.
+        environment: name of the environment.
+    """
+    return f"/slipway/{project}/{environment}/" if project else f"/slipway/{environment}/"
+
+
+class ProjectName(Section):
+    """The key `project` of environments.yaml."""
+
+    project: Annotated[str, Field(pattern=_NAME_PATTERN, max_length=20)] = Field(
+        description="Part of every name in the account, where projects share one."
+    )
 
 
 class EnvironmentName(Section):
@@ -26,6 +51,10 @@ class EnvironmentName(Section):
 class Environment(EnvironmentName):
     """One named target in environments.yaml."""
 
+    project: Annotated[str, Field(pattern=r"^([a-z][a-z0-9]*)?$", max_length=20)] = Field(
+        "", description="The key `project` beside the environments, for all of them: part of every "
+        "name in the account. Without it nobody compares owners.", examples=["search"],
+    )  # fmt: skip
     account: str = Field(
         pattern=r"^[0-9]{12}$",
         description="AWS account, 12 digits in quotes. The CDK CLI refuses any other account.",
@@ -62,7 +91,48 @@ class Environment(EnvironmentName):
     @property
     def artifact_bucket(self) -> str:
         """Name of the bucket with the models' files; known offline, so that plans can hold it."""
-        return f"slipway-{self.name}-{self.account}-{self.region}"
+        return f"{self.key_alias}-{self.account}-{self.region}"
+
+    @property
+    def access_log_bucket(self) -> str:
+        """Name of the bucket with the access logs of the models' files."""
+        return f"{self.artifact_bucket}-logs"
+
+    @property
+    def bucket_name_excess(self) -> int:
+        """By how many characters the longest bucket name is longer than S3 allows; 0 if it fits."""
+        return max(0, len(self.access_log_bucket) - LONGEST_BUCKET_NAME)
+
+    @property
+    def key_alias(self) -> str:
+        """Alias of the artifact key, without `alias/`."""
+        project = f"{self.project}-" if self.project else ""
+        return f"slipway-{project}{self.name}"
+
+    @property
+    def parameter_prefix(self) -> str:
+        """What the names of the foundation's parameters in SSM begin with."""
+        return parameter_prefix(self.project, self.name)
+
+    @property
+    def repository_prefix(self) -> str:
+        """What the names of the repositories of our images begin with."""
+        return f"slipway/{self.project}/" if self.project else "slipway/"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags of every resource that belongs to the environment."""
+        project = {"slipway:project": self.project} if self.project else {}
+        return {"slipway:environment": self.name, **project}
+
+    def stack_name(self, name: str) -> str:
+        """Returns the name of a stack, and of the endpoint in it.
+
+        Args:
+            name: a model, `foundation` or `image-FAMILY`.
+        """
+        scoped = f"{self.project}--{name}" if self.project else name
+        return f"{scoped}-{self.name}"
 
     @property
     def is_local(self) -> bool:

@@ -11,9 +11,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from slipway.config.document import Document, read_document
-from slipway.config.environments import Environment, EnvironmentName
+from slipway.config.environments import (
+    LONGEST_BUCKET_NAME,
+    Environment,
+    EnvironmentName,
+    ProjectName,
+)
 from slipway.config.messages import describe
-from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
+from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError, nearest, relative
 
@@ -110,7 +115,8 @@ def environment_names(root: Path) -> list[str]:
     Raises:
         UserError: the file cannot be read.
     """
-    return list(read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE).content)
+    content = read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE).content
+    return [name for name in content if name != PROJECT_KEY]
 
 
 def load_environment(name: str, root: Path) -> Environment:
@@ -120,7 +126,7 @@ def load_environment(name: str, root: Path) -> Environment:
         UserError: the file or this environment in it is wrong, or there is no such environment.
     """
     document = read_document(root / ENVIRONMENTS_FILE, ENVIRONMENTS_FILE)
-    names = list(document.content)
+    names = [key for key in document.content if key != PROJECT_KEY]
     if name not in names:
         guess = nearest(name, names)
         hint = f"Did you mean `{guess}`? " if guess else ""
@@ -138,23 +144,25 @@ def load_environment(name: str, root: Path) -> Environment:
     problems = list(document.problems)
     _validate_name(name, problems)
     environment = None
+    project = _project(document, problems)
     content = document.content[name]
     if isinstance(content, dict):
         found: list[Problem] = []
         environment = _validate(
-            Environment, document, found, prefix=(name,), content={**content, "name": name}
-        )
-        # The key was looked at above.
-        problems.extend(problem for problem in found if problem.field != (name, "name"))
-        if "name" in content:
-            problems.append(
-                Problem(
-                    Kind.SHAPE,
-                    "an environment's name is its key in the file",
-                    "Remove this line.",
-                    (name, "name"),
-                )
-            )
+            Environment, document, found, prefix=(name,),
+            content={**content, "name": name, "project": project},
+        )  # fmt: skip
+        # Both keys were looked at above.
+        elsewhere = {
+            (name, "name"): "an environment's name is its key in the file",
+            (name, PROJECT_KEY): "the project is the same for every environment",
+        }
+        problems.extend(problem for problem in found if problem.field not in elsewhere)
+        for (_, key), message in elsewhere.items():
+            if key in content:
+                problems.append(Problem(Kind.SHAPE, message, "Remove this line.", (name, key)))
+        if environment is not None and environment.bucket_name_excess:
+            problems.append(_long_bucket_name(environment))
     else:
         problems.append(
             Problem(Kind.SHAPE, "is not a mapping", "Give it `account` and `region`.", (name,))
@@ -188,6 +196,27 @@ def _validate(
 def _follows_from_another(detail: ErrorDetails) -> bool:
     """Whether a list is "too short" only because its wrong items were not counted."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _project(document: Document, problems: list[Problem]) -> str:
+    """Reads the project's name; an empty one where the file has none, or a wrong one."""
+    if PROJECT_KEY not in document.content:
+        return ""
+    found = _validate(
+        ProjectName, document, problems, content={"project": document.content[PROJECT_KEY]}
+    )
+    return "" if found is None else found.project
+
+
+def _long_bucket_name(environment: Environment) -> Problem:
+    excess = environment.bucket_name_excess
+    return Problem(
+        Kind.VALUE,
+        f"the bucket {environment.access_log_bucket} would have "
+        f"{len(environment.access_log_bucket)} characters, and S3 allows {LONGEST_BUCKET_NAME}",
+        f"Shorten the project or the environment's name by {excess}.",
+        (PROJECT_KEY,) if environment.project else (environment.name,),
+    )
 
 
 def _validate_name(name: str, problems: list[Problem]) -> None:

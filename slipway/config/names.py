@@ -1,6 +1,8 @@
 """Names that the command line needs before anything is loaded: this module imports nothing."""
 
 CONFIG_DIRECTORY = "model_configs"
+# The key in environments.yaml that is no environment.
+PROJECT_KEY = "project"
 ENVIRONMENTS_FILE = "environments.yaml"
 # The environment that is the embedded AWS.
 LOCAL = "local"

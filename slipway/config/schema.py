@@ -70,7 +70,7 @@ class ModelConfig(Section):
         Rollout.model_validate({}), description="Without it all traffic moves at once."
     )
     tags: Tags = Field(
-        default_factory=dict, max_length=48,
+        default_factory=dict, max_length=47,
         description=(
             "Added to every resource of the deployment, for cost allocation. AWS takes 50; two are "
             "Slipway's."

@@ -10,6 +10,8 @@ from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.operations.alarms import endpoint_alarms
 
+_NO_PROJECT = {"slipway:project": ""}
+
 
 @dataclass(frozen=True)
 class Leftover:
@@ -30,8 +32,8 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         environment: where.
         access: to that environment.
     """
-    endpoint = f"{name}-{environment.name}"
-    tags = {"slipway:model": name, "slipway:environment": environment.name}
+    endpoint = environment.stack_name(name)
+    tags = {"slipway:model": name, **environment.tags}
     sagemaker = access.client("sagemaker")
     found = [
         *(
@@ -42,12 +44,12 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
         *(
             Leftover("endpoint config", item["EndpointConfigName"])
             for item in _pages(sagemaker, "list_endpoint_configs", "EndpointConfigs")
-            if _has_tags(sagemaker, item["EndpointConfigArn"], tags)
+            if _is_ours(sagemaker, item["EndpointConfigArn"], tags)
         ),
         *(
             Leftover("model", item["ModelName"])
             for item in _pages(sagemaker, "list_models", "Models")
-            if _has_tags(sagemaker, item["ModelArn"], tags)
+            if _is_ours(sagemaker, item["ModelArn"], tags)
         ),
         *(
             Leftover("alarm", item["AlarmName"])
@@ -83,6 +85,7 @@ def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[
         yield from page[key]
 
 
-def _has_tags(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:
+def _is_ours(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:
     found = {tag["Key"]: tag["Value"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]}
-    return tags.items() <= found.items()
+    # A project that has a name is another one than this where this has none.
+    return {**_NO_PROJECT, **tags}.items() <= {**_NO_PROJECT, **found}.items()

@@ -11,8 +11,7 @@ from slipway.operations.scaling import compare_scaling
 from slipway.planning.plan import DeploymentPlan, artifact_prefix
 from slipway.publishing.image_sources import IMAGE_SOURCES
 
-# Repositories of the images that we build; the embedded AWS runs their programs from the checkout.
-_OURS = "slipway/"
+_OUR_REPOSITORIES = "slipway/"
 
 
 def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
@@ -27,7 +26,7 @@ def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
     problems: list[Problem] = []
     passed: list[str] = []
     for name in ("artifact-key-arn", "notification-topic-arn"):
-        parameter = f"/slipway/{plan.environment}/{name}"
+        parameter = f"{plan.parameter_prefix}{name}"
         try:
             access.client("ssm").get_parameter(Name=parameter)
         except ClientError as error:
@@ -53,7 +52,9 @@ def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
         )
     else:
         passed.append(f"artifact {plan.artifact.digest}")
-    family = plan.image.repository.removeprefix(_OURS)
+    # The embedded AWS runs the programs of our images from the checkout.
+    ours = plan.image.repository.startswith(_OUR_REPOSITORIES)
+    family = plan.image.repository.rpartition("/")[2] if ours else ""
     if plan.environment != LOCAL and family in IMAGE_SOURCES:
         try:
             access.client("ecr").describe_images(
@@ -79,6 +80,16 @@ def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
     if problems:
         raise UserError(problems)
     return passed + found
+
+
+def notes(plan: DeploymentPlan) -> list[str]:
+    """Returns what no check can tell about a plan, one line each."""
+    if plan.project:
+        return []
+    return [
+        "owners are not compared: environments.yaml has no `project`, so the names of another "
+        f"repository's environment {plan.environment} in this account would be the same"
+    ]
 
 
 def _missing(message: str, remedy: str) -> Problem:

@@ -65,7 +65,9 @@ def image_plan(
         )
     # The same sources on another base are another image.
     tag = f"{_base(config, instances, environment.region)}-{digest or UNPUBLISHED}"
-    return ImagePlan(environment.account, environment.region, f"slipway/{family}", tag)
+    return ImagePlan(
+        environment.account, environment.region, f"{environment.repository_prefix}{family}", tag
+    )
 
 
 def _custom_image(serving: CustomServing) -> ImagePlan:

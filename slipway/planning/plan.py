@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from slipway.config.environments import parameter_prefix
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.neuron import NeuronPlacement
@@ -192,6 +193,7 @@ class DeploymentPlan:
         name: of the model.
         description: of the model, for people.
         environment: name of the environment.
+        project: part of every name in the account; empty where environments.yaml has none.
         account: where it is deployed.
         region: where it is deployed.
         stack_name: in CloudFormation.
@@ -221,6 +223,7 @@ class DeploymentPlan:
     name: str
     description: str
     environment: str
+    project: str
     account: str
     region: str
     stack_name: str
@@ -244,6 +247,11 @@ class DeploymentPlan:
     log_retention_days: int
     tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
+
+    @property
+    def parameter_prefix(self) -> str:
+        """What the names of the foundation's parameters in SSM begin with."""
+        return parameter_prefix(self.project, self.environment)
 
     @property
     def resources(self) -> dict[str, int]:

@@ -76,13 +76,14 @@ def resolve(
     )  # fmt: skip
     if isinstance(parts, Problem) or isinstance(image, Problem):
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
-    full_name = f"{config.name}-{environment.name}"
+    full_name = environment.stack_name(config.name)
     variants = tuple(_variants(situation))
     subject = Subject(situation, parts.model_data, parts.weights)
     return DeploymentPlan(
         name=config.name,
         description=config.description,
         environment=environment.name,
+        project=environment.project,
         account=environment.account,
         region=environment.region,
         stack_name=full_name,
@@ -104,11 +105,7 @@ def resolve(
         rollout=_rollout(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
-        tags={
-            **config.tags,
-            "slipway:model": config.name,
-            "slipway:environment": environment.name,
-        },
+        tags={**config.tags, "slipway:model": config.name, **environment.tags},
         warnings=tuple(warning for advise in _ADVICE for warning in advise(subject)),
     )
 

@@ -65,13 +65,13 @@ def publish_compiled(
     bucket = environment.artifact_bucket
     # Before the job, which reads them.
     settings, sent = _publish_settings(plan, store, access, progress)
-    role_arn = parameter(access, environment.name, "compile-role-arn")
-    key_arn = parameter(access, environment.name, "artifact-key-arn")
+    role_arn = parameter(access, environment, "compile-role-arn")
+    key_arn = parameter(access, environment, "artifact-key-arn")
     if not environment.is_local:
-        require_image(access, plan, environment.name)
+        require_image(access, plan, environment)
     job = CompileJob(
         model=deployment.name,
-        key=recipe.key,
+        key=_job_key(recipe, environment),
         plan=plan,
         weights_uri=_address(bucket, weights),
         settings_uri=_address(bucket, settings) if settings else None,
@@ -95,6 +95,13 @@ def publish_compiled(
     made = part(manifest, source=f"training job {name}", target=plan.target, compiler=plan.compiler)
     store.remember(recipe, made)
     return made, sent + copied
+
+
+def _job_key(recipe: Recipe, environment: Environment) -> str:
+    """What tells jobs apart in an account, where another project may compile the same."""
+    if not environment.project:
+        return recipe.key
+    return hashlib.sha256(f"{environment.project}/{recipe.key}".encode()).hexdigest()
 
 
 def _recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:

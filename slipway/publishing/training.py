@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.access import Access, account_errors
+from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.lmi_partition import SETTINGS_CHANNEL
@@ -27,7 +28,6 @@ _MODEL_CHARACTERS = 36
 _KEY_CHARACTERS = 12
 _FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS = 0.5, 15.0
 _LOG_LINES = 15
-_OUR_REPOSITORIES = "slipway/"
 _UNDER_WAY = ("InProgress", "Stopping")
 
 
@@ -267,13 +267,13 @@ def output_uri(found: Mapping[str, Any]) -> str:
     return uri if uri.endswith("/") else f"{uri}/"
 
 
-def parameter(access: Access, environment: str, name: str) -> str:
+def parameter(access: Access, environment: Environment, name: str) -> str:
     """Reads one of the ids that the foundation keeps in SSM.
 
     Raises:
         UserError: it is not there: there is no foundation, or an older one.
     """
-    path = f"/slipway/{environment}/{name}"
+    path = f"{environment.parameter_prefix}{name}"
     with account_errors():
         try:
             value: str = access.client("ssm").get_parameter(Name=path)["Parameter"]["Value"]
@@ -282,12 +282,12 @@ def parameter(access: Access, environment: str, name: str) -> str:
                 raise
             raise UserError.of(
                 f"the SSM parameter {path} is not there",
-                f"Run `cdk deploy foundation -c env={environment}` first.",
+                f"Run `cdk deploy foundation -c env={environment.name}` first.",
             ) from None
     return value
 
 
-def require_image(access: Access, plan: CompilePlan, environment: str) -> None:
+def require_image(access: Access, plan: CompilePlan, environment: Environment) -> None:
     """Checks that the compiler's image was built; a job without it would fail minutes later.
 
     AWS's own images are not looked for: their registry lets nobody list them.
@@ -296,7 +296,7 @@ def require_image(access: Access, plan: CompilePlan, environment: str) -> None:
         UserError: it was not, with the command that builds it.
     """
     image = plan.image
-    if not image.repository.startswith(_OUR_REPOSITORIES):
+    if not image.repository.startswith(environment.repository_prefix):
         return
     with account_errors():
         try:
@@ -312,7 +312,7 @@ def require_image(access: Access, plan: CompilePlan, environment: str) -> None:
             family = image.repository.rpartition("/")[2]
             raise UserError.of(
                 f"the compiler's image {image.uri} is not there",
-                f"Run `cdk deploy image-{family} -c env={environment}` first; it builds it.",
+                f"Run `cdk deploy image-{family} -c env={environment.name}` first; it builds it.",
             ) from None
 
 

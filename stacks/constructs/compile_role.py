@@ -44,7 +44,9 @@ class CompileRole(Construct):
             f"arn:{stack.partition}:ecr:{environment.region}:{account}:repository/{LMI_REPOSITORY}"
             for account in image_accounts(environment.region)
         ]
-        repositories_arn = f"arn:{stack.partition}:ecr:{place}:repository/slipway/*"
+        repositories_arn = (
+            f"arn:{stack.partition}:ecr:{place}:repository/{environment.repository_prefix}*"
+        )
         log_group_arn = f"arn:{stack.partition}:logs:{place}:log-group:{_LOG_GROUP}"
         statements = [
             _allow("ReadWeights", ["s3:GetObject"], f"{bucket_arn}/artifacts/*"),

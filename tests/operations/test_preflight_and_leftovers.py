@@ -14,7 +14,7 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.operations.leftovers import Leftover, find_leftovers
-from slipway.operations.preflight import preflight
+from slipway.operations.preflight import notes, preflight
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
@@ -127,6 +127,38 @@ def test_an_image_that_is_built_is_named(plan, access):
     ecr.create_repository(repositoryName="slipway/lmi")
     ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=image.tag)
     assert preflight(plan, access)[-1] == f"image slipway/lmi:{image.tag}"
+
+
+def test_only_a_plan_without_a_project_says_that_owners_are_not_compared(plan):
+    assert notes(plan) == [
+        "owners are not compared: environments.yaml has no `project`, so the names of another "
+        "repository's environment local in this account would be the same"
+    ]
+    assert notes(dataclasses.replace(plan, project="search")) == []
+
+
+def test_parameters_are_looked_for_under_the_project(plan, access):
+    with pytest.raises(UserError) as caught:
+        preflight(dataclasses.replace(plan, project="search"), access)
+    missing = caught.value.problems[0].message
+    assert missing == "the SSM parameter /slipway/search/local/artifact-key-arn is not there"
+
+
+def test_models_of_another_project_are_not_left_over(access):
+    search = LOCAL.model_copy(update={"project": "search"})
+    sagemaker = access.client("sagemaker")
+    for name, project in (("plain", ""), ("searchs", "search")):
+        tags = {"slipway:model": "tiny", "slipway:environment": "local"}
+        tags |= {"slipway:project": project} if project else {}
+        sagemaker.create_model(
+            ModelName=name,
+            ExecutionRoleArn="arn:aws:iam::123456789012:role/x",
+            Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+        )
+    assert find_leftovers("tiny", LOCAL, access) == [Leftover("model", "plain")]
+    assert find_leftovers("tiny", search, access) == [Leftover("model", "searchs")]
+    for name in ("plain", "searchs"):
+        sagemaker.delete_model(ModelName=name)
 
 
 def test_what_is_left_of_a_model_is_told_from_its_neighbours(access):

@@ -128,6 +128,7 @@ def test_family_is_told_by_the_repository() -> None:
     registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
     tagged = find_family(FAMILIES, f"{registry}/slipway/tensorrt:abc")
     assert tagged is find_family(FAMILIES, f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
+    assert tagged is find_family(FAMILIES, f"{registry}/slipway/search/tensorrt:abc")
     assert tagged.command[1:] == ("-m", "containers.tensorrt", "serve")
     with pytest.raises(UnknownImageError, match=r"Known repositories: .*slipway/tensorrt"):
         find_family(FAMILIES, f"{registry}/tensorrt:abc")

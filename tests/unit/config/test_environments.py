@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from slipway.config.environments import Environment
-from slipway.config.load import load_environment
+from slipway.config.load import environment_names, load_environment
 from slipway.errors import UserError
 from tests.support.projects import ENVIRONMENTS, LOCAL, PRODUCTION
 
@@ -110,3 +110,48 @@ def test_the_bucket_and_its_logs_bucket_have_a_name_s3_takes_in_every_region():
     for region in regions:
         environment = Environment(name="e" * 20, account="123456789012", region=region)
         assert len(f"{environment.artifact_bucket}-logs") <= 63
+
+
+def test_the_project_is_of_every_environment(tmp_path):
+    (tmp_path / "environments.yaml").write_text(f"project: search\n{ENVIRONMENTS}")
+    assert environment_names(tmp_path) == ["local", "production"]
+    found = load_environment("production", tmp_path)
+    assert found == PRODUCTION.model_copy(update={"project": "search"})
+    assert load_environment("local", tmp_path).project == "search"
+
+
+@pytest.mark.parametrize(
+    ("project", "line"),
+    [
+        ("Search-1", '"Search-1" does not have the form ^[a-z][a-z0-9]*$'),
+        ("{account: x}", '{"account": "x"} is not a text'),
+        ("[search]", '["search"] is not a text'),
+    ],
+)
+def test_a_wrong_project_is_reported_with_its_place(tmp_path, project, line):
+    text = f"project: {project}\n{ENVIRONMENTS}"
+    assert report(tmp_path, text, "local").splitlines()[:2] == [
+        "1 problem",
+        f"- environments.yaml:1:1: project: {line}",
+    ]
+
+
+def test_an_environment_has_no_project_of_its_own(tmp_path):
+    text = ENVIRONMENTS.replace("production:\n", "production:\n  project: search\n")
+    assert report(tmp_path, text, "production") == (
+        "1 problem\n"
+        "- environments.yaml:6:3: production.project: the project is the same for every "
+        "environment\n"
+        "    Remove this line."
+    )
+
+
+def test_a_bucket_name_that_s3_refuses_is_found_before_s3_does(tmp_path):
+    text = f"project: {'p' * 20}\n{ENVIRONMENTS}"
+    bucket = f"slipway-{'p' * 20}-production-210987654321-eu-west-1-logs"
+    assert report(tmp_path, text, "production") == (
+        "1 problem\n"
+        f"- environments.yaml:1:1: project: the bucket {bucket} would have 67 characters, and S3 "
+        "allows 63\n"
+        "    Shorten the project or the environment's name by 4."
+    )

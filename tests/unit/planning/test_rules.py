@@ -7,8 +7,9 @@ import inspect
 
 import pytest
 
+from slipway.config.environments import Environment
 from slipway.facts.instances import Accelerator, instance_types
-from slipway.planning.rules import RULES, capacity, compiling, hardware, serving
+from slipway.planning.rules import RULES, capacity, compiling, hardware, names, serving
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.unit.planning.rule_findings import findings, on, scaling
 
@@ -167,8 +168,26 @@ def test_a_latency_alarm_lies_below_the_request_timeout():
     assert findings(serving.latency_below_timeout, alarms=below) == []
 
 
+def test_the_names_of_project_model_and_environment_make_one_that_sagemaker_takes():
+    longest = Environment(
+        name="e" * 20, project="p" * 9, account="123456789012", region="us-east-1"
+    )
+    assert findings(names.endpoint_name_fits, longest, name="n" * 31) == []
+    assert findings(names.endpoint_name_fits, longest, name="n" * 33) == [
+        (
+            "name",
+            f"the endpoint {'p' * 9}--{'n' * 33}-{'e' * 20} would have 65 characters, and "
+            "SageMaker allows 63",
+            "Shorten the model's name, or `project` or the environment's name in "
+            "environments.yaml, by 2.",
+        )
+    ]
+    without = longest.model_copy(update={"project": ""})
+    assert findings(names.endpoint_name_fits, without, name="n" * 40) == []
+
+
 def test_every_rule_is_applied():
-    for module in (hardware, serving, capacity):
+    for module in (hardware, serving, capacity, names):
         functions = {
             name
             for name, value in vars(module).items()

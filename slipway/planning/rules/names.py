@@ -1,0 +1,30 @@
+"""Rules about names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.errors import Problem
+from slipway.planning.rules.situation import Rule, Situation, problem
+
+# Of EndpointName in SageMaker's API. Without a project the limits of a model's and an environment's
+# name keep within it.
+_LONGEST_ENDPOINT_NAME = 63
+
+
+def endpoint_name_fits(situation: Situation) -> Iterator[Problem]:
+    """A project, a model and an environment make one name, which SageMaker limits."""
+    environment = situation.environment
+    name = environment.stack_name(situation.config.name)
+    excess = len(name) - _LONGEST_ENDPOINT_NAME
+    if excess > 0:
+        yield problem(
+            f"the endpoint {name} would have {len(name)} characters, and SageMaker allows "
+            f"{_LONGEST_ENDPOINT_NAME}",
+            f"Shorten the model's name, or `project` or the environment's name in "
+            f"environments.yaml, by {excess}.",
+            "name",
+        )
+
+
+RULES: tuple[Rule, ...] = (endpoint_name_fits,)
