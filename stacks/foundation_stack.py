@@ -20,6 +20,7 @@ from constructs import Construct
 from slipway.config.environments import Environment
 from slipway.planning.compiling import OUTPUT_PREFIX
 from stacks.constructs.compile_role import CompileRole
+from stacks.constructs.foundation_guard import FoundationGuard
 
 FOUNDATION_ID = "foundation"
 
@@ -71,6 +72,10 @@ class FoundationStack(cdk.Stack):
             self, "Compiling", environment=environment, artifact_key_arn=key.key_arn
         )
         self._publish_id(environment, COMPILE_ROLE_ARN, compiling.role.role_arn)
+        shared = list(self.node.children)
+        guard = FoundationGuard(self, "Guard", environment=environment)
+        for construct in shared:
+            construct.node.add_dependency(guard.request)
 
     def _key(self, environment: Environment) -> kms.IKey:
         if environment.artifact_key_arn is not None:

@@ -27,6 +27,8 @@ from botocore.exceptions import ClientError
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
 
 _ENTRY = "handle"
+# Operations whose action in IAM has another name.
+_ACTIONS = {"GetBucketEncryption": "GetEncryptionConfiguration"}
 # What a function waits for takes minutes in AWS, and much less than a second here.
 _LONGEST_WAIT_SECONDS = 0.2
 
@@ -162,7 +164,8 @@ class _PermittedClient:
         operation = self._client.meta.method_to_api_mapping.get(name)
         if operation is not None:
             service = self._client.meta.service_model.signing_name
-            self._check(f"{service}:{operation}", operation)
+            action = _ACTIONS.get(operation, operation)
+            self._check(f"{service}:{action}", operation)
         return getattr(self._client, name)
 
 

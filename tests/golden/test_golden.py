@@ -8,6 +8,7 @@ environment (`# environment: production`) and its lock (`# lock: none`, `# lock:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from slipway.facts.instances import instance_types
 from slipway.planning.lock import Lock, LockedArtifact
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from stacks.constructs.foundation_guard import FOUNDATION_VERSION
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
 from tests.support.linting import lint
@@ -111,6 +113,18 @@ def test_plan(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
 @pytest.mark.parametrize("case", [*GOOD, "foundation"])
 def test_template(case: str, templates: dict[str, Path], golden: Callable[[str, str], None]):
     golden(f"templates/{case}.json", templates[case].read_text("utf-8") + "\n")
+
+
+def test_the_foundations_version_is_that_of_its_template(
+    templates: dict[str, Path], golden: Callable[[str, str], None]
+):
+    """Where this fails, raise FOUNDATION_VERSION if a release or a branch has the version already.
+
+    The guard of the foundation compares versions alone, and takes two templates of one for equal.
+    """
+    digest = hashlib.sha256(templates["foundation"].read_bytes()).hexdigest()
+    content = {"version": FOUNDATION_VERSION, "template": digest}
+    golden("foundation-version.json", json.dumps(content, indent=2) + "\n")
 
 
 @pytest.mark.parametrize("case", GOOD)

@@ -41,7 +41,8 @@ def test_an_upgrade_replaces_nothing_that_is_kept(released: Path) -> None:
 
 def test_a_replacement_is_found() -> None:
     before, after = (read(HERE / "templates" / "foundation.json") for _ in range(2))
-    key, bucket, *_ = sorted(kept(before), key=lambda name: kept(before)[name]["Type"])
+    of_type = {resource["Type"]: name for name, resource in kept(before).items()}
+    key, bucket = of_type["AWS::KMS::Key"], of_type["AWS::S3::Bucket"]
     del after["Resources"][key]
     after["Resources"][bucket]["Properties"]["BucketName"] = "another"
     assert set(replaced(before, after)) == {f"{bucket}: BucketName changes", f"{key} is gone"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 from tests.support.projects import LOCAL
 from tests.synth.assemblies import Assembly
 
@@ -56,7 +59,11 @@ def test_no_published_file_ever_expires(assembly: Assembly):
 
 
 def test_a_compile_job_reads_artifacts_and_writes_its_output_alone(assembly: Assembly):
-    role = assembly.only("foundation", "AWS::IAM::Role")["Properties"]
+    (role,) = (
+        found["Properties"]
+        for found in assembly.resources("foundation", "AWS::IAM::Role").values()
+        if "Compiles" in found["Properties"]["Description"]
+    )
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": LOCAL.account}}
@@ -113,3 +120,42 @@ def test_alarms_of_this_account_alone_may_write_to_the_encrypted_topic(assembly:
             {"StringEquals": {"aws:SourceAccount": "123456789012"}},
         )
     ]  # fmt: skip
+
+
+def test_nothing_of_the_foundation_is_deployed_before_the_guard_has_compared(assembly: Assembly):
+    template = assembly.template("foundation")
+    ((guard, request),) = assembly.resources("foundation", "Custom::SlipwayFoundation").items()
+    assert request["Properties"]["Project"] == ""
+    assert request["Properties"]["ArtifactBucket"] == LOCAL.artifact_bucket
+    (function,) = assembly.resources("foundation", "AWS::Lambda::Function")
+    needed, waiting = {guard}, [guard, function]
+    while waiting:
+        resource = template["Resources"][waiting.pop()]
+        found = set(re.findall(r'"(?:Ref|Fn::GetAtt)": \[?"(\w+)"', json.dumps(resource)))
+        more = (found | set(resource.get("DependsOn", []))) & set(template["Resources"]) - needed
+        needed |= more
+        waiting += more
+    for name, resource in template["Resources"].items():
+        assert name in needed or guard in resource["DependsOn"], name
+    kinds = {template["Resources"][name]["Type"] for name in needed}
+    assert kinds == {
+        "AWS::IAM::Role",
+        "AWS::Lambda::Function",
+        "AWS::Logs::LogGroup",
+        "Custom::SlipwayFoundation",
+    }
+
+
+def test_the_guard_may_look_at_its_stack_and_its_bucket_and_change_nothing(assembly: Assembly):
+    (role,) = (
+        found["Properties"]
+        for found in assembly.resources("foundation", "AWS::IAM::Role").values()
+        if "Compares" in found["Properties"]["Description"]
+    )
+    (policy,) = role["Policies"]
+    rights = {s["Sid"]: s["Action"] for s in policy["PolicyDocument"]["Statement"]}
+    assert rights == {
+        "SeeTheStack": "cloudformation:DescribeStacks",
+        "SeeTheBucketsKey": "s3:GetEncryptionConfiguration",
+        "WriteLogs": ["logs:CreateLogStream", "logs:PutLogEvents"],
+    }

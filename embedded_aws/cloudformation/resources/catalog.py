@@ -43,7 +43,7 @@ from embedded_aws.cloudformation.resources.sns import (
 from embedded_aws.cloudformation.resources.ssm import ParameterHandler
 
 # Those of our own stacks whose functions can run here.
-CUSTOM_TYPES = ("Custom::SlipwayScaling",)
+CUSTOM_TYPES = ("Custom::SlipwayFoundation", "Custom::SlipwayScaling")
 
 
 def custom_handlers(functions: Functions) -> list[ResourceHandler]:

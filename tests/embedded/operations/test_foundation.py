@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,28 +14,25 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from slipway.config.environments import Environment
+from stacks.constructs.foundation_guard import FOUNDATION_VERSION, RESOURCE_TYPE
 from stacks.foundation_stack import FoundationStack
 from tests.support.accounts import embedded_aws
-from tests.support.projects import LOCAL
+from tests.support.projects import LOCAL, PRODUCTION
 from tests.support.stacks import Stacks
 
 BUCKETS = {LOCAL.artifact_bucket, f"{LOCAL.artifact_bucket}-logs"}
 STACK = "foundation-local"
+ASSET_BUCKETS = {
+    f"cdk-hnb659fds-assets-{place.account}-{place.region}" for place in (LOCAL, PRODUCTION)
+}
+# What 0.1.0 deployed for production, without the guard.
+RELEASED = Path(__file__).parents[2] / "golden" / "releases" / "0.1.0" / "foundation.json"
+# A resource that its service refuses.
+BROKEN = {
+    "Type": "AWS::KMS::Alias",
+    "Properties": {"AliasName": "alias/broken", "TargetKeyId": "missing"},
+}
 OBJECT = {"Bucket": LOCAL.artifact_bucket, "Key": "artifacts/old/files/model"}
-
-
-@pytest.fixture(scope="module")
-def render() -> Callable[[Environment], dict[str, Any]]:
-    """Synthesises the foundation of an environment."""
-
-    def synthesised(environment: Environment) -> dict[str, Any]:
-        app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
-        target = cdk.Environment(account=environment.account, region=environment.region)
-        stack = FoundationStack(app, "foundation", environment=environment, env=target)
-        found: dict[str, Any] = app.synth().get_stack_artifact(stack.artifact_id).template
-        return found
-
-    return synthesised
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +41,8 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
     with embedded_aws(directory) as server:
         clients = LoopbackClients(server.url)
         found = Stacks(server, clients, LOCAL.region)
+        for bucket in ASSET_BUCKETS:
+            found.client("s3").create_bucket(Bucket=bucket)
         found.client("ssm").put_parameter(
             Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
         )
@@ -49,8 +50,43 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
         clients.close()
 
 
+@pytest.fixture(scope="module")
+def render(stacks: Stacks) -> Callable[[Environment], dict[str, Any]]:
+    """Synthesises the foundation of an environment, and uploads its function as the CLI does."""
+
+    def synthesised(environment: Environment) -> dict[str, Any]:
+        app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
+        target = cdk.Environment(account=environment.account, region=environment.region)
+        stack = FoundationStack(app, "foundation", environment=environment, env=target)
+        artifact = app.synth().get_stack_artifact(stack.artifact_id)
+        publish_assets(stacks, Path(artifact.assembly.directory))
+        found: dict[str, Any] = artifact.template
+        return found
+
+    return synthesised
+
+
+def publish_assets(stacks: Stacks, assembly: Path) -> None:
+    """Puts the packages of functions where the CDK CLI puts them."""
+    (listing,) = assembly.glob("*.assets.json")
+    for asset in json.loads(listing.read_text("utf-8"))["files"].values():
+        source = asset["source"]
+        if source["packaging"] != "zip":
+            continue
+        package = io.BytesIO()
+        with zipfile.ZipFile(package, "w") as archive:
+            for path in sorted((assembly / source["path"]).iterdir()):
+                archive.write(path, path.name)
+        for place in asset["destinations"].values():
+            stacks.client("s3").put_object(
+                Bucket=place["bucketName"], Key=place["objectKey"], Body=package.getvalue()
+            )
+
+
 def bucket_names(stacks: Stacks) -> set[str]:
-    return {bucket["Name"] for bucket in stacks.client("s3").list_buckets()["Buckets"]}
+    """Returns the foundation's buckets that are there."""
+    found = stacks.client("s3").list_buckets()["Buckets"]
+    return {bucket["Name"] for bucket in found} - ASSET_BUCKETS
 
 
 def usable_keys(stacks: Stacks) -> set[str]:
@@ -83,12 +119,10 @@ def deployed(stacks: Stacks, render: Callable[[Environment], dict[str, Any]]) ->
     """A foundation whose first creation failed; returns its key."""
     template = render(LOCAL)
     everything = sorted(template["Resources"])
-    bad = {
-        "Type": "AWS::KMS::Alias",
-        "Properties": {"AliasName": "alias/broken", "TargetKeyId": "missing"},
-        "DependsOn": everything,
+    broken = {
+        **template,
+        "Resources": {**template["Resources"], "Bad": {**BROKEN, "DependsOn": everything}},
     }
-    broken = {**template, "Resources": {**template["Resources"], "Bad": bad}}
     assert stacks.create(STACK, broken) == "ROLLBACK_COMPLETE"
     # Their names are free, and no key is left to pay for.
     assert bucket_names(stacks) == set()
@@ -100,15 +134,73 @@ def deployed(stacks: Stacks, render: Callable[[Environment], dict[str, Any]]) ->
     return key_arn
 
 
-def test_a_failed_creation_leaves_nothing_and_a_destroyed_foundation_its_files_and_key(
+def guarded(template: dict[str, Any], **properties: str) -> dict[str, Any]:
+    """Returns the template of another project, or of another version of the foundation.
+
+    It has another description of the key, too, which must not be applied where it is refused.
+    """
+    changed: dict[str, Any] = json.loads(json.dumps(template))
+    for resource in changed["Resources"].values():
+        if resource["Type"] == RESOURCE_TYPE:
+            resource["Properties"] |= properties
+        if resource["Type"] == "AWS::KMS::Key":
+            resource["Properties"]["Description"] = "changed"
+    return changed
+
+
+def descriptions(stacks: Stacks, key_arn: str) -> str:
+    described = stacks.client("kms").describe_key(KeyId=key_arn)["KeyMetadata"]
+    return str(described["Description"])
+
+
+def refusal(stacks: Stacks) -> str:
+    (guard,) = {
+        event["LogicalResourceId"]
+        for event in stacks.events(STACK)
+        if event["ResourceType"] == RESOURCE_TYPE
+    }
+    return stacks.reason(STACK, guard, "UPDATE_FAILED")
+
+
+def check_refusals(stacks: Stacks, template: dict[str, Any], key_arn: str) -> None:
+    """Deploys newer, older and other foundations over this one."""
+    before = descriptions(stacks, key_arn)
+    newer = guarded(template, Version=str(FOUNDATION_VERSION + 1), Project="search")
+    failing = json.loads(json.dumps(newer))
+    failing["Resources"]["Bad"] = {**BROKEN, "DependsOn": sorted(template["Resources"])}
+    # Its rollback goes back to an older version, and is let through.
+    assert stacks.update(STACK, failing) == "UPDATE_ROLLBACK_COMPLETE"
+    assert descriptions(stacks, key_arn) == before
+    assert stacks.update(STACK, newer) == "UPDATE_COMPLETE"
+    assert descriptions(stacks, key_arn) == "changed"
+    touched = len(stacks.events(STACK))
+    assert stacks.update(STACK, template) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "This foundation belongs to the project search, and no project is" in refusal(stacks)
+    older = guarded(template, Project="search")
+    assert stacks.update(STACK, older) == "UPDATE_ROLLBACK_COMPLETE"
+    assert f"Version {FOUNDATION_VERSION + 1} of the foundation is deployed" in refusal(stacks)
+    assert descriptions(stacks, key_arn) == "changed"
+    # Nothing but the guard was even looked at.
+    types = {event["ResourceType"] for event in stacks.events(STACK)[touched:]}
+    assert types == {"AWS::CloudFormation::Stack", RESOURCE_TYPE}
+
+
+def test_a_foundation_is_made_guarded_destroyed_and_made_again_with_its_files_and_key(
     stacks, render, deployed
 ):
+    check_refusals(stacks, render(LOCAL), deployed)
     s3 = stacks.client("s3")
     s3.put_object(**OBJECT, Body=b"weights")
     assert s3.head_object(**OBJECT)["SSEKMSKeyId"] == deployed
     assert stacks.delete(STACK) == "DELETE_COMPLETE"
     assert bucket_names(stacks) == BUCKETS
     assert usable_keys(stacks) == {deployed}
+    # With a new key nobody could read what is there: neither deployment makes one.
+    assert stacks.create(STACK, render(LOCAL)) == "ROLLBACK_COMPLETE"
+    stacks.delete(STACK)
+    assert deploy_importing(stacks, render(LOCAL)) == "ROLLBACK_COMPLETE"
+    assert usable_keys(stacks) == {deployed}
+    stacks.delete(STACK)
     again = render(LOCAL.model_copy(update={"artifact_key_arn": deployed}))
     assert deploy_importing(stacks, again) == "CREATE_COMPLETE"
     # Every role of a model may decrypt with the key that this parameter names.
@@ -119,3 +211,19 @@ def test_a_failed_creation_leaves_nothing_and_a_destroyed_foundation_its_files_a
     s3.put_object(Bucket=LOCAL.artifact_bucket, Key="artifacts/new", Body=b"weights")
     new = s3.head_object(Bucket=LOCAL.artifact_bucket, Key="artifacts/new")
     assert new["SSEKMSKeyId"] == deployed
+
+
+def test_a_foundation_from_before_the_guard_takes_it_and_keeps_its_key(stacks, render):
+    name = PRODUCTION.stack_name("foundation")
+    assert stacks.create(name, RELEASED.read_text("utf-8")) == "CREATE_COMPLETE"
+    parameter = {"Name": "/slipway/production/artifact-key-arn"}
+    before = stacks.client("ssm").get_parameter(**parameter)["Parameter"]["Value"]
+    guarded_template = render(PRODUCTION)
+    assert stacks.update(name, guarded_template) == "UPDATE_COMPLETE"
+    after = stacks.client("ssm").get_parameter(**parameter)["Parameter"]["Value"]
+    assert after == before
+    assert before in usable_keys(stacks)
+    # From now on an older one is refused.
+    older = guarded(guarded_template, Version="0")
+    assert stacks.update(name, older) == "UPDATE_ROLLBACK_COMPLETE"
+    assert descriptions(stacks, before) != "changed"

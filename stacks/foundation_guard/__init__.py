@@ -1,0 +1,1 @@
+"""What runs before a foundation is deployed."""

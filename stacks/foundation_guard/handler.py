@@ -1,0 +1,134 @@
+"""The Lambda function that refuses to deploy a foundation over one that it would damage.
+
+It runs alone: no import from here. Every resource of the foundation depends on the custom resource
+that calls it, so CloudFormation has changed nothing when it refuses, but this function itself.
+
+- A new foundation is refused where the artifact bucket of an earlier one exists and is encrypted
+  with another key: nobody could read the artifacts in it.
+- An update is refused where another project deployed the foundation, or a newer version of it.
+  CloudFormation hands over the properties of both.
+
+A rollback is never refused, although it goes back to an older version.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Event = Mapping[str, Any]
+# Where an answer goes, and the answer.
+Answer = Callable[[str, dict[str, str]], None]
+# boto3's client of a service.
+Client = Callable[[str], Any]
+# Waits so many seconds; nothing here takes time.
+Wait = Callable[[float], None]
+
+_PUT_TIMEOUT_SECONDS = 10
+# Responses have 4096 bytes at most; the rest of one is identifiers.
+_LONGEST_REASON = 2000
+# The bucket is yet to be made, or was made without a key: CloudFormation refuses the latter.
+_NO_KEY = ("NoSuchBucket", "ServerSideEncryptionConfigurationNotFoundError")
+
+
+class RefusedError(Exception):
+    """The deployment would do damage; the message says what to do instead."""
+
+
+def handler(event: Event, _context: object) -> None:
+    """What Lambda calls."""
+    # Not at the top: only Lambda's own environment says which region's client it is.
+    import boto3
+
+    handle(event, boto3.client, put, _wait_for_nothing)
+
+
+def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
+    """Takes a request of CloudFormation's and answers it."""
+    status, reason = "SUCCESS", "Nothing stands in the way."
+    try:
+        _check(event, client)
+    # Whatever it is: without an answer the stack would hang.
+    except Exception as error:
+        status, reason = "FAILED", str(error)
+    print(json.dumps({"request": event["RequestType"], "status": status, "reason": reason}))
+    answer(
+        event["ResponseURL"],
+        {
+            "Status": status,
+            "Reason": reason[:_LONGEST_REASON],
+            "StackId": event["StackId"],
+            "RequestId": event["RequestId"],
+            "LogicalResourceId": event["LogicalResourceId"],
+            # Always the same: CloudFormation would take another id for a replacement.
+            "PhysicalResourceId": event.get("PhysicalResourceId", "foundation-guard"),
+        },
+    )
+
+
+def put(url: str, content: dict[str, str]) -> None:
+    """Sends an answer to the signed address that CloudFormation gave for it."""
+    request = urllib.request.Request(  # noqa: S310  # CloudFormation's own address
+        url,
+        data=json.dumps(content).encode(),
+        method="PUT",
+        # The signature is of a request without a content type; urllib would add one.
+        headers={"Content-Type": ""},
+    )
+    with urllib.request.urlopen(request, timeout=_PUT_TIMEOUT_SECONDS):  # noqa: S310  # as above
+        pass
+
+
+def _wait_for_nothing(_seconds: float) -> None:
+    """Stands for a wait that is never asked for."""
+
+
+def _check(event: Event, client: Client) -> None:
+    """Raises RefusedError where the deployment must not go on."""
+    if event["RequestType"] == "Delete":
+        return
+    (stack,) = client("cloudformation").describe_stacks(StackName=event["StackId"])["Stacks"]
+    if "ROLLBACK" in stack["StackStatus"]:
+        return
+    wanted = event["ResourceProperties"]
+    if event["RequestType"] == "Update":
+        _compare(event["OldResourceProperties"], wanted)
+    elif stack["StackStatus"].startswith("CREATE"):
+        _find_key(wanted, client("s3"))
+    # Otherwise a foundation that is older than this function gets it, and has the bucket already.
+
+
+def _compare(deployed: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    owner, project = deployed["Project"], wanted["Project"]
+    if owner and owner != project:
+        raise RefusedError(
+            f"This foundation belongs to the project {owner}, and {project or 'no project'} is "
+            "deployed over it. Nothing was changed. Give this repository a `project` of its own in "
+            "environments.yaml."
+        )
+    if int(wanted["Version"]) < int(deployed["Version"]):
+        raise RefusedError(
+            f"Version {deployed['Version']} of the foundation is deployed, and this is version "
+            f"{wanted['Version']}. Nothing was changed. Bring the working copy up to date, or "
+            "deploy a model alone with `cdk deploy NAME --exclusively`."
+        )
+
+
+def _find_key(wanted: Mapping[str, str], s3: Any) -> None:
+    bucket = wanted["ArtifactBucket"]
+    try:
+        found = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]
+    except Exception as error:
+        if getattr(error, "response", {}).get("Error", {}).get("Code") in _NO_KEY:
+            return
+        raise
+    for rule in found["Rules"]:
+        key = rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID")
+        if key is not None and key != wanted["ArtifactKeyArn"]:
+            raise RefusedError(
+                f"The bucket {bucket} of an earlier foundation exists, and its artifacts are "
+                f"encrypted with {key}. Nothing was changed. Add `artifact_key_arn: {key}` to the "
+                "environment in environments.yaml, and deploy with `--import-existing-resources`."
+            )
