@@ -14,7 +14,9 @@ from embedded_aws.hosting.records import VALIDATION
 
 
 def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
-    """Checks that a role is there and trusts SageMaker.
+    """Checks that a role is there and trusts SageMaker when it works for the caller's account.
+
+    Of the trust's conditions, StringEquals with `aws:SourceAccount` is evaluated and no other.
 
     Raises:
         ApiError: it does not.
@@ -24,7 +26,11 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
         role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]
     except ClientError:
         role = None
-    if role is None or role["Arn"] != arn or not _is_trusted(role["AssumeRolePolicyDocument"]):
+    if (
+        role is None
+        or role["Arn"] != arn
+        or not _is_trusted(role["AssumeRolePolicyDocument"], caller.account_id)
+    ):
         raise ApiError(
             VALIDATION,
             f"Could not assume role {arn}. Please ensure that the role exists and allows "
@@ -32,13 +38,21 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
         )
 
 
-def _is_trusted(policy: Any) -> bool:
+def _is_trusted(policy: Any, account_id: str) -> bool:
     document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
     statements = document["Statement"]
     for statement in statements if isinstance(statements, list) else [statements]:
         principal = statement.get("Principal", {})
         services = principal.get("Service", []) if isinstance(principal, dict) else []
         named = services if isinstance(services, list) else [services]
-        if statement["Effect"] == "Allow" and "sagemaker.amazonaws.com" in named:
+        if statement["Effect"] != "Allow" or "sagemaker.amazonaws.com" not in named:
+            continue
+        if _is_for(account_id, statement.get("Condition", {}).get("StringEquals", {})):
             return True
     return False
+
+
+def _is_for(account_id: str, equal: Any) -> bool:
+    """Tells whether `aws:SourceAccount`, if a condition has it, may be this account."""
+    accounts = [value for key, value in equal.items() if key.lower() == "aws:sourceaccount"]
+    return all(account_id in (item if isinstance(item, list) else [item]) for item in accounts)

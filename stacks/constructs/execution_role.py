@@ -72,7 +72,13 @@ class ExecutionRole(Construct):
         self.role = iam.Role(
             self,
             "Role",
-            assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
+            # SageMaker names the account for which it takes on a role:
+            # https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
+            # ("SageMaker AI Inference", 2026-11-22).
+            assumed_by=iam.ServicePrincipal(
+                "sagemaker.amazonaws.com",
+                conditions={"StringEquals": {"aws:SourceAccount": plan.account}},
+            ),
             description=f"Runs {plan.endpoint_name}",
             # Inline, so that the role never exists without its rights (SageMaker checks at once).
             inline_policies={"Serving": iam.PolicyDocument(statements=statements)},

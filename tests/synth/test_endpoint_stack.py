@@ -71,9 +71,10 @@ def test_the_role_may_do_this_and_nothing_else(assembly: Assembly):
             "Condition": {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Endpoints"}},
         },
     ]
-    assert [
-        statement["Principal"] for statement in role["AssumeRolePolicyDocument"]["Statement"]
-    ] == [{"Service": "sagemaker.amazonaws.com"}]
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}
+    # Nobody else's SageMaker takes the role on.
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
 
 
 def test_the_role_does_not_change_with_the_weights(assembly: Assembly):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -98,6 +99,32 @@ def test_role_must_exist_and_trust_sagemaker(account: Any) -> None:
         f"Could not assume role {arn}. Please ensure that the role exists and allows principal "
         "'sagemaker.amazonaws.com' to assume the role."
     )
+
+
+@pytest.mark.parametrize(
+    ("accounts", "trusted"),
+    [("123456789012", True), (["1" * 12, "123456789012"], True), ("1" * 12, False)],
+)
+def test_role_may_trust_sagemaker_for_some_accounts_alone(
+    account: Any, accounts: Any, trusted: bool
+) -> None:
+    statement = {
+        "Effect": "Allow",
+        "Action": "sts:AssumeRole",
+        "Principal": {"Service": "sagemaker.amazonaws.com"},
+        "Condition": {"StringEquals": {"AWS:SourceAccount": accounts}},
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam = account.clients.client("iam", "us-east-1")
+    role = iam.create_role(RoleName="for-some", AssumeRolePolicyDocument=policy)["Role"]
+    parameters = create(account) | {"ExecutionRoleArn": role["Arn"]}
+    if trusted:
+        account.sagemaker.create_model(**parameters)
+        account.sagemaker.delete_model(ModelName=parameters["ModelName"])
+    else:
+        message = refused(account.sagemaker.create_model, **parameters)
+        assert message.startswith(f"Could not assume role {role['Arn']}.")
+    iam.delete_role(RoleName="for-some")
 
 
 @pytest.mark.parametrize(
