@@ -16,13 +16,16 @@ from tests.support.starts import count_start
 
 @contextmanager
 def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
-    """Runs one on a free port; the next one in this process begins with an empty account.
+    """Runs one on a free port, with an empty account, and leaves none.
+
+    The accounts belong to the process, so that two at a time share theirs.
 
     Args:
         directory: for what serves.
         options: of `EmbeddedAws`.
     """
     count_start("server")
+    forget_accounts()
     try:
         with EmbeddedAws(port=0, directory=directory, **options) as server:
             yield server

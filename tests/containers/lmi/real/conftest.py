@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.accounts import embedded_aws
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -49,10 +49,10 @@ def is_about_another(item: pytest.Item) -> bool:
     return not all(home.is_within(**mark.kwargs) for mark in item.iter_markers("djl_version"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def aws_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An S3 with the weights, from which the server copies them."""
-    with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws")) as aws:
+    with embedded_aws(tmp_path_factory.mktemp("aws")) as aws:
         clients = LoopbackClients(aws.url)
         servers.put_weights(clients.client("s3", "us-east-1"))
         yield aws.url

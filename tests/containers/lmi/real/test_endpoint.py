@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.server import EmbeddedAws
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, REGISTRY, TRUST
 from tests.containers.lmi.real.servers import Home
+from tests.support.accounts import embedded_aws
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.djl_serving
 def clients(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackClients]:
     families = {"djl-inference": home.family}
     directory = tmp_path_factory.mktemp("aws")
-    with EmbeddedAws(port=0, directory=directory, families=families) as aws:
+    with embedded_aws(directory, families=families) as aws:
         clients = LoopbackClients(aws.url)
         servers.put_weights(clients.client("s3", REGION))
         yield clients
