@@ -62,7 +62,8 @@ def handler(event: Event, _context: object) -> None:
     # Not at the top: only Lambda's own environment says which region's client it is.
     import boto3
 
-    handle(event, boto3.client, put, time.sleep)
+    client: Any = boto3.client  # its types know every service by a signature of its own
+    handle(event, client, put, time.sleep)
 
 
 def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
@@ -350,12 +351,13 @@ class Endpoint:
 
     def _register(self, name: str, scaling: Mapping[str, Any], tags: Mapping[str, str]) -> None:
         """Registers a variant."""
+        tagging: dict[str, Any] = {"Tags": dict(tags)} if tags else {}
         self._retrying(
             self._scaling.register_scalable_target,
             **self._target(name),
             MinCapacity=int(scaling["MinCapacity"]),
             MaxCapacity=int(scaling["MaxCapacity"]),
-            **({"Tags": dict(tags)} if tags else {}),
+            **tagging,
         )
 
     def _put_policy(self, name: str, scaling: Mapping[str, Any], owned: set[str]) -> bool:

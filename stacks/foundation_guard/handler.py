@@ -42,7 +42,8 @@ def handler(event: Event, _context: object) -> None:
     # Not at the top: only Lambda's own environment says which region's client it is.
     import boto3
 
-    handle(event, boto3.client, put, _wait_for_nothing)
+    client: Any = boto3.client  # its types know every service by a signature of its own
+    handle(event, client, put, _wait_for_nothing)
 
 
 def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
