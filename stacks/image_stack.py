@@ -29,6 +29,7 @@ COMPILER_TARGET = "compiler"
 # instance, so one that still serves must find it.
 _KEPT_IMAGES = 400
 _UNTAGGED_DAYS = 1
+_NVIDIA_REGISTRY = "nvcr.io"
 
 
 def image_stack_id(family: str) -> str:
@@ -67,6 +68,7 @@ def images_to_build(
     if family != "tensorrt":
         raise ValueError(f"nothing is known of what {family} is built on")
     images: list[ImageToBuild] = []
+    registry = environment.image_builds.registry or _NVIDIA_REGISTRY
     for release in tensorrt_releases().values():
         serving = ImagePlan(
             environment.account,
@@ -74,7 +76,7 @@ def images_to_build(
             repository_name(environment, family),
             f"trt{release.version}-{digest}",
         )
-        base = f"nvcr.io/nvidia/tensorrt:{release.base_image}"
+        base = f"{registry}/nvidia/tensorrt:{release.base_image}"
         images.append(ImageToBuild(serving, base, SERVING_TARGET))
         images.append(ImageToBuild(compiler_image(serving), base, COMPILER_TARGET))
     return images
@@ -177,9 +179,14 @@ class ImageStack(cdk.Stack):
                 asset_hash=digest,
                 asset_hash_type=cdk.AssetHashType.CUSTOM,
             )
+        ca_bundle, authorities = environment.image_builds.ca_bundle, None
+        if ca_bundle is not None:
+            authorities = assets.Asset(self, "Authorities", path=str(root / ca_bundle))
         ImageBuild(
             self,
             "Build",
+            settings=environment.image_builds,
+            ca_bundle=authorities,
             images=images,
             sources=sources,
             dockerfile=f"containers/{family}/Dockerfile",

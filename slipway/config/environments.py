@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from slipway.config.names import LOCAL
 from slipway.config.sections.base import Section
+from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
 _NAME_PATTERN = r"^[a-z][a-z0-9]*$"
@@ -76,6 +77,9 @@ class Environment(EnvironmentName):
         (), strict=False,
         description="Who is written to when an alarm is raised.", examples=[["ml@example.com"]],
     )  # fmt: skip
+    image_builds: ImageBuilds = Field(
+        PUBLIC_BUILDS, description="How container images are built in the account."
+    )
 
     @field_validator("artifact_key_arn")
     @classmethod

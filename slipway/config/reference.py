@@ -41,7 +41,7 @@ def render() -> str:
     """Returns the page as Markdown."""
     lines = [_INTRODUCTION]
     lines += ["## Model config\n", *_section(ModelConfig, ())]
-    lines += ["## Environment\n", f"{_summary(Environment)}\n", *_table(Environment, ())]
+    lines += ["## Environment\n", *_section(Environment, ())]
     return "\n".join(lines) + "\n"
 
 

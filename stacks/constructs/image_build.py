@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 import tempfile
@@ -20,7 +19,14 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct, IDependable
 
+from slipway.config.sections.image_builds import PUBLIC_BUILDS, BuildVpc, ImageBuilds
 from slipway.planning.plan import ImagePlan
+from stacks.constructs.image_build_rights import (
+    allow,
+    build_statements,
+    network_interfaces_arn,
+    write_logs,
+)
 
 # It has Docker 28 and buildx.
 _BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
@@ -43,7 +49,6 @@ _PROGRAMS = Path(__file__).parents[1] / "image_build"
 # build, whatever its status is called, and to the phases that end a build.
 _STILL_RUNNING = ["IN_PROGRESS"]
 _ENDING_PHASE_STATUSES = ["FAULT", "TIMED_OUT"]
-_ECR_REGISTRY = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class ImageBuild(Construct):
         sources: the folder that is built, as an asset.
         dockerfile: path in that folder.
         after: what must be there before a build starts.
+        settings: where it fetches from, and the network that it runs in.
+        ca_bundle: the certificate authorities of those places, where they are not public.
     """
 
     def __init__(
@@ -82,9 +89,11 @@ class ImageBuild(Construct):
         sources: assets.Asset,
         dockerfile: str,
         after: Sequence[IDependable],
+        settings: ImageBuilds = PUBLIC_BUILDS,
+        ca_bundle: assets.Asset | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        project = self._project(images, sources, dockerfile)
+        project = self._project(images, sources, dockerfile, settings, ca_bundle)
         function = self._function(project)
         earlier: Sequence[IDependable] = (*self._news(project, function), *after)
         for number, each in enumerate(images):
@@ -105,20 +114,42 @@ class ImageBuild(Construct):
             earlier = (*earlier, request)
 
     def _project(
-        self, images: Sequence[ImageToBuild], sources: assets.Asset, dockerfile: str
+        self,
+        images: Sequence[ImageToBuild],
+        sources: assets.Asset,
+        dockerfile: str,
+        settings: ImageBuilds,
+        ca_bundle: assets.Asset | None,
     ) -> codebuild.CfnProject:
         log_group = self._log_group("BuildLog")
         role = self._role(
             "BuildRole",
             "codebuild.amazonaws.com",
             "Builds and pushes images",
-            [*_build_statements(self, images, sources), _write_logs(log_group)],
+            [
+                *build_statements(
+                    self,
+                    images[0].image,
+                    [each.base_image for each in images],
+                    [sources] if ca_bundle is None else [sources, ca_bundle],
+                    settings.vpc,
+                ),
+                write_logs(log_group),
+            ],
         )
         _acknowledge(
             role,
             "AwsSolutions-IAM5[Resource::*]",
-            "ECR's log-in token is the account's; the API knows no narrower resource.",
+            "ECR's log-in token is the account's; the API knows no narrower resource."
+            + (" Nor does EC2's for the network interfaces of a VPC." if settings.vpc else ""),
         )
+        if settings.vpc is not None:
+            interfaces = network_interfaces_arn(cdk.Stack.of(self).partition, images[0].image)
+            _acknowledge(
+                role,
+                f"AwsSolutions-IAM5[Resource::{interfaces}]",
+                "CodeBuild makes an interface for each build; conditions name service and subnets.",
+            )
         project = codebuild.CfnProject(
             self,
             "Project",
@@ -139,10 +170,12 @@ class ImageBuild(Construct):
                 privileged_mode=True,
                 environment_variables=[
                     codebuild.CfnProject.EnvironmentVariableProperty(
-                        name="DOCKERFILE", value=dockerfile, type="PLAINTEXT"
+                        name=name, value=value, type="PLAINTEXT"
                     )
+                    for name, value in _variables(dockerfile, settings, ca_bundle).items()
                 ],
             ),
+            vpc_config=None if settings.vpc is None else _vpc_config(settings.vpc),
             logs_config=codebuild.CfnProject.LogsConfigProperty(
                 cloud_watch_logs=codebuild.CfnProject.CloudWatchLogsConfigProperty(
                     status="ENABLED", group_name=log_group.log_group_name
@@ -165,10 +198,10 @@ class ImageBuild(Construct):
             "lambda.amazonaws.com",
             "Starts builds of images and tells CloudFormation how they ended",
             [
-                _allow(
+                allow(
                     "Builds", ["codebuild:BatchGetBuilds", "codebuild:StartBuild"], project.attr_arn
                 ),
-                _write_logs(log_group),
+                write_logs(log_group),
             ],
         )
         with tempfile.TemporaryDirectory() as folder:
@@ -267,74 +300,26 @@ def build_specification() -> str:
     )
 
 
-def _build_statements(
-    scope: Construct, images: Sequence[ImageToBuild], sources: assets.Asset
-) -> list[iam.PolicyStatement]:
-    partition = cdk.Stack.of(scope).partition
-    bucket_arn = sources.bucket.bucket_arn
-    image = images[0].image
-    statements = [
-        _allow(
-            "ReadSources",
-            ["s3:GetObject", "s3:GetObjectVersion"],
-            f"{bucket_arn}/{sources.s3_object_key}",
-        ),
-        _allow("FindSources", ["s3:GetBucketAcl", "s3:GetBucketLocation"], bucket_arn),
-        _allow("LogInToRegistries", ["ecr:GetAuthorizationToken"], "*"),
-        _allow(
-            "PushImages",
-            [
-                "ecr:BatchCheckLayerAvailability",
-                "ecr:BatchGetImage",
-                "ecr:CompleteLayerUpload",
-                "ecr:InitiateLayerUpload",
-                "ecr:PutImage",
-                "ecr:UploadLayerPart",
-            ],
-            _repository_arn(partition, image.account, image.region, image.repository),
-        ),
-    ]
-    bases = sorted(
-        {arn for each in images if (arn := _base_repository_arn(partition, each.base_image))}
-    )
-    if bases:
-        statements.append(
-            _allow(
-                "PullBases",
-                [
-                    "ecr:BatchCheckLayerAvailability",
-                    "ecr:BatchGetImage",
-                    "ecr:GetDownloadUrlForLayer",
-                ],
-                *bases,
-            )
-        )
-    return statements
-
-
-def _base_repository_arn(partition: str, base_image: str) -> str | None:
-    """Returns the ECR repository of a base image; None where it comes from elsewhere."""
-    registry, _, path = base_image.partition("/")
-    match = _ECR_REGISTRY.fullmatch(registry)
-    if match is None:
-        return None
-    repository = path.partition("@")[0].partition(":")[0]
-    return _repository_arn(partition, match[1], match[2], repository)
-
-
-def _repository_arn(partition: str, account: str, region: str, repository: str) -> str:
-    return f"arn:{partition}:ecr:{region}:{account}:repository/{repository}"
-
-
-def _write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
-    # The group's ARN ends in `:*`: its streams.
-    return _allow(
-        "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
+def _vpc_config(vpc: BuildVpc) -> codebuild.CfnProject.VpcConfigProperty:
+    return codebuild.CfnProject.VpcConfigProperty(
+        vpc_id=vpc.vpc_id,
+        subnets=list(vpc.subnet_ids),
+        security_group_ids=list(vpc.security_group_ids),
     )
 
 
-def _allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))
+def _variables(
+    dockerfile: str, settings: ImageBuilds, ca_bundle: assets.Asset | None
+) -> dict[str, str]:
+    """Returns the variables of the project; those of a mirror only where there is one."""
+    variables: dict[str, str | None] = {
+        "DOCKERFILE": dockerfile,
+        "UV_DEFAULT_INDEX": settings.index_url,
+        "UV_PYTHON_INSTALL_MIRROR": settings.python_url,
+        "NEURON_INDEX": settings.neuron_index_url,
+        "CA_BUNDLE": None if ca_bundle is None else ca_bundle.s3_object_url,
+    }
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 def _acknowledge(construct: Construct, rule: str, reason: str) -> None:

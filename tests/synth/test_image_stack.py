@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -547,6 +548,9 @@ with open(os.environ["CALLS"], "a", encoding="utf-8") as calls:
     calls.write(json.dumps(call) + "\\n")
 if call[:3] == ["aws", "ecr", "batch-get-image"]:
     print(os.environ["IMAGES"])
+if call[:3] == ["aws", "s3", "cp"]:
+    with open(call[-1], "w", encoding="utf-8") as copy:
+        copy.write("certificates from " + call[-2])
 if call[:3] == ["aws", "ecr", "get-login-password"]:
     print("password-of-" + call[-1])
 if os.environ.get("FAILS") == " ".join(call[:3]):
@@ -654,6 +658,32 @@ def test_the_registry_of_a_base_in_ecr_is_logged_in_to_as_well(tmp_path: Path):
     assert log_in(registry, "us-east-1") in build_.calls
     assert build_.calls[-1] == build(f"{registry}/base:1")
     assert len(build_.calls) == 6
+
+
+def test_mirrors_and_their_authorities_reach_the_build(tmp_path: Path):
+    build_ = Build(tmp_path)
+    certificates = tmp_path / "certs.d"
+    result = build_.run(
+        base="mirror.example.com:5000/nvcr/nvidia/tensorrt:25.09-py3",
+        CA_BUNDLE="s3://assets/0123.pem",
+        UV_DEFAULT_INDEX="https://mirror.example.com/simple",
+        UV_PYTHON_INSTALL_MIRROR="https://mirror.example.com/python",
+        DOCKER_CERTIFICATES=str(certificates),
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    (copy,) = [call for call in build_.calls if call[:3] == ["aws", "s3", "cp"]]
+    assert copy[3:5] == ["--only-show-errors", "s3://assets/0123.pem"]
+    # Docker looks for a registry's authorities under its name and port.
+    trusted = certificates / "mirror.example.com:5000" / "ca.crt"
+    assert trusted.read_text() == "certificates from s3://assets/0123.pem"
+    options = build_.calls[-1]
+    assert options[options.index("--secret") + 1] == f"id=ca_bundle,src={copy[5]}"
+    given = [value for name, value in pairwise(options) if name == "--build-arg"]
+    assert given == [
+        "BASE_IMAGE=mirror.example.com:5000/nvcr/nvidia/tensorrt:25.09-py3",
+        "UV_DEFAULT_INDEX=https://mirror.example.com/simple",
+        "UV_PYTHON_INSTALL_MIRROR=https://mirror.example.com/python",
+    ]
 
 
 @pytest.mark.parametrize(

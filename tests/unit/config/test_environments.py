@@ -155,3 +155,55 @@ def test_a_bucket_name_that_s3_refuses_is_found_before_s3_does(tmp_path):
         "allows 63\n"
         "    Shorten the project or the environment's name by 4."
     )
+
+
+BUILDS = """\
+x:
+  account: "210987654321"
+  region: eu-west-1
+  image_builds:
+    registry: mirror.example.com:5000/nvcr
+    index_url: https://mirror.example.com/simple
+    ca_bundle: certificates/mirror.pem
+    vpc:
+      vpc_id: vpc-0a1b2c3d
+      subnet_ids: [subnet-0a1b2c3d]
+      security_group_ids: [sg-0a1b2c3d]
+"""
+
+
+def test_builds_of_images_have_mirrors_and_a_network(tmp_path):
+    (tmp_path / "environments.yaml").write_text(BUILDS, encoding="utf-8")
+    (tmp_path / "certificates").mkdir()
+    certificate = "# ours\n-----BEGIN CERTIFICATE-----\n"
+    (tmp_path / "certificates" / "mirror.pem").write_text(certificate, encoding="utf-8")
+    builds = load_environment("x", tmp_path).image_builds
+    assert builds.registry == "mirror.example.com:5000/nvcr"
+    assert builds.vpc is not None
+    assert builds.vpc.vpc_id == "vpc-0a1b2c3d"
+
+
+def test_certificates_that_are_none_are_named_with_their_place(tmp_path):
+    assert report(tmp_path, BUILDS, "x") == (
+        "1 problem\n"
+        "- environments.yaml:7:5: x.image_builds.ca_bundle: certificates/mirror.pem cannot be "
+        "read: No such file or directory\n"
+        "    Name a PEM file below the project's folder."
+    )
+    (tmp_path / "certificates").mkdir()
+    (tmp_path / "certificates" / "mirror.pem").write_text("no", encoding="utf-8")
+    assert "certificates/mirror.pem holds no certificate" in report(tmp_path, BUILDS, "x")
+
+
+def test_an_address_of_a_mirror_holds_no_password(tmp_path):
+    text = BUILDS.replace("https://mirror", "https://user:password@mirror")
+    assert "environments.yaml:6:5: x.image_builds.index_url: " in report(tmp_path, text, "x")
+
+
+def test_the_embedded_aws_builds_no_images(tmp_path):
+    text = BUILDS.replace("x:", "local:", 1).replace("    ca_bundle: certificates/mirror.pem\n", "")
+    assert report(tmp_path, text, "local") == (
+        "1 problem\n"
+        "- environments.yaml:4:3: local.image_builds: the embedded AWS builds no images\n"
+        "    Remove `image_builds`; set it in the environments that are real accounts."
+    )

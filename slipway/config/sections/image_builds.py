@@ -1,0 +1,69 @@
+"""How an account builds container images: where the builds fetch from, and in which network."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from slipway.config.sections.base import ProjectPath, Section
+
+# No user name or password: environments.yaml is committed, and CodeBuild shows its variables.
+_URL_PATTERN = r"^https://[^\s@/?#]+(/[^\s@?#]*)?$"
+_Url = Annotated[str, Field(pattern=_URL_PATTERN)]
+
+
+class BuildVpc(Section):
+    """The network that builds run in. They get no public address there."""
+
+    vpc_id: str = Field(
+        pattern=r"^vpc-[0-9a-f]+$",
+        description="The VPC of the subnets.",
+        examples=["vpc-0a1b2c3d"],
+    )
+    subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
+        min_length=1, max_length=16, strict=False,
+        description="Private subnets with a way to the mirrors, and to ECR, S3 and CloudWatch "
+        "Logs: a NAT gateway or VPC endpoints.",
+        examples=[["subnet-0a1b2c3d"]],
+    )  # fmt: skip
+    security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
+        min_length=1, max_length=5, strict=False,
+        description="Security groups; builds only connect outwards.", examples=[["sg-0a1b2c3d"]],
+    )  # fmt: skip
+
+
+class ImageBuilds(Section):
+    """Where the builds of container images fetch from, and the network that they run in."""
+
+    registry: str | None = Field(
+        None, pattern=r"^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*$",
+        description="Registry, with a path where it has one, that takes the place of nvcr.io and "
+        "has NVIDIA's images under the same names. One in ECR is logged in to; any other must let "
+        "everyone pull.",
+        examples=["mirror.example.com/nvcr"],
+    )  # fmt: skip
+    index_url: _Url | None = Field(
+        None, description="Package index in the place of PyPI's.",
+        examples=["https://mirror.example.com/pypi/simple"],
+    )  # fmt: skip
+    python_url: _Url | None = Field(
+        None,
+        description="Copy of the releases of python-build-standalone in the place of GitHub's.",
+        examples=["https://mirror.example.com/python-build-standalone/releases/download"],
+    )  # fmt: skip
+    neuron_index_url: _Url | None = Field(
+        None, description="Package index in the place of https://pip.repos.neuron.amazonaws.com.",
+        examples=["https://mirror.example.com/neuron/simple"],
+    )  # fmt: skip
+    ca_bundle: ProjectPath | None = Field(
+        None,
+        description="PEM file in the project with every certificate authority that signed for the "
+        "addresses above; builds trust these in the place of the public ones.",
+        examples=["certificates/mirror.pem"],
+    )  # fmt: skip
+    vpc: BuildVpc | None = Field(None, description="Without it CodeBuild's own network.")
+
+
+# Everything from its public place, in CodeBuild's own network.
+PUBLIC_BUILDS = ImageBuilds.model_validate({})

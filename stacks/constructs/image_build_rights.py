@@ -1,0 +1,148 @@
+"""What the builds of images may do in the account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from slipway.config.sections.image_builds import BuildVpc
+from slipway.planning.plan import ImagePlan
+
+_ECR_REGISTRY = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+
+
+def build_statements(
+    scope: Construct,
+    image: ImagePlan,
+    bases: Sequence[str],
+    files: Sequence[assets.Asset],
+    vpc: BuildVpc | None,
+) -> list[iam.PolicyStatement]:
+    """Returns what a build may do.
+
+    Args:
+        scope: of the project.
+        image: one of the images, which all go to one repository.
+        bases: the images that they are built on.
+        files: what the build reads; all in the bucket of the CDK's assets.
+        vpc: the network that it runs in; None for CodeBuild's own.
+    """
+    partition = cdk.Stack.of(scope).partition
+    bucket_arn = files[0].bucket.bucket_arn
+    statements = [
+        allow(
+            "ReadSources",
+            ["s3:GetObject", "s3:GetObjectVersion"],
+            *(f"{bucket_arn}/{file.s3_object_key}" for file in files),
+        ),
+        allow("FindSources", ["s3:GetBucketAcl", "s3:GetBucketLocation"], bucket_arn),
+        allow("LogInToRegistries", ["ecr:GetAuthorizationToken"], "*"),
+        allow(
+            "PushImages",
+            [
+                "ecr:BatchCheckLayerAvailability",
+                "ecr:BatchGetImage",
+                "ecr:CompleteLayerUpload",
+                "ecr:InitiateLayerUpload",
+                "ecr:PutImage",
+                "ecr:UploadLayerPart",
+            ],
+            _repository_arn(partition, image.account, image.region, image.repository),
+        ),
+    ]
+    repositories = sorted({arn for base in bases if (arn := _base_repository_arn(partition, base))})
+    if repositories:
+        statements.append(
+            allow(
+                "PullBases",
+                [
+                    "ecr:BatchCheckLayerAvailability",
+                    "ecr:BatchGetImage",
+                    "ecr:GetDownloadUrlForLayer",
+                ],
+                *repositories,
+            )
+        )
+    if vpc is not None:
+        statements += _network_statements(partition, image, vpc)
+    return statements
+
+
+def network_interfaces_arn(partition: str, image: ImagePlan) -> str:
+    """Returns the network interfaces that a build in a VPC may attach."""
+    return f"arn:{partition}:ec2:{image.region}:{image.account}:network-interface/*"
+
+
+def _network_statements(
+    partition: str, image: ImagePlan, vpc: BuildVpc
+) -> list[iam.PolicyStatement]:
+    """Returns what AWS asks of the role of a build in a VPC.
+
+    https://docs.aws.amazon.com/codebuild/latest/userguide/auth-and-access-control-iam-identity-based-access-control.html
+    ("Allow CodeBuild access to AWS services required to create a VPC network interface"), read in
+    aws-cdk-lib 2.275.0, which gives its projects the same.
+    """
+    subnets = [
+        f"arn:{partition}:ec2:{image.region}:{image.account}:subnet/{subnet}"
+        for subnet in vpc.subnet_ids
+    ]
+    attach = allow(
+        "AttachNetworkInterfaces",
+        ["ec2:CreateNetworkInterfacePermission"],
+        network_interfaces_arn(partition, image),
+    )
+    attach.add_conditions(
+        {
+            "StringEquals": {
+                "ec2:AuthorizedService": "codebuild.amazonaws.com",
+                "ec2:Subnet": subnets,
+            }
+        }
+    )
+    manage = allow(
+        "ManageNetworkInterfaces",
+        [
+            "ec2:CreateNetworkInterface",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DescribeDhcpOptions",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeVpcs",
+        ],
+        "*",
+    )
+    return [manage, attach]
+
+
+def _base_repository_arn(partition: str, base_image: str) -> str | None:
+    """Returns the ECR repository of a base image; None where it comes from elsewhere."""
+    registry, _, path = base_image.partition("/")
+    match = _ECR_REGISTRY.fullmatch(registry)
+    if match is None:
+        return None
+    repository = path.partition("@")[0].partition(":")[0]
+    return _repository_arn(partition, match[1], match[2], repository)
+
+
+def _repository_arn(partition: str, account: str, region: str, repository: str) -> str:
+    return f"arn:{partition}:ecr:{region}:{account}:repository/{repository}"
+
+
+def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
+    """Returns the right to write into a log group that exists."""
+    # The group's ARN ends in `:*`: its streams.
+    return allow(
+        "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
+    )
+
+
+def allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
+    """Returns a statement that allows actions on resources."""
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))
