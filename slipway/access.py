@@ -153,7 +153,7 @@ def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
     reason = str(error).strip() or type(error).__name__
     remedy = log_in
     if isinstance(error, MissingDependencyException):
-        remedy = "Run `pip install awscrt`, or log in with another kind of profile."
+        remedy = 'Run `pip install "botocore[crt]"`, or log in with another kind of profile.'
     elif isinstance(error, RefreshWithMFAUnsupportedError):
         remedy = (
             "Run the command again with a new code: what has arrived is not sent twice. "

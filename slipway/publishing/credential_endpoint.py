@@ -18,10 +18,13 @@ import contextlib
 import hmac
 import json
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Any
 
 from botocore.credentials import ReadOnlyCredentials
 
@@ -31,6 +34,20 @@ from botocore.credentials import ReadOnlyCredentials
 LEASE_SECONDS = 360
 
 _PATH = "/credentials"
+
+
+class _Server(ThreadingHTTPServer):
+    """An HTTP server that looks up no names and prints nothing."""
+
+    def server_bind(self) -> None:
+        """Binds without `http.server`'s look-up of the host's name, which asks a DNS server."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "127.0.0.1", int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Passes over a client that went away in the middle: s5cmd may be killed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class CredentialEndpoint:
@@ -48,7 +65,7 @@ class CredentialEndpoint:
         self._lease = timedelta(seconds=lease_seconds)
         # Any user of this machine can connect to a port on loopback; only the child knows this.
         self._token = secrets.token_urlsafe(32)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self.failure: Exception | None = None
 
     @property

@@ -276,8 +276,13 @@ def test_nothing_secret_is_in_the_childs_arguments_or_environment(
     assert environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"].startswith("http://127.0.0.1:")
 
 
-def test_the_endpoint_answers_nobody_but_the_child() -> None:
+def test_the_endpoint_answers_nobody_but_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
+
+    def no_look_up(_: str) -> str:
+        raise AssertionError("a name was looked up")
+
+    monkeypatch.setattr("socket.getfqdn", no_look_up)
 
     def credentials() -> ReadOnlyCredentials:
         asked.append(True)
@@ -403,7 +408,7 @@ LOG_IN = f"Log in to account {ACCOUNT}, for example with `aws sso login`."
             login_without_awscrt,
             "Missing Dependency: Using the login credential provider requires an additional "
             'dependency. You will need to pip install "botocore[crt]" before proceeding.',
-            "Run `pip install awscrt`, or log in with another kind of profile.",
+            'Run `pip install "botocore[crt]"`, or log in with another kind of profile.',
         ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
