@@ -16,7 +16,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 import typer
 
 import slipway
-from slipway.cli import configs, init, invoke, local, operations, publish, status
+from slipway.cli import configs, init, invoke, local, operations, permissions, publish, status
 from slipway.cli.output import print_error
 from slipway.errors import UserError
 
@@ -34,6 +34,7 @@ publish.register(app)
 operations.register(app)
 status.register(app)
 invoke.register(app)
+permissions.register(app)
 app.add_typer(local.app, name="local")
 
 

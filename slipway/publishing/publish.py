@@ -11,6 +11,7 @@ from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.artifacts import has_source
@@ -126,6 +127,23 @@ def publish(
         lock_changed=_write_lock(project, loaded.config, environment, locked),
         parts=_parts(locked),
     )
+
+
+def planned_job(
+    project: Project, name: str, environment: Environment
+) -> tuple[CompilePlan | None, HubWeights | S3Weights | PathWeights | None]:
+    """Returns the training job that publishing a model would run, and the weights it would fetch.
+
+    Each is None where publishing needs none: it publishes files as they are.
+
+    Raises:
+        UserError: the config is wrong, or nothing can be compiled for its instances.
+    """
+    loaded = project.config(name, environment.name)
+    found = _compiling(project, loaded, environment)
+    is_sample = environment.artifacts == "sample"
+    weights = None if is_sample else loaded.config.artifacts.weights
+    return (None if found is None else found[0]), weights
 
 
 def _parts(locked: LockedArtifact) -> PublishedParts | None:

@@ -1,0 +1,228 @@
+"""The least rights that a person or a pipeline needs for one model, as a policy of IAM.
+
+Slipway's commands make the calls that are listed here, and nothing else; a test records them on the
+embedded AWS. The CDK CLI itself only assumes the roles of `cdk bootstrap`, which hold the rights to
+deploy. GetCallerIdentity, which every command of a real account begins with, needs no right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.config.environments import Environment
+from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.planning.compiling import OUTPUT_PREFIX, CompilePlan
+from slipway.planning.plan import DeploymentPlan
+
+# What `cdk bootstrap` calls its roles, unless it is told another qualifier. `cdk diff` reads the
+# deployed templates with the role `lookup`.
+_BOOTSTRAP_QUALIFIER = "hnb659fds"
+_BOOTSTRAP_ROLES = ("deploy-role", "file-publishing-role", "lookup-role")
+# Repositories of the images that Slipway builds; those of AWS can be listed by nobody else.
+_OURS = "slipway/"
+
+Statement = dict[str, Any]
+Weights = HubWeights | S3Weights | PathWeights
+
+
+def least_policy(
+    plan: DeploymentPlan,
+    environment: Environment,
+    *,
+    compiling: CompilePlan | None,
+    weights: Weights | None,
+) -> dict[str, Any]:
+    """Returns the policy to publish, deploy, invoke and operate one model.
+
+    Args:
+        plan: the model's.
+        environment: where it is deployed.
+        compiling: the training job that makes its artifact; None where none does.
+        weights: what publishing fetches; None where it publishes files that were compiled before.
+    """
+    place = _Place(environment)
+    endpoint = plan.endpoint_name
+    statements = [
+        *_publish(plan, place, environment),
+        *_fetch(place, environment, weights, has_recipes=compiling is not None),
+        *(_compile(plan, place, environment, compiling) if compiling else ()),
+        _allow(
+            "Deploy",
+            ["sts:AssumeRole"],
+            *(
+                f"arn:{place.partition}:iam::{place.account}:role/cdk-{_BOOTSTRAP_QUALIFIER}-"
+                f"{role}-{place.account}-{place.region}"
+                for role in _BOOTSTRAP_ROLES
+            ),
+        ),
+        _allow(
+            "Invoke",
+            ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"],
+            place.arn("sagemaker", f"endpoint/{endpoint}"),
+        ),
+        *_operate(plan, place),
+    ]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+class _Place:
+    """An account and region, and the ARNs of what is in them."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.account = environment.account
+        self.region = environment.region
+        special = {"cn": "aws-cn", "us-gov": "aws-us-gov"}
+        self.partition = next(
+            (name for prefix, name in special.items() if self.region.startswith(f"{prefix}-")),
+            "aws",
+        )
+        self.domain = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
+
+    def arn(self, service: str, resource: str) -> str:
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+
+def _publish(plan: DeploymentPlan, place: _Place, environment: Environment) -> list[Statement]:
+    """Reads what preflight and publish look for, and writes artifacts."""
+    bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
+    root = f"parameter{environment.parameter_prefix}"
+    statements = [
+        # HeadBucket is allowed by it as well.
+        _allow("FindArtifacts", ["s3:ListBucket"], bucket),
+        _allow("WriteArtifacts", ["s3:GetObject", "s3:PutObject"], f"{bucket}/artifacts/*"),
+        _use_key(place, environment),
+        _allow(
+            "FindFoundation",
+            ["ssm:GetParameter"],
+            place.arn("ssm", f"{root}artifact-key-arn"),
+            place.arn("ssm", f"{root}notification-topic-arn"),
+        ),
+    ]
+    if not environment.is_local and plan.image.repository.startswith(_OURS):
+        repository = place.arn("ecr", f"repository/{plan.image.repository}")
+        statements.append(_allow("FindImage", ["ecr:DescribeImages"], repository))
+    return statements
+
+
+def _use_key(place: _Place, environment: Environment) -> Statement:
+    """S3 asks for these rights in the caller's name."""
+    condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
+    key = environment.artifact_key_arn
+    if key is None:
+        # Nobody knows the id of the foundation's key beforehand.
+        key = place.arn("kms", "key/*")
+        condition["ForAnyValue:StringEquals"] = {
+            "kms:ResourceAliases": f"alias/{environment.key_alias}"
+        }
+    allowed = _allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], key)
+    return {**allowed, "Condition": condition}
+
+
+def _fetch(
+    place: _Place, environment: Environment, weights: Weights | None, *, has_recipes: bool
+) -> list[Statement]:
+    """Reads weights in S3, and notes what was fetched from the Hub, or compiled, once a bucket."""
+    statements = []
+    if isinstance(weights, S3Weights):
+        source, _, prefix = weights.uri.removeprefix("s3://").partition("/")
+        bucket = f"arn:{place.partition}:s3:::{source}"
+        statements += [
+            _allow("FindWeights", ["s3:ListBucket"], bucket),
+            _allow("ReadWeights", ["s3:GetObject"], f"{bucket}/{prefix}*"),
+        ]
+    if has_recipes or isinstance(weights, HubWeights):
+        recipes = f"arn:{place.partition}:s3:::{environment.artifact_bucket}/recipes/*"
+        statements.append(_allow("RememberRecipes", ["s3:GetObject", "s3:PutObject"], recipes))
+    return statements
+
+
+def _compile(
+    plan: DeploymentPlan, place: _Place, environment: Environment, compiling: CompilePlan
+) -> list[Statement]:
+    """Starts a training job, waits for it and takes what it made."""
+    bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
+    logs = place.arn("logs", "log-group:/aws/sagemaker/TrainingJobs")
+    # CloudFormation names the role after its stack, of whose name it may keep 24 characters.
+    name = f"{environment.stack_name('foundation')}-"[:24]
+    role = f"arn:{place.partition}:iam::{place.account}:role/{name}*"
+    statements = [
+        _allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{OUTPUT_PREFIX}*"),
+        _allow(
+            "FindCompileRole",
+            ["ssm:GetParameter"],
+            place.arn("ssm", f"parameter{environment.parameter_prefix}compile-role-arn"),
+        ),
+        _allow(
+            "Compile",
+            [
+                "sagemaker:AddTags",
+                "sagemaker:CreateTrainingJob",
+                "sagemaker:DescribeTrainingJob",
+            ],
+            place.arn("sagemaker", "training-job/compile-*"),
+        ),
+        {
+            **_allow("PassCompileRole", ["iam:PassRole"], role),
+            "Condition": {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
+        },
+        _allow(
+            "ReadCompileLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], logs, f"{logs}:*"
+        ),
+    ]
+    if environment.is_local or compiling.image.repository == plan.image.repository:
+        return statements
+    if compiling.image.repository.startswith(_OURS):
+        repository = place.arn("ecr", f"repository/{compiling.image.repository}")
+        statements.append(_allow("FindCompiler", ["ecr:DescribeImages"], repository))
+    return statements
+
+
+def _operate(plan: DeploymentPlan, place: _Place) -> list[Statement]:
+    """Reads what `slipway status` and `slipway leftovers` show."""
+    endpoint = plan.endpoint_name
+    group = place.arn("logs", f"log-group:{plan.log_group_name}")
+    return [
+        _allow(
+            "ReadStack",
+            [
+                "cloudformation:DescribeStackEvents",
+                "cloudformation:DescribeStackResources",
+                "cloudformation:DescribeStacks",
+                "cloudformation:ListStackResources",
+            ],
+            place.arn("cloudformation", f"stack/{plan.stack_name}/*"),
+        ),
+        _allow(
+            "ReadEndpoint",
+            ["sagemaker:DescribeEndpoint"],
+            place.arn("sagemaker", f"endpoint/{endpoint}"),
+        ),
+        _allow(
+            "ReadConfigsAndModels",
+            [
+                "sagemaker:DescribeEndpointConfig",
+                "sagemaker:DescribeModel",
+                "sagemaker:ListTags",
+            ],
+            # CloudFormation chooses their names.
+            place.arn("sagemaker", "endpoint-config/*"),
+            place.arn("sagemaker", "model/*"),
+        ),
+        _allow(
+            "ListWhatHasNoNarrowerResource",
+            [
+                "application-autoscaling:DescribeScalableTargets",
+                "cloudwatch:DescribeAlarms",
+                "logs:DescribeLogGroups",
+                "sagemaker:ListEndpointConfigs",
+                "sagemaker:ListEndpoints",
+                "sagemaker:ListModels",
+            ],
+            "*",
+        ),
+        _allow("ReadLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], group, f"{group}:*"),
+    ]
+
+
+def _allow(sid: str, actions: list[str], *resources: str) -> Statement:
+    return {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": list(resources)}

@@ -1,0 +1,48 @@
+"""`slipway iam` of a model that a training job compiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.errors import UserError
+from slipway.operations.permissions import least_policy
+from slipway.operations.preflight import preflight
+from slipway.project import Project
+from slipway.publishing.publish import planned_job
+from tests.embedded.training.publishing import STAGING, Publishing
+from tests.support.recorded_calls import RecordedCalls
+
+pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(120)]
+# What only a deployed model needs; tests/embedded/operations has those.
+OTHERS = {
+    "Deploy", "Invoke", "ReadStack", "ReadEndpoint", "ReadConfigsAndModels",
+    "ListWhatHasNoNarrowerResource", "ReadLog",
+}  # fmt: skip
+
+
+def test_publishing_needs_what_the_policy_has(account: Any, tmp_path: Path) -> None:
+    publishing = Publishing(account, tmp_path)
+    publishing.build_image()
+    recorded = RecordedCalls(publishing.access, f"{STAGING.region}:{STAGING.account}")
+    publishing.write("fail")
+    publishing.refused(STAGING)
+    publishing.write("ok")
+    publishing.run(STAGING)
+    project = Project(publishing.root)
+    plan = project.plan("tiny", STAGING)
+    # The topic's parameter is not there, and the rest is looked for all the same.
+    with pytest.raises(UserError, match="notification-topic-arn is not there"):
+        preflight(plan, publishing.access)
+    compiling, weights = planned_job(project, "tiny", STAGING)
+    policy = least_policy(plan, STAGING, compiling=compiling, weights=weights)
+    denied = recorded.denied_by(policy)
+    # The tests' role is not a foundation's.
+    assert denied == {("iam:PassRole", publishing.account.role)}
+    foundation = "arn:aws:iam::123456789012:role/foundation-staging-CompileRole0A1B2C3D-x"
+    recorded.made = (recorded.made - denied) | {("iam:PassRole", foundation)}
+    assert recorded.denied_by(policy) == set()
+    unused = {pair for pair in recorded.unused_of(policy) if pair[0] not in OTHERS}
+    assert unused == set()

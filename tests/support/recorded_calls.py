@@ -1,0 +1,109 @@
+"""Records the calls of boto3's clients, and holds them against a policy of IAM."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slipway.access import Access
+
+Call = tuple[str, str]
+
+# Where IAM's name of the action is not the operation's.
+_ACTIONS = {
+    "s3:HeadBucket": "s3:ListBucket",
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:HeadObject": "s3:GetObject",
+    "s3:CopyObject": "s3:PutObject",
+}
+_SERVICES = {"sagemaker-runtime": "sagemaker"}
+# The parameter that names an operation's resource, and the resource's form.
+_RESOURCES = {
+    "ssm:GetParameter": ("Name", "parameter{}"),
+    "sagemaker:DescribeEndpoint": ("EndpointName", "endpoint/{}"),
+    "sagemaker:DescribeEndpointConfig": ("EndpointConfigName", "endpoint-config/{}"),
+    "sagemaker:DescribeModel": ("ModelName", "model/{}"),
+    "sagemaker:InvokeEndpoint": ("EndpointName", "endpoint/{}"),
+    "sagemaker:InvokeEndpointWithResponseStream": ("EndpointName", "endpoint/{}"),
+    "sagemaker:CreateTrainingJob": ("TrainingJobName", "training-job/{}"),
+    "sagemaker:DescribeTrainingJob": ("TrainingJobName", "training-job/{}"),
+    "cloudformation:DescribeStacks": ("StackName", "stack/{}/0"),
+    "cloudformation:DescribeStackEvents": ("StackName", "stack/{}/0"),
+    "cloudformation:DescribeStackResources": ("StackName", "stack/{}/0"),
+    "logs:DescribeLogStreams": ("logGroupName", "log-group:{}:log-stream:"),
+    "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
+    "ecr:DescribeImages": ("repositoryName", "repository/{}"),
+}
+
+
+class RecordedCalls:
+    """What one access to an account asked of it, as IAM sees it.
+
+    Args:
+        access: whose clients are recorded, those that exist not yet.
+        place: region and account, as in an ARN.
+    """
+
+    def __init__(self, access: Access, place: str) -> None:
+        self._place = place
+        self.made: set[Call] = set()
+        # boto3 has no public way to record every client that a session makes.
+        access._session.events.register("before-parameter-build", self._record)
+
+    def _record(self, params: Mapping[str, Any], model: Any, **_: Any) -> None:
+        service = _SERVICES.get(model.service_model.service_name, model.service_model.service_name)
+        self.made.update(self._calls(f"{service}:{model.name}", params))
+
+    def _calls(self, operation: str, params: Mapping[str, Any]) -> Iterator[Call]:
+        action = _ACTIONS.get(operation, operation)
+        if operation.startswith("s3:"):
+            bucket = f"arn:aws:s3:::{params['Bucket']}"
+            yield action, bucket if action == "s3:ListBucket" else f"{bucket}/{params['Key']}"
+            # The bucket's default encryption has S3 ask for the key in the caller's name.
+            if action == "s3:PutObject":
+                yield "kms:GenerateDataKey", self._arn("kms", "key/0")
+            if action == "s3:GetObject":
+                yield "kms:Decrypt", self._arn("kms", "key/0")
+            if operation == "s3:CopyObject":
+                # boto3 has made `BUCKET/KEY` of it by now.
+                yield "s3:GetObject", f"arn:aws:s3:::{params['CopySource']}"
+            return
+        if operation == "sagemaker:ListTags":
+            yield action, params["ResourceArn"]
+            return
+        name, form = _RESOURCES.get(operation, ("", ""))
+        service = operation.partition(":")[0]
+        resource = self._arn(service, form.format(params[name])) if name else "*"
+        yield action, resource
+        if operation == "sagemaker:CreateTrainingJob":
+            yield "iam:PassRole", params["RoleArn"]
+            yield "sagemaker:AddTags", resource
+
+    def _arn(self, service: str, resource: str) -> str:
+        return f"arn:aws:{service}:{self._place}:{resource}"
+
+    def denied_by(self, policy: Mapping[str, Any]) -> set[Call]:
+        """Returns the recorded calls that a policy does not allow; conditions are not looked at."""
+        return {call for call in self.made if not any(_allows(s, call) for s in _parts(policy))}
+
+    def unused_of(self, policy: Mapping[str, Any]) -> set[tuple[str, str]]:
+        """Returns the statements and actions of a policy that no recorded call needed."""
+        return {
+            (statement["Sid"], action)
+            for statement in _parts(policy)
+            for action in statement["Action"]
+            if not any(call[0] == action and _allows(statement, call) for call in self.made)
+        }
+
+
+def _parts(policy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    statements: list[dict[str, Any]] = policy["Statement"]
+    return statements
+
+
+def _allows(statement: Mapping[str, Any], call: Call) -> bool:
+    action, resource = call
+    return action in statement["Action"] and any(
+        fnmatch.fnmatchcase(resource, pattern) for pattern in statement["Resource"]
+    )

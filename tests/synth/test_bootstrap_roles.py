@@ -1,0 +1,43 @@
+"""`slipway iam` names the roles that the CDK CLI assumes for an app."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from slipway.operations.permissions import least_policy
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from tests.support.projects import PRODUCTION, config_text, write_project
+from tests.synth.assemblies import new_app
+
+
+def test_the_policy_has_the_roles_of_the_assembly_and_no_other(tmp_path: Path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write_project(root, {"model": config_text("model")}, published=["model"])
+    (root / "containers" / "tensorrt" / "Dockerfile").write_text("FROM scratch\n")
+    project = Project(root)
+    app = new_app(tmp_path / "cdk.out")
+    add_stacks(app, project, Selection(environment="production", models=("model",)))
+    app.synth()
+    named: set[str] = set()
+
+    def look(value: object) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if key in ("assumeRoleArn", "arn") and isinstance(item, str):
+                    named.add(item)
+                look(item)
+        elif isinstance(value, list):
+            for item in value:
+                look(item)
+
+    for file in (tmp_path / "cdk.out").glob("*.json"):
+        if file.name == "manifest.json" or file.name.endswith(".assets.json"):
+            look(json.loads(file.read_text("utf-8")))
+    policy = least_policy(
+        project.plan("model", PRODUCTION), PRODUCTION, compiling=None, weights=None
+    )
+    (deploy,) = (each for each in policy["Statement"] if each["Sid"] == "Deploy")
+    assert {arn.replace("${AWS::Partition}", "aws") for arn in named} == set(deploy["Resource"])

@@ -1,0 +1,96 @@
+"""`slipway iam` as a shell sees it, and what is in its policy."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from slipway.cli import main as cli
+from slipway.config.environments import Environment
+from slipway.config.sections.artifacts import HubWeights, S3Weights
+from slipway.operations.permissions import Weights, least_policy
+from slipway.project import Project
+from tests.support.projects import PRODUCTION, config_text, write_project
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    return Project(write_project(tmp_path, {"tiny": config_text("tiny")}, published=["tiny"]))
+
+
+def statements(
+    project: Project, environment: Environment = PRODUCTION, weights: Weights | None = None
+) -> dict[str, dict]:
+    plan = project.plan("tiny", environment)
+    policy = least_policy(plan, environment, compiling=None, weights=weights)
+    assert policy["Version"] == "2012-10-17"
+    found = {each["Sid"]: each for each in policy["Statement"]}
+    assert len(found) == len(policy["Statement"])
+    return found
+
+
+def test_it_prints_a_policy_without_an_account(project, monkeypatch, capsys):
+    monkeypatch.chdir(project.root)
+    monkeypatch.setattr(sys, "argv", ["slipway", "iam", "tiny", "--env", "production"])
+    with pytest.raises(SystemExit) as exit_request:
+        cli.main()
+    assert exit_request.value.code == 0
+    policy = json.loads(capsys.readouterr().out)
+    assert {each["Sid"]: each for each in policy["Statement"]} == statements(project)
+
+
+def test_everything_is_of_the_model_or_of_what_it_shares(project):
+    found = statements(project)
+    assert found["Invoke"]["Resource"] == [
+        "arn:aws:sagemaker:eu-west-1:210987654321:endpoint/tiny-production"
+    ]
+    assert found["WriteArtifacts"]["Resource"] == [
+        "arn:aws:s3:::slipway-production-210987654321-eu-west-1/artifacts/*"
+    ]
+    assert found["FindImage"]["Resource"] == [
+        "arn:aws:ecr:eu-west-1:210987654321:repository/slipway/tensorrt"
+    ]
+    assert found["UseArtifactKey"]["Condition"] == {
+        "StringEquals": {"kms:ViaService": "s3.eu-west-1.amazonaws.com"},
+        "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/slipway-production"},
+    }
+    everywhere = [sid for sid, each in found.items() if "*" in each["Resource"]]
+    assert everywhere == ["ListWhatHasNoNarrowerResource"]
+
+
+def test_weights_elsewhere_in_s3_may_be_read_and_no_more(project):
+    weights = S3Weights(source="s3", uri="s3://lake/models/tiny/")
+    found = statements(project, weights=weights)
+    assert (found["FindWeights"]["Action"], found["FindWeights"]["Resource"]) == (
+        ["s3:ListBucket"], ["arn:aws:s3:::lake"],
+    )  # fmt: skip
+    assert (found["ReadWeights"]["Action"], found["ReadWeights"]["Resource"]) == (
+        ["s3:GetObject"], ["arn:aws:s3:::lake/models/tiny/*"],
+    )  # fmt: skip
+    assert "RememberRecipes" not in found
+
+
+def test_a_commit_of_the_hub_is_remembered_in_the_bucket(project):
+    weights = HubWeights(source="hub", repository="openai/gpt2", revision="0" * 40)
+    found = statements(project, weights=weights)
+    assert found["RememberRecipes"]["Action"] == ["s3:GetObject", "s3:PutObject"]
+    assert "ReadWeights" not in found
+
+
+@pytest.mark.parametrize(
+    ("region", "partition", "s3"),
+    [
+        ("cn-north-1", "aws-cn", "s3.cn-north-1.amazonaws.com.cn"),
+        ("us-gov-west-1", "aws-us-gov", "s3.us-gov-west-1.amazonaws.com"),
+    ],
+)
+def test_other_partitions_have_arns_and_services_of_their_own(project, region, partition, s3):
+    away = PRODUCTION.model_copy(update={"region": region})
+    # The plan's region does not matter to it.
+    policy = least_policy(project.plan("tiny", PRODUCTION), away, compiling=None, weights=None)
+    arns = [arn for each in policy["Statement"] for arn in each["Resource"] if arn != "*"]
+    assert all(arn.startswith(f"arn:{partition}:") for arn in arns)
+    [key] = [each for each in policy["Statement"] if each["Sid"] == "UseArtifactKey"]
+    assert key["Condition"]["StringEquals"]["kms:ViaService"] == s3
