@@ -31,6 +31,7 @@ _RESOURCES = {
     "cloudformation:DescribeStacks": ("StackName", "stack/{}/0"),
     "cloudformation:DescribeStackEvents": ("StackName", "stack/{}/0"),
     "cloudformation:DescribeStackResources": ("StackName", "stack/{}/0"),
+    "cloudformation:ListStackResources": ("StackName", "stack/{}/0"),
     "logs:DescribeLogStreams": ("logGroupName", "log-group:{}:log-stream:"),
     "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
     "ecr:DescribeImages": ("repositoryName", "repository/{}"),

@@ -45,6 +45,8 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path) -> None:
         plan = project.plan(MODEL, LOCAL)
         preflight(plan, access)
         assert stack.create("ok") == "CREATE_COMPLETE"
+        # Where an endpoint is live, preflight looks at its scalable targets as well.
+        preflight(plan, access)
         find_status(NAME, access, plan=plan, log_line_count=5)
         request = Request(NAME, b"x", "application/json", "application/json", None)
         invoke(request, access)
