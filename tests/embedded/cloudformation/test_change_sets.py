@@ -210,8 +210,8 @@ def test_executing_without_rollback(stacks):
     ("resources", "message"),
     [
         (
-            {"F": {"Type": "AWS::Lambda::Function"}},
-            r"Template format error: Unrecognized resource types: \[AWS::Lambda::Function\]\. "
+            {"F": {"Type": "AWS::DynamoDB::Table"}},
+            r"Template format error: Unrecognized resource types: \[AWS::DynamoDB::Table\]\. "
             r"docs/embedded-aws\.md",
         ),
         (

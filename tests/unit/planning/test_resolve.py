@@ -325,8 +325,10 @@ def test_a_custom_image_on_neuron_devices_gets_the_host_with_the_newer_driver():
 
     assert host("ml.inf2.xlarge", "ml.trn1.2xlarge") == "al2-ami-sagemaker-inference-neuron-2"
     assert host("ml.inf1.xlarge") is None
-    assert host("ml.inf2.xlarge", "ml.c5.xlarge") is None
     assert host("ml.c5.xlarge") is None
+    # A pool has one host image, and the other type has none of its own for it.
+    with pytest.raises(UserError, match=r"ml\.c5\.xlarge has no GPU, and ml\.inf2\.xlarge of the"):
+        host("ml.inf2.xlarge", "ml.c5.xlarge")
 
 
 def test_triton_is_told_which_model_answers():
