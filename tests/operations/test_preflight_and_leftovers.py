@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
@@ -17,6 +16,7 @@ from slipway.operations.leftovers import Leftover, find_leftovers
 from slipway.operations.preflight import notes, preflight
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from tests.support.accounts import forget_accounts
 from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, lock_for, model_config
 
 MANIFEST = json.dumps(
@@ -35,7 +35,7 @@ def access() -> Iterator[Access]:
     server.start()
     host, port = server.get_host_and_port()
     # What moto knows is the process's: other tests' stacks too.
-    httpx.post(f"http://{host}:{port}/moto-api/reset", timeout=60).raise_for_status()
+    forget_accounts()
     yield Access(
         LOCAL.region,
         {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
 from slipway.access import Access
+from tests.support.accounts import forget_accounts
 from tests.support.projects import LOCAL
 
 
@@ -37,9 +37,9 @@ def shared_access(s3_url: str) -> Access:
 
 
 @pytest.fixture
-def access(s3_url: str, shared_access: Access) -> Access:
+def access(shared_access: Access) -> Access:
     """Access to an account that has its bucket and nothing else."""
-    httpx.post(f"{s3_url}/moto-api/reset", timeout=60).raise_for_status()
+    forget_accounts()
     shared_access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
     return shared_access
 

@@ -16,7 +16,6 @@ from typing import Any
 import aws_cdk as cdk
 import boto3
 import botocore.session
-import httpx
 import pytest
 from aws_cdk import aws_s3_assets as assets
 from botocore.validate import ParamValidator
@@ -32,6 +31,7 @@ from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
 from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
 from stacks.image_stack import images_to_build
+from tests.support.accounts import forget_accounts
 from tests.support.linting import lint
 from tests.support.projects import ENVIRONMENTS, PRODUCTION, config_text, write_project
 from tests.support.upgrades import kept, replaced
@@ -709,7 +709,7 @@ def registry() -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     # What moto knows is the process's: other tests' repositories too.
-    httpx.post(f"http://{host}:{port}/moto-api/reset", timeout=60).raise_for_status()
+    forget_accounts()
     yield f"http://{host}:{port}"
     server.stop()
 

@@ -210,8 +210,8 @@ def test_executing_without_rollback(stacks):
     ("resources", "message"),
     [
         (
-            {"F": {"Type": "AWS::DynamoDB::Table"}},
-            r"Template format error: Unrecognized resource types: \[AWS::DynamoDB::Table\]\. "
+            {"F": {"Type": "AWS::GameLift::Fleet"}},
+            r"Template format error: Unrecognized resource types: \[AWS::GameLift::Fleet\]\. "
             r"docs/embedded-aws\.md",
         ),
         (
