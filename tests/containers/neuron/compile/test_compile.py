@@ -286,7 +286,7 @@ class TestForNeuronDevices:
             pass
         assert str(caught.value) == (
             "the model compiled for inf2 cannot serve here: it was made with neuronx-cc "
-            "2.26.6360.0, and this container has 2.27.1; publish the model again, which compiles "
+            "2.24.8799.0, and this container has 2.27.1; publish the model again, which compiles "
             "it anew"
         )
         assert list((tmp_path / "other").iterdir()) == []
