@@ -31,6 +31,9 @@ def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
             yield server
     finally:
         forget_accounts()
+        # An embedded AWS turns this on. Other tests' servers would read the policies after each
+        # reset, half a second for every test.
+        default_user_config["iam"]["load_aws_managed_policies"] = False
 
 
 def forget_accounts() -> None:
