@@ -353,7 +353,7 @@ class _Limit:
         self._timer.start()
 
     def cancel(self) -> None:
-        """Ends the watch; what is over by now stays over."""
+        """Stops watching the deadline; an update that was already cancelled stays cancelled."""
         with self._lock:
             self._cancelled = True
         if self._timer is not None:

@@ -97,7 +97,7 @@ class MachineSampler:
         role = variant.role
         if role is not None and may_publish_metrics(role, MACHINES_NAMESPACE):
             return True
-        # SageMaker says nothing about it; whoever waits for the metrics finds the reason here.
+        # SageMaker gives no reason for missing metrics; this line in the log is the only one.
         subject = (endpoint.name, variant.name)
         if subject not in self._reported:
             self._reported.add(subject)

@@ -121,7 +121,7 @@ def _use_key(place: _Place, environment: Environment) -> Statement:
 def _fetch(
     place: _Place, environment: Environment, weights: Weights | None, *, has_recipes: bool
 ) -> list[Statement]:
-    """Reads weights in S3, and notes what was fetched from the Hub, or compiled, once a bucket."""
+    """Returns the rights to read weights in S3, and to keep recipes of what is fetched or made."""
     statements = []
     if isinstance(weights, S3Weights):
         source, _, prefix = weights.uri.removeprefix("s3://").partition("/")

@@ -1,4 +1,4 @@
-"""The images' entry point: which CUDA library the program gets, and what it says of it.
+"""The images' entry point: which CUDA library the program gets, and what the log says.
 
 Drivers and libraries are files below `tmp_path`. What is expected where the image's libraries work
 is what AWS's start_cuda_compat.sh does with the same files (aws/deep-learning-containers at

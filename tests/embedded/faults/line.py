@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
@@ -41,6 +42,10 @@ class Line:
         self._held = threading.Event()
         self._passed_bytes = 0
         self._limit_bytes: int | None = None
+        self._cuts = 0
+        # The port of the connection by which a cut knows that older ones were accepted, if any.
+        self._last_port: int | None = None
+        self._last_accepted = asyncio.Event()
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -79,22 +84,41 @@ class Line:
         self._open.set()
 
     async def _cut(self) -> None:
+        # A client that is dead by now may have left a connection in the queue of those to accept.
+        # The queue keeps its order: once this connection is accepted, each older one was.
+        with socket.socket() as last:
+            last.setblocking(False)
+            last.bind((_HOST, 0))
+            self._last_port = last.getsockname()[1]
+            await asyncio.get_running_loop().sock_connect(last, (_HOST, self.port))
+            await self._last_accepted.wait()
+        self._last_accepted.clear()
+        self._cuts += 1
         for end in self._ends:
             end.transport.abort()
         await self._release()
         await asyncio.gather(*self._tasks)
 
     async def _close(self) -> None:
-        self._server.close()
         await self._cut()
+        self._server.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if writer.get_extra_info("peername")[1] == self._last_port:
+            self._last_accepted.set()
+            writer.close()
+            return
         self._tasks.add(task)
+        cuts = self._cuts
         to_reader, to_writer = await asyncio.open_connection(_HOST, self._to_port)
         ends = {writer, to_writer}
         self._ends |= ends
+        if cuts != self._cuts:
+            # The line was cut meanwhile.
+            for end in ends:
+                end.transport.abort()
         await asyncio.gather(
             self._forward(reader, to_writer, ends, towards_server=True),
             self._forward(to_reader, writer, ends, towards_server=False),

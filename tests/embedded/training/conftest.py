@@ -141,7 +141,7 @@ class Account:
 
 @pytest.fixture(autouse=True)
 def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jobs of these tests are done in a moment: whoever waits for one looks again soon."""
+    """Shortens the pause between two looks at a job: the jobs of these tests end in a moment."""
     monkeypatch.setattr("slipway.publishing.training._FIRST_PAUSE_SECONDS", 0.05)
 
 

@@ -326,7 +326,7 @@ def test_a_custom_image_on_neuron_devices_gets_the_host_with_the_newer_driver():
     assert host("ml.inf2.xlarge", "ml.trn1.2xlarge") == "al2-ami-sagemaker-inference-neuron-2"
     assert host("ml.inf1.xlarge") is None
     assert host("ml.c5.xlarge") is None
-    # A pool has one host image, and the other type has none of its own for it.
+    # A pool has one host image, and no host image fits both types.
     with pytest.raises(UserError, match=r"ml\.c5\.xlarge has no GPU, and ml\.inf2\.xlarge of the"):
         host("ml.inf2.xlarge", "ml.c5.xlarge")
 
