@@ -35,8 +35,6 @@ _TRITON = "sagemaker-tritonserver"
 _ANY_REGION = "us-east-1"
 # bf16 came with NVIDIA's Ampere.
 _FIRST_WITH_BF16 = "sm80"
-# Continuous batching; the other images choose theirs by the model.
-_ROLLING_BATCHES = {"djl-lmi": "vllm"}
 _NEURON_COMPILE_INSTANCE = "ml.c5.4xlarge"
 _NOTES: Mapping[tuple[str, str], str] = {
     ("lmi", "network_isolation"): "The container copies the weights from S3 itself.",
@@ -144,9 +142,9 @@ def _lmi(answers: Answers, accelerator: Accelerator | None) -> dict[str, Any]:
         "tensor_parallel_degree": _devices(accelerator),
         "dtype": _dtype(answers.family, accelerator),
     }
-    rolling_batch = _ROLLING_BATCHES.get(framework)
-    if rolling_batch is not None:
-        serving |= {"rolling_batch": rolling_batch, "max_rolling_batch_size": 16}
+    if framework == DEFAULT_LMI_FRAMEWORK:
+        # Its own handler batches continuously; in the other images that depends on the model.
+        serving["max_rolling_batch_size"] = 16
     return {**serving, "max_input_tokens": 1024, "max_new_tokens": 256}
 
 

@@ -53,6 +53,9 @@ STARTERS = [
     ("custom", "bert", 108_893_186, "ml.g5.xlarge", ("--image-uri", IMAGE)),
 ]
 
+# A first config runs one instance, and the newest image that its hardware and framework have.
+EXPECTED_WARNINGS = {"unpublished", "single-instance", "legacy-image", "triton-path-traversal"}
+
 
 @pytest.fixture
 def slipway(tmp_path, monkeypatch, capsys):
@@ -103,6 +106,14 @@ def test_what_it_says_next_for_a_sample_can_be_done(slipway, tmp_path):
     code, _, errors = slipway("plan", "search")
     assert code == 1
     assert "Run `slipway publish search --env local`" in errors
+
+
+@pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: "-".join(map(str, starter[:2])))
+def test_a_plan_warns_of_no_setting_that_init_wrote(run, tmp_path, starter):
+    assert run("search", *starter_flags(starter, "s3://my-models/search/"))[0] == 0
+    project = Project(tmp_path)
+    plan = project.plan("search", project.environment("ci"), allow_unpublished=True)
+    assert {warning.code for warning in plan.warnings} <= EXPECTED_WARNINGS
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -160,7 +171,6 @@ def test_the_defaults_of_lmi(run, tmp_path):
         "version": newest_lmi_version("djl-lmi"),
         "tensor_parallel_degree": 4,
         "dtype": "bf16",
-        "rolling_batch": "vllm",
         "max_rolling_batch_size": 16,
         "max_input_tokens": 1024,
         "max_new_tokens": 256,
