@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -15,11 +15,16 @@ from slipway.cli.output import (
     human_size,
     print_json,
 )
+from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.status import Status
+
+    from slipway.config.environments import Environment
+    from slipway.project import Project
+    from slipway.publishing.publish import Published
 
 
 def register(app: typer.Typer) -> None:
@@ -28,8 +33,11 @@ def register(app: typer.Typer) -> None:
 
 
 def publish(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str | None, typer.Argument(help="Model.")] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every model that has files for the environment.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Publish a model: upload its files, compile what is to be compiled, write its lock file."""
@@ -37,21 +45,68 @@ def publish(
 
     from slipway.access import open_access
     from slipway.publishing.publish import publish as publish_model
-    from slipway.publishing.weights import ANY
 
+    if (name is None) != every:
+        raise UserError.of(
+            "`slipway publish` takes either the name of a model or `--all`",
+            "Write `slipway publish NAME`, or `slipway publish --all`.",
+        )
     project = current_project()
     environment = project.environment(env)
     access = open_access(environment, project.root)
-    with ProgressBar() as progress:
-        result = publish_model(project, name, environment, access, progress)
+    names = [name] if name is not None else _with_files(project, environment)
+    problems: list[Problem] = []
+    results: dict[str, Any] = {}
+    for each in names:
+        try:
+            with ProgressBar() as progress:
+                result = publish_model(project, each, environment, access, progress)
+        except UserError as error:
+            # One bad model never blocks another.
+            problems += error.problems
+            continue
+        results[each] = asdict(result)
+        if not as_json:
+            _print(result, each, project, environment)
+    if as_json and name is None:
+        told = [{"name": each, **result} for each, result in results.items()]
+        print_json({"published": told, "problems": [problem.as_json() for problem in problems]})
+        raise typer.Exit(1 if problems else 0)
+    if problems:
+        raise UserError(problems)
     if as_json:
-        print_json(asdict(result))
-        return
+        print_json(results[names[0]])
+
+
+def _with_files(project: Project, environment: Environment) -> list[str]:
+    """Returns the models to publish, those with a mistake among them: publishing reports it."""
+    from slipway.planning.artifacts import has_source
+
+    names = []
+    for name in project.files:
+        try:
+            config = project.config(name, environment.name).config
+        except UserError:
+            names.append(name)
+        else:
+            if has_source(config, environment):
+                names.append(name)
+    if not names:
+        raise UserError.of(
+            f"no model config has a {environment.artifacts} for {environment.name}",
+            "`slipway publish NAME` says what one of them needs.",
+        )
+    return names
+
+
+def _print(result: Published, name: str, project: Project, environment: Environment) -> None:
+    from slipway.publishing.weights import ANY
+
     files = "1 file" if result.file_count == 1 else f"{result.file_count} files"
     size = f"{human_size(result.size_bytes)} in {files}"
     sent = human_size(result.uploaded_bytes)
     moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
-    typer.echo(f"Published {name} to {env}: {size}, {moved}.")
+    typer.echo(f"Published {name} to {environment.name}: {size}, {moved}.")
     if result.parts is not None:
         parts = f"{human_size(result.parts.size_bytes)} for {result.parts.target}"
         typer.echo(f"Partitioned into {parts}, by {result.parts.source}.")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.program import ROOT
-from tests.support.workbench import SHIPPED, Workbench
+from tests.support.workbench import SHIPPED, SHIPPED_MODELS, Workbench
 
 pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
 
@@ -23,11 +23,13 @@ QUESTIONS = {"Which region is search-qa in?": "eu-west-1", "Which team owns sear
 @pytest.fixture(scope="module")
 def deployed(account: Workbench) -> Iterator[Workbench]:
     """Every shipped model, published and deployed."""
-    for model in MODELS:
-        lock = account.project / "model_configs" / f"{model}.lock.json"
-        committed = lock.read_bytes()
-        account.must("slipway", "publish", model)
-        assert lock.read_bytes() == committed, "the committed lock is not of the committed sample"
+    folder = account.project / "model_configs"
+    committed = {path: path.read_bytes() for path in folder.glob("*.lock.json")}
+    told = json.loads(account.must("slipway", "publish", "--all", "--json"))
+    assert [each["name"] for each in told["published"]] == sorted(SHIPPED_MODELS)
+    assert told["problems"] == []
+    locks = {path: path.read_bytes() for path in folder.glob("*.lock.json")}
+    assert locks == committed, "a committed lock is not of its committed sample"
     account.deploy_from(SHIPPED, *MODELS)
     assert account.serving_processes() != []
     yield account

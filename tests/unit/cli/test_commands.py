@@ -176,6 +176,8 @@ def test_what_the_user_can_put_right_ends_with_1(run, root, arguments, report):
     ("arguments", "message"),
     [
         (["plan"], "Missing argument"),
+        (["publish"], "takes either the name of a model or `--all`"),
+        (["publish", "tiny", "--all"], "takes either the name of a model or `--all`"),
         (["plan", "tiny", "--jsn"], "No such option: --jsn"),
         (["deploy", "tiny"], "No such command 'deploy'"),
         (["local", "start", "--port", "x"], "Invalid value for '--port'"),

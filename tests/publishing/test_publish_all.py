@@ -1,0 +1,88 @@
+"""`slipway publish --all`: every model with files, and one bad model blocks no other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slipway.access import Access
+from slipway.cli import main as cli
+from tests.support.projects import config_text, write_project
+
+WITHOUT_SAMPLE = ("  sample:\n    path: samples/tiny\n", "")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], access: Access) -> Run:
+    """Runs a command line; returns exit code, standard output and standard error."""
+    monkeypatch.setattr("slipway.access.open_access", lambda *_: access)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
+        with pytest.raises(SystemExit) as exit_request:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(str(exit_request.value.code)), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two models with a sample, and one that has files for other environments only."""
+    models = {
+        "first": config_text("first"),
+        "released": config_text("released", WITHOUT_SAMPLE),
+        "second": config_text("second"),
+    }
+    root = write_project(tmp_path, models)
+    monkeypatch.chdir(root)
+    return root
+
+
+def locks(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / "model_configs").glob("*.lock.json"))
+
+
+def test_models_without_files_for_the_environment_are_left_out(run: Run, project: Path) -> None:
+    code, output, errors = run("publish", "--all")
+    assert (code, errors) == (0, "")
+    published = [line for line in output.splitlines() if line.startswith("Published ")]
+    assert [line.split()[1] for line in published] == ["first", "second"]
+    assert locks(project) == ["first.lock.json", "second.lock.json"]
+
+
+def test_a_bad_model_is_reported_and_blocks_no_other(run: Run, project: Path) -> None:
+    path = project / "model_configs" / "first.yaml"
+    path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))
+    code, output, errors = run("publish", "--all")
+    assert code == 1
+    assert output.startswith("Published second to local: ")
+    assert errors.startswith(
+        "1 problem\n- model_configs/first.yaml:24:3: endpoint.instance_count: 0 is out of range"
+    )
+    assert locks(project) == ["second.lock.json"]
+
+
+def test_as_json_both_lists_are_in_one_document(run: Run, project: Path) -> None:
+    path = project / "model_configs" / "first.yaml"
+    path.write_text(path.read_text().replace("instance_count: 2", "instance_count: 0"))
+    code, output, errors = run("publish", "--all", "--json")
+    assert (code, errors) == (1, "")
+    told = json.loads(output)
+    assert [each["name"] for each in told["published"]] == ["second"]
+    assert told["published"][0]["file_count"] == 2
+    assert [problem["file"] for problem in told["problems"]] == ["model_configs/first.yaml"]
+
+
+def test_where_no_model_has_files_that_is_the_report(run: Run, project: Path) -> None:
+    for name in ("first", "second"):
+        (project / "model_configs" / f"{name}.yaml").unlink()
+    code, output, errors = run("publish", "--all")
+    assert (code, output) == (1, "")
+    assert errors.startswith("1 problem\n- no model config has a sample for local\n")
