@@ -60,7 +60,7 @@ def status(
     if as_json:
         print_json(_as_json(found, unplanned))
     else:
-        _print(found, unplanned)
+        print_status(found, unplanned)
     if found.troubles():
         raise typer.Exit(1)
 
@@ -87,7 +87,8 @@ def _without_datetimes(value: Any) -> Any:
     return value
 
 
-def _print(found: Status, unplanned: str | None) -> None:
+def print_status(found: Status, unplanned: str | None) -> None:
+    """Prints a status for people: the verdict, what is served, the alarms, the log's last lines."""
     for line in _verdict(found):
         typer.echo(line)
     typer.echo()
@@ -108,6 +109,10 @@ def _print(found: Status, unplanned: str | None) -> None:
             count = f"{variant.current_instance_count} of {variant.desired_instance_count}"
             types = ", or ".join(variant.instance_types) or "unknown"
             rows.append(("instances", f"{count} x {types} ({variant.name}, {bounds})"))
+        for number, item in enumerate(found.differences):
+            files = f"{item.files or 'not set'} in the files"
+            deployed = f"{item.deployed or 'not set'} deployed"
+            rows.append(("" if number else "files", f"{item.setting}: {files}, {deployed}"))
     widest = max((len(alarm.state) for alarm in found.alarms), default=0)
     rows += [("alarm", f"{alarm.state:<{widest}}  {alarm.name}") for alarm in found.alarms]
     width = max(len(label) for label, _ in rows)

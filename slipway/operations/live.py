@@ -40,19 +40,20 @@ def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, tuple[s
     Returns:
         What it serves, and the instance types of each of its variants, the preferred one first.
     """
-    described = _found(sagemaker.describe_endpoint_config, EndpointConfigName=config)
+    described = described_config(sagemaker, config)
     if described is None:
         return Served(config), {}
     variants: list[dict[str, Any]] = described["ProductionVariants"]
-    types = {item["VariantName"]: _instance_types(item) for item in variants}
-    model = _found(sagemaker.describe_model, ModelName=variants[0].get("ModelName", ""))
+    types = {item["VariantName"]: instance_types_of(item) for item in variants}
+    model = described_model(sagemaker, variants[0].get("ModelName", ""))
     if model is None:
         return Served(config), types
     container = model.get("PrimaryContainer") or model["Containers"][0]
     return Served(config, container.get("Image"), _artifact(container)), types
 
 
-def _instance_types(variant: Mapping[str, Any]) -> tuple[str, ...]:
+def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the instance types of a configuration's variant, the preferred one first."""
     pool = sorted(variant.get("InstancePools", ()), key=lambda item: item["Priority"])
     return tuple(item["InstanceType"] for item in pool) or (variant["InstanceType"],)
 
@@ -95,6 +96,16 @@ def _found(describe: Any, **name: str) -> dict[str, Any] | None:
             return None
         raise
     return answer
+
+
+def described_config(sagemaker: Any, name: str) -> dict[str, Any] | None:
+    """Returns DescribeEndpointConfig's answer, or None where there is no such configuration."""
+    return _found(sagemaker.describe_endpoint_config, EndpointConfigName=name)
+
+
+def described_model(sagemaker: Any, name: str) -> dict[str, Any] | None:
+    """Returns DescribeModel's answer, or None where there is no such model."""
+    return _found(sagemaker.describe_model, ModelName=name)
 
 
 def describe_endpoint(sagemaker: Any, name: str) -> dict[str, Any] | None:

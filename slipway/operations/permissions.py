@@ -212,6 +212,7 @@ def _operate(plan: DeploymentPlan, place: _Place) -> list[Statement]:
             "ListWhatHasNoNarrowerResource",
             [
                 "application-autoscaling:DescribeScalableTargets",
+                "application-autoscaling:DescribeScalingPolicies",
                 "cloudwatch:DescribeAlarms",
                 "logs:DescribeLogGroups",
                 "sagemaker:ListEndpointConfigs",

@@ -15,6 +15,7 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
+from slipway.operations.differences import Difference, find_differences
 from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
 from slipway.planning.plan import DeploymentPlan
 
@@ -82,12 +83,10 @@ class Planned:
     Args:
         image: image URI.
         artifact: digest of the model data.
-        instance_types: that each variant may run on.
     """
 
     image: str
     artifact: str
-    instance_types: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,7 @@ class Status:
 
     Args:
         planned: what the files say; None where they make no plan.
+        differences: other settings whose values in the files were not deployed.
         endpoint: the live endpoint; None where there is none.
         deployment: its stack's last deployment; None where there is no stack.
         declared: what the stack's own endpoint configuration serves.
@@ -106,6 +106,7 @@ class Status:
     """
 
     planned: Planned | None
+    differences: tuple[Difference, ...]
     endpoint: EndpointStatus | None
     deployment: Deployment | None
     declared: Served | None
@@ -132,6 +133,10 @@ class Status:
                 "a deployment failed and was undone; what is served is what the files say: "
                 f"the stack is {self._stack_status}"
             ]
+        if self.differences and not self.in_progress:
+            count = len(self.differences)
+            settings = "1 setting" if count == 1 else f"{count} settings"
+            return [f"{settings} of the files are not deployed; `cdk diff` shows the change"]
         return []
 
     @property
@@ -147,8 +152,8 @@ class Status:
         if self._stack_status != "UPDATE_ROLLBACK_COMPLETE" or self.endpoint is None:
             return False
         served = self.endpoint.served
-        types = tuple(variant.instance_types for variant in self.endpoint.variants)
-        return Planned(served.image or "", served.artifact or "", types) == self.planned
+        is_planned = Planned(served.image or "", served.artifact or "") == self.planned
+        return is_planned and not self.differences
 
     def _endpoint_troubles(self) -> Iterator[str]:
         if self.endpoint is None:
@@ -220,14 +225,9 @@ def find_status(
     endpoint = _endpoint(sagemaker, access, described) if described else None
     group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
     return Status(
-        planned=(
-            Planned(
-                plan.image.uri,
-                plan.artifact.digest,
-                tuple(variant.instance_types for variant in plan.variants),
-            )
-            if plan
-            else None
+        planned=Planned(plan.image.uri, plan.artifact.digest) if plan else None,
+        differences=(
+            find_differences(plan, access, endpoint.served.config) if plan and endpoint else ()
         ),
         endpoint=endpoint,
         deployment=deployment,

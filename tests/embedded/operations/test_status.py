@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from slipway.cli.status import print_status
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.operations.scaling import compare_scaling
@@ -41,14 +43,17 @@ def deployed(stack: SlipwayStack) -> Iterator[SlipwayStack]:
     assert stack.delete() == "DELETE_COMPLETE"
 
 
-def planned(instance_type: str) -> DeploymentPlan:
-    """A plan of the model that is deployed."""
-    scaling = {
-        "min_instance_count": 2,
-        "max_instance_count": 6,
-        "target_invocations_per_instance_per_minute": 600,
-    }
-    config = model_config(MODEL, endpoint={"instances": [instance_type]}, autoscaling=scaling)
+SCALING = {
+    "min_instance_count": 2,
+    "max_instance_count": 6,
+    "target_invocations_per_instance_per_minute": 600,
+}
+
+
+def planned(instance_type: str, **sections: dict[str, Any]) -> DeploymentPlan:
+    """A plan of the model that is deployed, with other settings in some sections."""
+    changed = {"endpoint": {"instances": [instance_type]}, "autoscaling": SCALING, **sections}
+    config = model_config(MODEL, **changed)
     return resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
 
 
@@ -72,6 +77,51 @@ def test_all_is_well(deployed: SlipwayStack) -> None:
     (line,) = status.log_lines
     assert line.text.startswith("stand-in ok pid ")
     assert line.stream.startswith("AllTraffic/i-")
+
+
+def test_settings_of_the_files_that_are_not_deployed_are_listed(
+    deployed: SlipwayStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def differences(plan: DeploymentPlan) -> list[tuple[str, str | None, str | None]]:
+        status = find_status(NAME, deployed.access, plan=plan, log_line_count=0)
+        assert status.troubles() == []
+        assert bool(status.notes()) is bool(status.differences)
+        return [dataclasses.astuple(item) for item in status.differences]
+
+    assert differences(planned("ml.g4dn.xlarge")) == []
+    changed = planned(
+        "ml.g4dn.2xlarge",
+        serving={"max_batch_size": 4},
+        autoscaling={**SCALING, "max_instance_count": 8, "scale_in_cooldown_seconds": 60},
+        alarms={"model_latency_p99_milliseconds": 400, "client_error_rate_percent": 5},
+    )
+    assert differences(changed) == [
+        ("variable SLIPWAY_MAX_BATCH_SIZE", "8", "4"),
+        ("endpoint.instances", "ml.g4dn.xlarge", "ml.g4dn.2xlarge"),
+        ("alarms.model_latency_p99_milliseconds", "600", "400"),
+        ("alarms.client_error_rate_percent", None, "5"),
+        ("autoscaling.max_instance_count", "6", "8"),
+        ("autoscaling.scale_in_cooldown_seconds", "300", "60"),
+    ]
+    fixed = dataclasses.replace(planned("ml.g4dn.xlarge"), autoscaling=None)
+    assert differences(fixed) == [
+        ("autoscaling.min_instance_count", "2", None),
+        ("autoscaling.max_instance_count", "6", None),
+        ("autoscaling.target_invocations_per_instance_per_minute", "600", None),
+        ("autoscaling.scale_in_cooldown_seconds", "300", None),
+        ("autoscaling.scale_out_cooldown_seconds", "60", None),
+    ]
+    status = find_status(NAME, deployed.access, plan=fixed, log_line_count=0)
+    assert status.notes() == [
+        "5 settings of the files are not deployed; `cdk diff` shows the change"
+    ]
+    print_status(status, None)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "OK  in service, on what its stack declares",
+        "NOTE  5 settings of the files are not deployed; `cdk diff` shows the change",
+    ]
+    assert "files      autoscaling.min_instance_count: not set in the files, 2 deployed" in lines
 
 
 def test_an_alarm_is_trouble(deployed: SlipwayStack) -> None:

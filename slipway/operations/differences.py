@@ -1,0 +1,258 @@
+"""How a live endpoint differs from its model's files, setting by setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.access import Access
+from slipway.operations.alarms import endpoint_alarms
+from slipway.operations.live import described_config, described_model, instance_types_of
+from slipway.planning.plan import DeploymentPlan, VariantPlan
+
+_NAMESPACE = "sagemaker"
+# CloudWatch's metric to the field of `alarms`; a rate is told by a metric in its expression.
+_ALARM_FIELDS = {
+    "Invocation5XXErrors": "server_error_rate_percent",
+    "ModelLatency": "model_latency_p99_milliseconds",
+    "OverheadLatency": "overhead_latency_p99_milliseconds",
+    "Invocation4XXErrors": "client_error_rate_percent",
+    "MemoryUtilization": "memory_utilization_percent",
+    "DiskUtilization": "disk_utilization_percent",
+    "GPUMemoryUtilization": "gpu_memory_utilization_percent",
+}
+_MICROSECONDS_PER_MILLISECOND = 1000
+# A scaling policy's predefined metric to the field of `autoscaling`.
+_TARGET_FIELDS = {
+    "SageMakerVariantInvocationsPerInstance": "target_invocations_per_instance_per_minute",
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": (
+        "target_concurrent_requests_per_instance"
+    ),
+}
+
+# A setting by its name in the config, or `variable NAME` of the container.
+_Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting whose value in the files was not deployed.
+
+    Args:
+        setting: its name in the model config, or `variable NAME` for a variable of the container;
+            with the variant's name where there are several variants.
+        deployed: what the account has; None where the setting is absent there.
+        files: what the files say; None where they do not have the setting.
+    """
+
+    setting: str
+    deployed: str | None
+    files: str | None
+
+
+def find_differences(
+    plan: DeploymentPlan, access: Access, config_name: str
+) -> tuple[Difference, ...]:
+    """Compares an endpoint's configuration, scaling and alarms with a plan.
+
+    The image and the artifact are left out: `slipway status` has rows of its own for them.
+
+    Args:
+        plan: what the files say.
+        access: to the account.
+        config_name: the endpoint configuration that is live.
+
+    Returns:
+        Every setting that differs, in the order of the config's sections; empty where the
+        configuration or its model was deleted, since nothing is known then.
+    """
+    sagemaker = access.client("sagemaker")
+    config = described_config(sagemaker, config_name)
+    if config is None:
+        return ()
+    variants: list[dict[str, Any]] = config["ProductionVariants"]
+    model = described_model(sagemaker, variants[0].get("ModelName", ""))
+    if model is None:
+        return ()
+    deployed = {
+        **_model(model),
+        **_variants(variants, is_scaled=plan.autoscaling is not None),
+        **_scaling(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
+        **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
+    }
+    files = _planned(plan)
+    names = [*files, *(name for name in deployed if name not in files)]
+    return tuple(
+        Difference(name, _text(deployed.get(name)), _text(files.get(name)))
+        for name in names
+        if deployed.get(name) != files.get(name)
+    )
+
+
+def _planned(plan: DeploymentPlan) -> _Settings:
+    found: _Settings = {
+        f"variable {name}": value for name, value in sorted(plan.container_environment.items())
+    }
+    found["endpoint.network_isolation"] = plan.network_isolation
+    several = len(plan.variants) > 1
+    for variant in plan.variants:
+        suffix = f" of {variant.name}" if several else ""
+        found |= {f"{name}{suffix}": value for name, value in _of_variant(plan, variant).items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
+    alarms, scaling = plan.alarms, plan.autoscaling
+    gpu_percent = alarms.gpu_memory_utilization_percent
+    found: _Settings = {
+        "endpoint.instances": list(variant.instance_types),
+        # Where the endpoint scales, its size is not the file's.
+        "endpoint.instance_count": variant.instance_count if scaling is None else None,
+        "endpoint.weight": variant.weight if len(plan.variants) > 1 else None,
+        "endpoint.model_data_download_timeout_seconds": variant.model_data_download_timeout_seconds,
+        "endpoint.container_startup_health_check_timeout_seconds": (
+            variant.container_startup_health_check_timeout_seconds
+        ),
+        "endpoint.volume_size_gb": variant.volume_size_gb,
+        "endpoint.inference_ami_version": variant.inference_ami_version,
+        "endpoint.routing": plan.routing_strategy,
+        "alarms.server_error_rate_percent": alarms.server_error_rate_percent,
+        "alarms.model_latency_p99_milliseconds": _milliseconds(
+            alarms.model_latency_p99_microseconds
+        ),
+        "alarms.overhead_latency_p99_milliseconds": _milliseconds(
+            alarms.overhead_latency_p99_microseconds
+        ),
+        "alarms.client_error_rate_percent": alarms.client_error_rate_percent,
+        "alarms.memory_utilization_percent": alarms.memory_utilization_percent,
+        "alarms.disk_utilization_percent": alarms.disk_utilization_percent,
+        # The metric adds up over an instance's GPUs, and so does the deployed threshold.
+        "alarms.gpu_memory_utilization_percent": (
+            None if gpu_percent is None else gpu_percent * variant.gpu_count
+        ),
+        "alarms.evaluation_periods_minutes": alarms.evaluation_periods_minutes,
+    }
+    if scaling is not None:
+        found |= {
+            "autoscaling.min_instance_count": scaling.min_instance_count,
+            "autoscaling.max_instance_count": scaling.max_instance_count,
+            "autoscaling.target_invocations_per_instance_per_minute": (
+                scaling.target_invocations_per_instance_per_minute
+            ),
+            "autoscaling.target_concurrent_requests_per_instance": (
+                scaling.target_concurrent_requests_per_instance
+            ),
+            "autoscaling.scale_in_cooldown_seconds": scaling.scale_in_cooldown_seconds,
+            "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
+        }
+    return found
+
+
+def _milliseconds(microseconds: float | None) -> float | None:
+    return None if microseconds is None else microseconds / _MICROSECONDS_PER_MILLISECOND
+
+
+def _model(model: Mapping[str, Any]) -> _Settings:
+    container = model.get("PrimaryContainer") or model["Containers"][0]
+    found = {
+        f"variable {name}": value
+        for name, value in sorted(container.get("Environment", {}).items())
+    }
+    return {**found, "endpoint.network_isolation": model.get("EnableNetworkIsolation", False)}
+
+
+def _variants(variants: list[dict[str, Any]], *, is_scaled: bool) -> _Settings:
+    found: _Settings = {}
+    several = len(variants) > 1
+    for item in variants:
+        settings = {
+            "endpoint.instances": list(instance_types_of(item)),
+            "endpoint.instance_count": None if is_scaled else item.get("InitialInstanceCount"),
+            "endpoint.weight": item.get("InitialVariantWeight") if several else None,
+            "endpoint.model_data_download_timeout_seconds": item.get(
+                "ModelDataDownloadTimeoutInSeconds"
+            ),
+            "endpoint.container_startup_health_check_timeout_seconds": item.get(
+                "ContainerStartupHealthCheckTimeoutInSeconds"
+            ),
+            "endpoint.volume_size_gb": item.get("VolumeSizeInGB"),
+            "endpoint.inference_ami_version": item.get("InferenceAmiVersion"),
+            "endpoint.routing": item.get("RoutingConfig", {}).get("RoutingStrategy"),
+        }
+        found |= _named(settings, item["VariantName"], several=several)
+    return found
+
+
+def _scaling(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
+    autoscaling = access.client("application-autoscaling")
+    resources = {f"endpoint/{endpoint_name}/variant/{name}": name for name in variants}
+    several = len(variants) > 1
+    found: _Settings = {}
+    targets = autoscaling.describe_scalable_targets(
+        ServiceNamespace=_NAMESPACE, ResourceIds=list(resources)
+    )["ScalableTargets"]
+    for target in targets:
+        settings = {
+            "autoscaling.min_instance_count": target["MinCapacity"],
+            "autoscaling.max_instance_count": target["MaxCapacity"],
+        }
+        policies = autoscaling.describe_scaling_policies(
+            ServiceNamespace=_NAMESPACE, ResourceId=target["ResourceId"]
+        )["ScalingPolicies"]
+        for policy in policies:
+            tracking = policy.get("TargetTrackingScalingPolicyConfiguration", {})
+            metric = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
+            field = _TARGET_FIELDS.get(metric)
+            if field is not None:
+                settings |= {
+                    f"autoscaling.{field}": tracking["TargetValue"],
+                    "autoscaling.scale_in_cooldown_seconds": tracking.get("ScaleInCooldown"),
+                    "autoscaling.scale_out_cooldown_seconds": tracking.get("ScaleOutCooldown"),
+                }
+        found |= _named(settings, resources[target["ResourceId"]], several=several)
+    return found
+
+
+def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
+    found: _Settings = {}
+    for alarm in endpoint_alarms(access.client("cloudwatch"), endpoint_name):
+        metrics = dict(_watched(alarm))
+        field = next((_ALARM_FIELDS[name] for name in _ALARM_FIELDS if name in metrics), None)
+        dimensions = next(iter(metrics.values()), {})
+        if field is None or dimensions.get("VariantName") not in variants:
+            continue
+        threshold = alarm["Threshold"]
+        if field.endswith("_milliseconds"):
+            threshold /= _MICROSECONDS_PER_MILLISECOND
+        settings = {
+            f"alarms.{field}": threshold,
+            "alarms.evaluation_periods_minutes": alarm["EvaluationPeriods"],
+        }
+        found |= _named(settings, dimensions["VariantName"], several=len(variants) > 1)
+    return found
+
+
+def _watched(alarm: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields the metrics of an alarm: name, and dimensions by their names."""
+    stats = [query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ())]
+    for metric in (alarm, *stats):
+        if "MetricName" in metric:
+            dimensions = metric.get("Dimensions", ())
+            yield metric["MetricName"], {item["Name"]: item["Value"] for item in dimensions}
+
+
+def _named(settings: Mapping[str, Any], variant: str, *, several: bool) -> _Settings:
+    """Returns a variant's settings that are set, with its name where there are others."""
+    suffix = f" of {variant}" if several else ""
+    return {f"{name}{suffix}": value for name, value in settings.items() if value is not None}
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
