@@ -19,7 +19,8 @@ def main() -> int:
     """Synthesises the app; returns 1 with a report where the project itself is wrong."""
     # The tests run CloudFormation's validation over these stacks; here it would double the time of
     # every synth, to find what no config can cause.
-    app = cdk.App(builtin_cloud_formation_validation=False)
+    # The CDK's stack traces lead into its own files, and its CLI shows one above each warning.
+    app = cdk.App(builtin_cloud_formation_validation=False, stack_traces=False)
     try:
         add_stacks(app, Project(Path(__file__).parent), Selection.from_context(app.node))
     except UserError as error:
