@@ -126,6 +126,10 @@ build/vllm/.ready: $(VLLM)/requirements.txt
 	@build/vllm/bin/python tools/install.py --requirement $<
 	@touch $@
 
+.PHONY: docs
+docs: $(VENV)/.ready-dev ## Build the documentation site, and serve it at http://127.0.0.1:8000
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --dev-addr 127.0.0.1:8000
+
 .PHONY: facts
 facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account
 	@$(BIN)/python -m tools.refresh_facts.instances

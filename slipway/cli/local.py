@@ -23,7 +23,10 @@ _GONE = "what was deployed and published there is gone"
 @app.command()
 def start(
     port: Annotated[
-        int, typer.Option(help="Loopback port; 0: any free one.", min=0, max=65535)
+        int,
+        typer.Option(
+            help="Loopback port; 0: any free one.", min=0, max=65535, envvar="SLIPWAY_LOCAL_PORT"
+        ),
     ] = 4566,
     as_json: JsonOption = False,
 ) -> None:

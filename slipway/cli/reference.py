@@ -1,0 +1,204 @@
+"""Writes docs/commands from the command line itself: `python -m slipway.cli.reference`.
+
+A test fails when the pages and the commands differ.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from slipway.cli.main import app
+
+_INDEX = """\
+# Commands
+
+`slipway` works on the project that the current folder belongs to. `cdk` deploys, compares and
+destroys stacks.
+
+{table}
+
+## What all commands have in common
+
+- Exit code 0 means success. 1 means something that you can put right: the report on standard error
+  says where it is, and the remedy. 2 means a fault of Slipway, with a traceback.
+- `--json` prints one JSON document on standard output instead of text, also for a report.
+- `--env NAME` picks an environment of `environments.yaml`. Without it, the variable `SLIPWAY_ENV`
+  names the environment. Without both it is `local`, the embedded AWS.
+- `slipway --version` prints the version. `slipway COMMAND --help` prints the same facts as these
+  pages.
+
+The CDK CLI takes the environment and the models as context:
+`cdk deploy NAME -c models=NAME -c env=production`.
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A command line as one types it, and the reason to type it."""
+
+    line: str
+    purpose: str
+
+
+# At least one for every command. A test parses each with the command's own parser.
+EXAMPLES: Mapping[str, tuple[Example, ...]] = {
+    "validate": (
+        Example("slipway validate", "Check every model config."),
+        Example("slipway validate 'bert-*' --env production", "Check some, for production."),
+        Example("slipway validate --sarif problems.sarif", "Show problems in a code review."),
+    ),
+    "plan": (
+        Example("slipway plan gpt2-autocomplete", "Read what a deployment will be, and its price."),
+        Example(
+            "slipway plan flan-t5-xxl --env production --allow-unpublished",
+            "Plan before anything is published.",
+        ),
+    ),
+    "schema": (Example("slipway schema --check", "Fail in CI where the schema is stale."),),
+    "init": (
+        Example("slipway init my-model", "Be asked for each fact."),
+        Example(
+            "slipway init my-model --container lmi --family qwen2 --parameters 7615616512 "
+            "--instance ml.g5.2xlarge --weights s3://my-bucket/qwen/ --latency-milliseconds 20000",
+            "Give all facts at once; nothing is asked.",
+        ),
+    ),
+    "publish": (
+        Example("slipway publish gpt2-autocomplete", "Publish a model to the embedded AWS."),
+        Example("slipway publish --all", "Publish every model that has a sample."),
+        Example("slipway publish flan-t5-xxl --env production", "Publish to an account."),
+    ),
+    "preflight": (
+        Example(
+            "slipway preflight gpt2-autocomplete --env production",
+            "Before a first deployment, or before a change of instances.",
+        ),
+    ),
+    "leftovers": (
+        Example("slipway leftovers gpt2-autocomplete", "After `cdk destroy`: is anything billed?"),
+    ),
+    "status": (
+        Example("slipway status gpt2-autocomplete --env production", "Find out what is wrong."),
+        Example("slipway status gpt2-autocomplete --lines 100", "Read more of the log."),
+    ),
+    "invoke": (
+        Example(
+            """slipway invoke gpt2-autocomplete '{"inputs": "The maximum number of"}'""",
+            "Send one request.",
+        ),
+        Example("slipway invoke gpt2-autocomplete --file request.json --json", "From a file."),
+    ),
+    "iam": (
+        Example("slipway iam gpt2-autocomplete --env production", "Give it to who sets up CI."),
+    ),
+    "local start": (
+        Example("slipway local start", "At http://localhost:4566."),
+        Example("slipway local start --port 0", "At any free port, beside another one."),
+    ),
+    "local stop": (Example("slipway local stop", "End it; its account is gone."),),
+    "local status": (Example("slipway local status", "See which endpoints it serves."),),
+    "local env": (
+        Example('eval "$(slipway local env)"', "Point this shell's commands at the embedded AWS."),
+    ),
+}
+
+
+def commands() -> dict[str, Any]:
+    """Returns every command by its words, such as `local start`, in the order of `--help`.
+
+    The values are Typer's command objects, for which Typer exports no type.
+    """
+    return dict(_commands(typer.main.get_command(app), ()))
+
+
+def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    for name, each in command.commands.items():
+        if hasattr(each, "commands"):
+            yield from _commands(each, (*words, name))
+        else:
+            yield " ".join((*words, name)), each
+
+
+def render() -> dict[str, str]:
+    """Returns the pages as Markdown, by their file names in docs/commands."""
+    found = commands()
+    rows = ["| command | |", "|---|---|"]
+    for words, command in found.items():
+        rows.append(f"| [slipway {words}]({_file(words)}) | {_summary(command)} |")
+    pages = {"index.md": _INDEX.format(table="\n".join(rows))}
+    return pages | {_file(words): _page(words, command) for words, command in found.items()}
+
+
+def _file(words: str) -> str:
+    return f"{words.replace(' ', '-')}.md"
+
+
+def _summary(command: Any) -> str:
+    return str(command.help).partition("\n")[0]
+
+
+def _page(words: str, command: Any) -> str:
+    usage = f"slipway {words}"
+    for parameter in _arguments(command):
+        name = parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
+        usage += f" {name}" if parameter.required else f" [{name}]"
+    options = _options(command)
+    usage += " [OPTIONS]" if options else ""
+    lines = [f"# slipway {words}", "", _summary(command), "", "```text", usage, "```", ""]
+    if arguments := _arguments(command):
+        lines += ["| argument | |", "|---|---|"]
+        lines += [f"| `{each.name.upper()}` | {each.help} |" for each in arguments]
+        lines.append("")
+    if options:
+        lines += ["| option | | without it |", "|---|---|---|"]
+        lines += [f"| `{each.opts[0]}` | {each.help} | {_default(each)} |" for each in options]
+        lines.append("")
+    lines += ["## Examples", ""]
+    for example in EXAMPLES[words]:
+        lines += [example.purpose, "", "```sh", example.line, "```", ""]
+    return "\n".join(lines)
+
+
+def _arguments(command: Any) -> list[Any]:
+    return [each for each in command.params if each.param_type_name == "argument"]
+
+
+def _options(command: Any) -> list[Any]:
+    found = (each for each in command.params if each.param_type_name == "option")
+    return [each for each in found if each.name != "help"]
+
+
+def _default(option: Any) -> str:
+    shown = "" if option.default in (None, False) else f"`{option.default}`"
+    if option.envvar is None:
+        return shown
+    variable = f"the variable `{option.envvar}`"
+    return f"{variable}, or {shown}" if shown else variable
+
+
+def words_of(line: str) -> list[str]:
+    """Returns the words of an example behind `slipway`, as a shell splits them."""
+    inner = line.removeprefix('eval "$(').removesuffix(')"')
+    return shlex.split(inner)[1:]
+
+
+def main() -> None:
+    """Writes the pages into docs/commands of the current folder."""
+    folder = Path("docs") / "commands"
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = render()
+    for path in folder.glob("*.md"):
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Every fenced block of the pages is what its label says: valid, or at least a real command."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from slipway.cli.reference import commands
+from slipway.project import Project
+from tests.support.pages import ROOT, Block, blocks, pages
+
+BLOCKS = [block for page in pages() for block in blocks(page)]
+KNOWN = {
+    ("console",), ("json",), ("json", "lines"), ("json", "output"), ("sh",), ("sh", "run"),
+    ("text",), ("text", "output"), ("yaml", "environments"), ("yaml", "model"),
+}  # fmt: skip
+CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "synth"}
+TARGETS = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+def of(language: str, *labels: str) -> list[Any]:
+    return [
+        pytest.param(block, id=block.place)
+        for block in BLOCKS
+        if block.language == language and block.labels[: len(labels)] == labels
+    ]
+
+
+def test_every_block_has_a_known_label() -> None:
+    unknown = [
+        block.place
+        for block in BLOCKS
+        if (block.language, *block.labels) not in KNOWN
+        and (block.language, *block.labels[:2]) != ("yaml", "part", "of")
+    ]
+    assert unknown == []
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The project's own environments, and what its configs refer to, without its configs."""
+    for name in ("environments.yaml", "samples", "slipway", "containers"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "model_configs").mkdir()
+    return tmp_path
+
+
+def check_model(root: Path, content: dict[str, Any]) -> None:
+    name = content["name"]
+    path = root / "model_configs" / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    project = Project(root)
+    project.plan(name, project.environment("ci"), allow_unpublished=True)
+
+
+@pytest.mark.parametrize("block", of("yaml", "model"))
+def test_a_model_is_valid(project: Path, block: Block) -> None:
+    check_model(project, yaml.safe_load(block.text))
+
+
+@pytest.mark.parametrize("block", of("yaml", "part"))
+def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
+    base = (ROOT / "model_configs" / f"{block.labels[2]}.yaml").read_text("utf-8")
+    content = yaml.safe_load(base)
+    for section, value in yaml.safe_load(block.text).items():
+        # Another framework has other fields, and so have other weights.
+        merges = isinstance(value, dict) and not {"framework", "weights"} & value.keys()
+        content[section] = {**content.get(section, {}), **value} if merges else value
+    check_model(project, content)
+
+
+@pytest.mark.parametrize("block", of("yaml", "environments"))
+def test_environments_are_valid(tmp_path: Path, block: Block) -> None:
+    (tmp_path / "environments.yaml").write_text(block.text, "utf-8")
+    (tmp_path / "certificates").mkdir()
+    (tmp_path / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n", "utf-8")
+    for name in yaml.safe_load(block.text):
+        Project(tmp_path).environment(name)
+
+
+@pytest.mark.parametrize("block", of("json"))
+def test_json_is_json(block: Block) -> None:
+    for document in block.text.splitlines() if "lines" in block.labels else [block.text]:
+        json.loads(document)
+
+
+@pytest.mark.parametrize("block", [*of("sh"), *of("console")])
+def test_commands_exist_and_their_options_too(block: Block) -> None:
+    lines = block.text.replace("\\\n", " ").splitlines()
+    if block.language == "console":
+        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+        assert lines
+    script = "\n".join(lines)
+    parsed = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+    assert parsed.returncode == 0, parsed.stderr
+    for line in lines:
+        check_command(line)
+
+
+def check_command(line: str) -> None:
+    inner = re.sub(r'^eval "\$\((.*)\)"', r"\1", line)
+    words = shlex.split(inner, comments=True)
+    if words[:1] == ["slipway"]:
+        found = commands()
+        count = 2 if words[1] == "local" else 1
+        found[" ".join(words[1 : 1 + count])].make_context("slipway", words[1 + count :])
+    elif words[:1] == ["make"]:
+        targets = [word for word in words[1:] if "=" not in word and word != "&&"]
+        assert targets[:1], line
+        assert targets[0] in TARGETS, line
+    elif words[:1] == ["cdk"]:
+        assert words[1] in CDK_COMMANDS, line

@@ -1,0 +1,58 @@
+"""Fenced blocks of Markdown pages, and what their labels mean.
+
+The first word behind the fence is the language, and further words are labels for the tests:
+
+- `sh`: command lines, which are parsed. `sh run`: a test of the page runs them too, in one shell.
+- `console`: command lines behind `$`, which are parsed, and what they printed once.
+- `json output`, `text output`: the commands of the block before print it.
+- `json lines`: each line is a document. `text` alone is not looked into.
+- `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
+- `yaml model`, `yaml environments`: a whole file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import slipway
+
+ROOT = Path(slipway.__file__).parents[1]
+_FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page.
+
+    Args:
+        place: `PAGE:LINE` of its first line.
+        language: the first word behind the fence; empty where there is none.
+        labels: the other words.
+        text: without the fences.
+    """
+
+    place: str
+    language: str
+    labels: tuple[str, ...]
+    text: str
+
+
+def pages() -> list[Path]:
+    """Returns every page that a reader meets."""
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    return sorted(found)
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """Yields the blocks of a page, in order."""
+    text = page.read_text("utf-8")
+    name = page.relative_to(ROOT).as_posix()
+    for match in _FENCE.finditer(text):
+        language, *labels = match["info"].split() or [""]
+        line = text.count("\n", 0, match.start()) + 1
+        yield Block(f"{name}:{line}", language, tuple(labels), match["text"])
