@@ -8,10 +8,12 @@ import resource
 import shlex
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from benchmarks.errors import BenchmarkError
 
@@ -58,8 +60,35 @@ def run_timed(
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
+    process: subprocess.Popen[str] | None = None
     try:
-        process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+        with _interrupts_held():
+            process = _start(command, folder, environment)
+        output, _ = process.communicate(timeout=limit_seconds)
+    except subprocess.TimeoutExpired:
+        output = _end(process)
+        raise BenchmarkError(
+            f"`{shlex.join(command)}` did not end within {limit_seconds:g} seconds\n{output}"
+        ) from None
+    except BaseException:
+        if process is not None:
+            _end(process)
+        raise
+    seconds = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode:
+        raise BenchmarkError(
+            f"`{shlex.join(command)}` ended with exit code {process.returncode}\n{output}"
+        )
+    used = (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+    return Timing(seconds, used), output
+
+
+def _start(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(  # noqa: S603  # our own arguments, no shell
             command,
             cwd=folder,
             env=dict(environment),
@@ -72,24 +101,26 @@ def run_timed(
         )
     except OSError as error:
         raise BenchmarkError(f"`{shlex.join(command)}` cannot be run: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Handles SIGINT only after the block.
+
+    An interrupt within `Popen` would leave a process that runs and that nobody knows. Only the main
+    thread handles signals, so any other one has nothing to hold.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
     try:
-        output, _ = process.communicate(timeout=limit_seconds)
-    except subprocess.TimeoutExpired:
-        output = _end(process)
-        raise BenchmarkError(
-            f"`{shlex.join(command)}` did not end within {limit_seconds:g} seconds\n{output}"
-        ) from None
-    except BaseException:
-        _end(process)
-        raise
-    seconds = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if process.returncode:
-        raise BenchmarkError(
-            f"`{shlex.join(command)}` ended with exit code {process.returncode}\n{output}"
-        )
-    used = (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
-    return Timing(seconds, used), output
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if held and callable(handler):
+        handler(*held[0])
 
 
 def _end(process: subprocess.Popen[str]) -> str:

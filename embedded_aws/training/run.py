@@ -188,7 +188,7 @@ class JobRun:
                 return False
             with self._job.lock:
                 self._job.started = now()
-            timed_out = not process.exited.wait(deadline - time.monotonic())
+            timed_out = not exits_within(process, deadline - time.monotonic())
             if timed_out and not self._stop_asked.is_set():
                 process.stop()
             else:
@@ -293,3 +293,8 @@ def is_under_way(job: TrainingJob) -> bool:
     """Whether a job has not ended."""
     with job.lock:
         return job.status in UNDER_WAY
+
+
+def exits_within(process: ContainerProcess, seconds: float) -> bool:
+    """Waits for a program to end; returns whether it did so within the time."""
+    return process.exited.wait(seconds)

@@ -104,3 +104,22 @@ def test_an_interrupted_run_leaves_no_process(tmp_path, pipe):
         _, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert b"KeyboardInterrupt" in errors
     await_bytes(pipe, b"")
+
+
+def test_an_interrupt_while_a_command_starts_leaves_no_process(tmp_path, pipe, monkeypatch):
+    start = subprocess.Popen
+
+    def interrupted(*arguments, **options):
+        process = start(*arguments, **options)
+        await_bytes(pipe, b"held\n")
+        signal.raise_signal(signal.SIGINT)
+        return process
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_timed(PARENT, tmp_path, os.environ)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    await_bytes(pipe, b"")

@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
+from embedded_aws.hosting.process import ContainerProcess
 from tests.embedded.training import composition
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
@@ -152,6 +153,24 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         account = Account(server.url, directory)
         account.prepare()
         yield account
+
+
+@pytest.fixture
+def late(account: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
+    """An account in which every job has used up its time as soon as its program waits."""
+
+    def waiting() -> set[Path]:
+        logs = (account.directory / "logs").glob("training-*.log")
+        return {path for path in logs if "waiting, pid " in path.read_text()}
+
+    before = waiting()
+
+    def exits_within(process: ContainerProcess, _seconds: float) -> bool:
+        eventually(lambda: process.exited.is_set() or waiting() > before)
+        return process.exited.is_set()
+
+    monkeypatch.setattr("embedded_aws.training.run.exits_within", exits_within)
+    return account
 
 
 @pytest.fixture(scope="module")

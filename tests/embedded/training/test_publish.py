@@ -191,8 +191,8 @@ def test_a_job_that_wrote_nothing_is_no_model(publishing: Publishing):
     assert not publishing.lock_path.exists()
 
 
-def test_a_job_that_takes_too_long_is_told(hurried: Any, tmp_path: Path):
-    publishing = Publishing(hurried, tmp_path)
+@pytest.mark.usefixtures("late")
+def test_a_job_that_takes_too_long_is_told(publishing: Publishing):
     publishing.write("slow")
     publishing.edit_config("volume_size_gb: 30", "max_runtime_seconds: 60")
     error = publishing.refused()
