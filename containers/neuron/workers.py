@@ -216,7 +216,7 @@ class WorkerPool:
             return self._free.popleft()
 
     def _settle(self, lane: Lane, *, is_usable: bool) -> None:
-        """Puts a lane back, or away."""
+        """Returns a usable lane to the pool; closes any other."""
         with self._changed:
             if is_usable and not lane.worker.is_retired:
                 self._free.append(lane)

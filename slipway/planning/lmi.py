@@ -119,7 +119,7 @@ class LmiSetup:
 
     @property
     def is_open(self) -> bool:
-        """Whether more is read than the facts can list, so that no key can be misspelt."""
+        """Whether the handler accepts unlisted options, so that unknown keys are not errors."""
         return self.handler is None or self.version.is_open(self.handler)
 
     @cached_property

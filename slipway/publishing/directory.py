@@ -43,8 +43,8 @@ def publish_files(
 
     Args:
         directory: what is sent.
-        manifest: what the digest is of: the same paths. The bytes differ where a file has
-            something of the environment in it that the digest leaves out.
+        manifest: the manifest that the digest was computed from. Its paths must match
+            `directory`; the bytes differ where a file contains a value of the environment.
         store: where they go.
         access: for s5cmd.
         progress: told of the upload.

@@ -93,7 +93,7 @@ class Manifest:
         return sum(entry.size_bytes for entry in self.entries)
 
     def render(self) -> bytes:
-        """Returns the manifest's canonical JSON, which is what the digest is of."""
+        """Returns the manifest's canonical JSON, from which the digest is computed."""
         rows = [[entry.path, entry.size_bytes, entry.sha256] for entry in self.entries]
         return json.dumps({"version": 1, "files": rows}, separators=(",", ":")).encode()
 

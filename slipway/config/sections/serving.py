@@ -246,7 +246,8 @@ class NeuronServing(Section):
     )  # fmt: skip
     pipeline_cores: int | None = Field(
         None, ge=1, le=64,
-        description="NeuronCores of one pipeline; without it by AWS's formula.", examples=[16],
+        description="NeuronCores of one pipeline. Default: AWS's formula for the model's size.",
+        examples=[16],
     )  # fmt: skip
     workers: int | None = Field(
         None, ge=1, le=64,

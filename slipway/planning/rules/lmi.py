@@ -43,7 +43,7 @@ def model_type(situation: Situation) -> str | None:
 
 
 def devices(setup: LmiSetup, accelerator: Accelerator | None) -> int | None:
-    """Returns how many accelerators, or NeuronCores, the server can hand out; None: none of its."""
+    """Returns how many accelerators or NeuronCores the server can use; None where it knows none."""
     if accelerator is None:
         return None
     if setup.version.framework != "djl-neuronx":

@@ -74,7 +74,7 @@ class Arena:
 
     def __init__(self, address: int) -> None:
         self.address: Final = address
-        # Not the cache itself: who forgets a cache need not say so.
+        # A weak reference, so that dropped caches free their arena.
         self.holds: weakref.ref[DeviceCache] | None = None
 
     @property
