@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from slipway.cli.reference import commands
+from slipway.errors import UserError
 from slipway.project import Project
 from tests.support.pages import ROOT, Block, blocks, pages
 
@@ -83,6 +84,18 @@ def test_environments_are_valid(tmp_path: Path, block: Block) -> None:
     (tmp_path / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n", "utf-8")
     for name in yaml.safe_load(block.text):
         Project(tmp_path).environment(name)
+
+
+def test_the_report_in_the_readme_is_real(project: Path) -> None:
+    (block,) = (block for block in blocks(ROOT / "README.md") if "validate\n2 prob" in block.text)
+    path = project / "model_configs" / "gpt2-autocomplete.yaml"
+    text = (ROOT / "model_configs" / path.name).read_text("utf-8")
+    text = text.replace("[ml.g4dn.xlarge]", "[ml.g4dn.xlage]")
+    text = text.replace("download_timeout_seconds: 600", "download_timeout_seconds: 59")
+    path.write_text(text, "utf-8")
+    with pytest.raises(UserError) as caught:
+        Project(project).config("gpt2-autocomplete", "local")
+    assert f"$ slipway validate\n{caught.value}\n" == block.text
 
 
 @pytest.mark.parametrize("block", of("json"))
