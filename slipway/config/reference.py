@@ -24,9 +24,13 @@ _INTRODUCTION = """\
 Every field of `model_configs/NAME.yaml` and `environments.yaml`. Unknown fields, duplicate keys and
 quoted numbers are errors; `slipway validate` reports all of them at once, each with its line.
 
-Slipway rejects settings that it cannot deploy yet, and names them in the error: the modes `async`
-and `scale_to_zero`; `shadow`, `data_capture`, `vpc` and `volume_key_arn`; `schedules` and `steps`
-of autoscaling; every rollout but `all_at_once`; the alarm `at_max_capacity`.
+Slipway rejects settings that it cannot deploy yet, and names them in the error:
+
+- the modes `async` and `scale_to_zero`
+- `shadow`, `data_capture`, `vpc` and `volume_key_arn` of the endpoint
+- `schedules` and `steps` of autoscaling
+- every rollout but `all_at_once`
+- the alarm `at_max_capacity`
 
 Two things can be planned and synthesised, and not published yet: models of the container `triton`,
 and `artifacts.release` of the container `lmi`. `slipway plan NAME --allow-unpublished` and

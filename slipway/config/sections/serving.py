@@ -155,7 +155,7 @@ class LmiServing(Section):
 
 
 class TritonServing(Section):
-    """AWS's Triton image with a model repository of ours."""
+    """AWS's Triton image, with a model repository that Slipway generates."""
 
     container: Literal["triton"] = Field(description="Container family.", examples=["triton"])
     version: str = Field(
