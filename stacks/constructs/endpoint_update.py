@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,21 +11,19 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
-from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan, VariantPlan
+from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.scaling import tracking_policy
+from stacks.constructs.statements import allow
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
 _PROGRAM = Path(__file__).parents[1] / "endpoint_update" / "handler.py"
-_RUNTIME = "python3.14"
 # The longest that Lambda allows: the function waits for an endpoint that is being scaled.
 _FUNCTION_TIMEOUT_SECONDS = 900
 # CloudFormation would wait for an hour if the function died without an answer.
 _SERVICE_TIMEOUT_SECONDS = 1200
-_LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
 
 
 class EndpointUpdate(Construct):
@@ -104,33 +100,6 @@ class EndpointUpdate(Construct):
         return described
 
     def _add_function(self) -> lambda_.CfnFunction:
-        log_group = logs.LogGroup(
-            self,
-            "FunctionLog",
-            retention=_LOG_RETENTION,
-            removal_policy=cdk.RemovalPolicy.DESTROY,
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            # Alone: not the caches that lie beside it.
-            shutil.copyfile(_PROGRAM, Path(folder) / "handler.py")
-            code = assets.Asset(self, "Code", path=folder)
-        return lambda_.CfnFunction(
-            self,
-            "Function",
-            description="Slipway: deregisters scalable targets while their endpoint changes",
-            code=lambda_.CfnFunction.CodeProperty(
-                s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
-            ),
-            handler="handler.handler",
-            runtime=_RUNTIME,
-            role=self._role(log_group).role_arn,
-            logging_config=lambda_.CfnFunction.LoggingConfigProperty(
-                log_group=log_group.log_group_name
-            ),
-            timeout=_FUNCTION_TIMEOUT_SECONDS,
-        )
-
-    def _role(self, log_group: logs.LogGroup) -> iam.Role:
         stack, plan = cdk.Stack.of(self), self._plan
         place = f"{plan.region}:{plan.account}"
         endpoint = f"arn:{stack.partition}:sagemaker:{place}:endpoint/{plan.endpoint_name.lower()}"
@@ -141,14 +110,14 @@ class EndpointUpdate(Construct):
             f"TargetTracking-endpoint/{plan.endpoint_name}/variant/*"
         )
         statements = [
-            _allow(
+            allow(
                 "SeeWhatTheStackMade",
                 ["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
                 stack.stack_id,
             ),
-            _allow("SeeWhatServes", ["sagemaker:DescribeEndpoint"], endpoint),
-            _allow("SeeItsInstances", ["sagemaker:DescribeEndpointConfig"], configs),
-            _allow(
+            allow("SeeWhatServes", ["sagemaker:DescribeEndpoint"], endpoint),
+            allow("SeeItsInstances", ["sagemaker:DescribeEndpointConfig"], configs),
+            allow(
                 "SeeTargets",
                 [
                     "application-autoscaling:DescribeScalableTargets",
@@ -168,25 +137,22 @@ class EndpointUpdate(Construct):
                     "StringEquals": {"application-autoscaling:service-namespace": "sagemaker"}
                 },
             ),
-            _allow("TagTargets", ["application-autoscaling:TagResource"], targets),
+            allow("TagTargets", ["application-autoscaling:TagResource"], targets),
             # What Application Auto Scaling asks of its caller.
-            _allow("ScaleTheEndpoint", ["sagemaker:UpdateEndpointWeightsAndCapacities"], endpoint),
-            _allow("SeeAlarms", ["cloudwatch:DescribeAlarms"], "*"),
-            _allow(
+            allow("ScaleTheEndpoint", ["sagemaker:UpdateEndpointWeightsAndCapacities"], endpoint),
+            allow("SeeAlarms", ["cloudwatch:DescribeAlarms"], "*"),
+            allow(
                 "KeepItsAlarms", ["cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm"], alarms
             ),
-            # The group's ARN ends in `:*`: its streams.
-            _allow(
-                "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
-            ),
         ]
-        role = iam.Role(
+        function = add_handler_function(
             self,
-            "FunctionRole",
-            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-            description="Deregisters scalable targets while their endpoint changes",
-            # Inline, so that the role never exists without its rights.
-            inline_policies={"Scaling": iam.PolicyDocument(statements=statements)},
+            program=_PROGRAM,
+            description="Slipway: deregisters scalable targets while their endpoint changes",
+            timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
+            role_description="Deregisters scalable targets while their endpoint changes",
+            policy_name="Scaling",
+            statements=statements,
         )
         for resource, reason in (
             ("*", "These operations only describe, and their API knows no narrower resource."),
@@ -198,13 +164,9 @@ class EndpointUpdate(Construct):
             shown = resource
             if cdk.Token.is_unresolved(stack.partition):
                 shown = resource.replace(stack.partition, "<AWS::Partition>")
-            cdk.Validations.of(role).acknowledge(
+            cdk.Validations.of(function.role).acknowledge(
                 cdk.Acknowledgment(
                     id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
                 )
             )
-        return role
-
-
-def _allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))
+        return function.resource

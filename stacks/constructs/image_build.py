@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +13,14 @@ from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct, IDependable
 
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, BuildVpc, ImageBuilds
 from slipway.planning.plan import ImagePlan
-from stacks.constructs.image_build_rights import (
-    allow,
-    build_statements,
-    network_interfaces_arn,
-    write_logs,
-)
+from stacks.constructs.handler_function import add_handler_function, add_log_group
+from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
+from stacks.constructs.statements import allow, write_logs
 
 # It has Docker 28 and buildx.
 _BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
@@ -35,10 +29,8 @@ _COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"
 # Together less than the hour that CloudFormation waits.
 _BUILD_TIMEOUT_MINUTES = 45
 _QUEUED_TIMEOUT_MINUTES = 10
-_LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
 # The longest a call of CodeBuild's API or an answer takes is far from it.
 _FUNCTION_TIMEOUT_SECONDS = 60
-_RUNTIME = "python3.14"
 _PROGRAMS = Path(__file__).parents[1] / "image_build"
 # CodeBuild's guide lists IN_PROGRESS, SUCCEEDED, FAILED and STOPPED as statuses of a state change.
 # It lists TIMED_OUT and FAULT for phases only; the API's model has them for builds as well
@@ -121,21 +113,23 @@ class ImageBuild(Construct):
         settings: ImageBuilds,
         ca_bundle: assets.Asset | None,
     ) -> codebuild.CfnProject:
-        log_group = self._log_group("BuildLog")
-        role = self._role(
+        log_group = add_log_group(self, "BuildLog")
+        statements = build_statements(
+            self,
+            images[0].image,
+            [each.base_image for each in images],
+            [sources] if ca_bundle is None else [sources, ca_bundle],
+            settings.vpc,
+        )
+        role = iam.Role(
+            self,
             "BuildRole",
-            "codebuild.amazonaws.com",
-            "Builds and pushes images",
-            [
-                *build_statements(
-                    self,
-                    images[0].image,
-                    [each.base_image for each in images],
-                    [sources] if ca_bundle is None else [sources, ca_bundle],
-                    settings.vpc,
-                ),
-                write_logs(log_group),
-            ],
+            assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"),
+            description="Builds and pushes images",
+            # Inline, so that the role never exists without its rights.
+            inline_policies={
+                "Building": iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
+            },
         )
         _acknowledge(
             role,
@@ -192,37 +186,19 @@ class ImageBuild(Construct):
         return project
 
     def _function(self, project: codebuild.CfnProject) -> lambda_.CfnFunction:
-        log_group = self._log_group("FunctionLog")
-        role = self._role(
-            "FunctionRole",
-            "lambda.amazonaws.com",
-            "Starts builds of images and tells CloudFormation how they ended",
-            [
+        return add_handler_function(
+            self,
+            program=_PROGRAMS / "handler.py",
+            description="Slipway: starts builds and tells CloudFormation how they ended",
+            timeout_seconds=_FUNCTION_TIMEOUT_SECONDS,
+            role_description="Starts builds of images and tells CloudFormation how they ended",
+            policy_name="Building",
+            statements=[
                 allow(
                     "Builds", ["codebuild:BatchGetBuilds", "codebuild:StartBuild"], project.attr_arn
-                ),
-                write_logs(log_group),
+                )
             ],
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            # Alone: not the caches that lie beside it.
-            shutil.copyfile(_PROGRAMS / "handler.py", Path(folder) / "handler.py")
-            code = assets.Asset(self, "Code", path=folder)
-        return lambda_.CfnFunction(
-            self,
-            "Function",
-            description="Slipway: starts builds and tells CloudFormation how they ended",
-            code=lambda_.CfnFunction.CodeProperty(
-                s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
-            ),
-            handler="handler.handler",
-            runtime=_RUNTIME,
-            role=role.role_arn,
-            logging_config=lambda_.CfnFunction.LoggingConfigProperty(
-                log_group=log_group.log_group_name
-            ),
-            timeout=_FUNCTION_TIMEOUT_SECONDS,
-        )
+        ).resource
 
     def _news(
         self, project: codebuild.CfnProject, function: lambda_.CfnFunction
@@ -266,30 +242,6 @@ class ImageBuild(Construct):
             )
             found += [rule, permission]
         return found
-
-    def _log_group(self, construct_id: str) -> logs.LogGroup:
-        return logs.LogGroup(
-            self,
-            construct_id,
-            retention=_LOG_RETENTION,
-            removal_policy=cdk.RemovalPolicy.DESTROY,
-        )
-
-    def _role(
-        self,
-        construct_id: str,
-        service: str,
-        description: str,
-        statements: Sequence[iam.PolicyStatement],
-    ) -> iam.Role:
-        return iam.Role(
-            self,
-            construct_id,
-            assumed_by=iam.ServicePrincipal(service),
-            description=description,
-            # Inline, so that the role never exists without its rights.
-            inline_policies={"Building": iam.PolicyDocument(statements=list(statements))},
-        )
 
 
 def build_specification() -> str:

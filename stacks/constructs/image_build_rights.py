@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.config.sections.image_builds import BuildVpc
 from slipway.planning.plan import ImagePlan
+from stacks.constructs.statements import allow
 
 _ECR_REGISTRY = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 
@@ -133,16 +133,3 @@ def _base_repository_arn(partition: str, base_image: str) -> str | None:
 
 def _repository_arn(partition: str, account: str, region: str, repository: str) -> str:
     return f"arn:{partition}:ecr:{region}:{account}:repository/{repository}"
-
-
-def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
-    """Returns the right to write into a log group that exists."""
-    # The group's ARN ends in `:*`: its streams.
-    return allow(
-        "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
-    )
-
-
-def allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
-    """Returns a statement that allows actions on resources."""
-    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))

@@ -1,0 +1,105 @@
+"""A Lambda function of one file, with its log group and its role."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from stacks.constructs.statements import write_logs
+
+_RUNTIME = "python3.14"
+_LOG_RETENTION = logs.RetentionDays.THREE_MONTHS
+
+
+@dataclass(frozen=True)
+class HandlerFunction:
+    """A function that answers CloudFormation.
+
+    Args:
+        resource: the function.
+        role: what it runs as.
+    """
+
+    resource: lambda_.CfnFunction
+    role: iam.Role
+
+
+def add_handler_function(
+    scope: Construct,
+    *,
+    program: Path,
+    description: str,
+    timeout_seconds: int,
+    role_description: str,
+    policy_name: str,
+    statements: Sequence[iam.PolicyStatement],
+    log_id: str = "FunctionLog",
+    role_id: str = "FunctionRole",
+) -> HandlerFunction:
+    """Adds a function to a construct, and returns it.
+
+    It adds the resources to the construct itself, because a construct of their own would be part of
+    their logical ids, and CloudFormation would replace those that are deployed.
+
+    Args:
+        scope: what the function belongs to.
+        program: the file with `handler`.
+        description: what the function does.
+        timeout_seconds: how long a call may take.
+        role_description: what the role is for.
+        policy_name: name of the role's policy.
+        statements: what the function may do, apart from writing its log.
+        log_id: name of the log group within the scope.
+        role_id: name of the role within the scope.
+    """
+    log_group = add_log_group(scope, log_id)
+    with tempfile.TemporaryDirectory() as folder:
+        # Alone: not the caches that lie beside it.
+        shutil.copyfile(program, Path(folder) / "handler.py")
+        code = assets.Asset(scope, "Code", path=folder)
+    role = iam.Role(
+        scope,
+        role_id,
+        assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        description=role_description,
+        # Inline, so that the role never exists without its rights.
+        inline_policies={
+            policy_name: iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
+        },
+    )
+    function = lambda_.CfnFunction(
+        scope,
+        "Function",
+        description=description,
+        code=lambda_.CfnFunction.CodeProperty(
+            s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key
+        ),
+        handler="handler.handler",
+        runtime=_RUNTIME,
+        role=role.role_arn,
+        logging_config=lambda_.CfnFunction.LoggingConfigProperty(
+            log_group=log_group.log_group_name
+        ),
+        timeout=timeout_seconds,
+    )
+    return HandlerFunction(function, role)
+
+
+def add_log_group(scope: Construct, construct_id: str) -> logs.LogGroup:
+    """Adds a log group that goes with its stack, and returns it."""
+    return logs.LogGroup(
+        scope,
+        construct_id,
+        retention=_LOG_RETENTION,
+        removal_policy=cdk.RemovalPolicy.DESTROY,
+    )
