@@ -90,7 +90,7 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
         absent = [name for name in names if _has_nothing(project, name, environment)]
     target = cdk.Environment(account=environment.account, region=environment.region)
     foundation = FoundationStack(app, FOUNDATION_ID, environment=environment, env=target)
-    images = _Images(app, project, environment, target)
+    images = _Images(app, project, environment, target, foundation)
     if absent:
         cdk.Annotations.of(foundation).add_info(
             f"Without a stack, having no {environment.artifacts} for {environment.name}: "
@@ -129,9 +129,15 @@ class _Images:
     """The stacks of images, each added when a model first needs it."""
 
     def __init__(
-        self, app: cdk.App, project: Project, environment: Environment, target: cdk.Environment
+        self,
+        app: cdk.App,
+        project: Project,
+        environment: Environment,
+        target: cdk.Environment,
+        foundation: FoundationStack,
     ) -> None:
         self._app = app
+        self._foundation = foundation
         self._project = project
         self._environment = environment
         self._target = target
@@ -151,7 +157,7 @@ class _Images:
             built = images_to_build(self._environment, family, digest, bases)
             if not built:
                 return None  # what the models want it built on is no base: they carry the report
-            self._stacks[family] = ImageStack(
+            stack = ImageStack(
                 self._app,
                 image_stack_id(family),
                 environment=self._environment,
@@ -162,6 +168,10 @@ class _Images:
                 owner=self._owner,
                 env=self._target,
             )
+            if stack.needs_foundation:
+                stack.add_stack_dependency(self._foundation, "It has the key.")
+                _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, self._environment)
+            self._stacks[family] = stack
         return self._stacks[family]
 
     def stack_with(self, image: ImagePlan) -> ImageStack | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import aws_cdk as cdk
 from constructs import Construct
 
+from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
@@ -12,7 +13,7 @@ from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.scaling import VariantScaling
-from stacks.foundation_stack import ARTIFACT_KEY_ARN, NOTIFICATION_TOPIC_ARN
+from stacks.foundation_ids import ARTIFACT_KEY_ARN, NOTIFICATION_TOPIC_ARN, read_id
 
 
 class EndpointStack(cdk.Stack):
@@ -33,11 +34,14 @@ class EndpointStack(cdk.Stack):
         )
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
-        key_arn = self._foundation_id("ArtifactKeyArn", plan, ARTIFACT_KEY_ARN)
-        topic_arn = self._foundation_id("NotificationTopicArn", plan, NOTIFICATION_TOPIC_ARN)
+        key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
         role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
-        hosting = HostedEndpoint(self, "Hosting", plan=plan, role=role.role)
-        update = EndpointUpdate(self, "EndpointUpdate", plan=plan)
+        log_key_arn = key_arn if plan.log_key == ARTIFACT_KEY else plan.log_key
+        hosting = HostedEndpoint(
+            self, "Hosting", plan=plan, role=role.role, log_key_arn=log_key_arn
+        )
+        update = EndpointUpdate(self, "EndpointUpdate", plan=plan, log_key_arn=log_key_arn)
         # Last of all before the endpoint: where something else fails, nothing was deregistered.
         update.before.node.add_dependency(hosting.log_group, hosting.config)
         hosting.endpoint.node.add_dependency(update.before)
@@ -75,13 +79,3 @@ class EndpointStack(cdk.Stack):
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
-
-    def _foundation_id(self, construct_id: str, plan: DeploymentPlan, value: str) -> str:
-        parameter = cdk.CfnParameter(
-            self,
-            construct_id,
-            type="AWS::SSM::Parameter::Value<String>",
-            default=f"{plan.parameter_prefix}{value}",
-            description="Written by the foundation: cdk deploy foundation",
-        )
-        return parameter.value_as_string

@@ -21,16 +21,14 @@ from slipway.config.environments import Environment
 from slipway.planning.compiling import OUTPUT_PREFIX
 from stacks.constructs.compile_role import CompileRole
 from stacks.constructs.foundation_guard import FoundationGuard
+from stacks.foundation_ids import (
+    ARTIFACT_KEY_ARN,
+    COMPILE_ROLE_ARN,
+    NOTIFICATION_TOPIC_ARN,
+    construct_id_of,
+)
 
 FOUNDATION_ID = "foundation"
-
-
-# Names of the SSM parameters under which the foundation keeps its generated ids, behind the
-# environment's prefix. Model stacks read them as SSM-typed parameters: no exports that would tie
-# stacks together, and nothing to look up at synth.
-ARTIFACT_KEY_ARN = "artifact-key-arn"
-NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
-COMPILE_ROLE_ARN = "compile-role-arn"
 # A job's output is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -99,6 +97,29 @@ class FoundationStack(cdk.Stack):
                 conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
             )
         )
+        # Whatever `log_key` says: without it the lines that were encrypted with the key before
+        # could not be read any more.
+        key.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="LogGroups",
+                principals=[iam.ServicePrincipal(f"logs.{environment.region}.{self.url_suffix}")],
+                # https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html
+                actions=[
+                    "kms:Decrypt",
+                    "kms:Describe*",
+                    "kms:Encrypt",
+                    "kms:GenerateDataKey*",
+                    "kms:ReEncrypt*",
+                ],
+                resources=["*"],
+                conditions={
+                    "ArnLike": {
+                        "kms:EncryptionContext:aws:logs:arn": f"arn:{self.partition}:logs:"
+                        f"{environment.region}:{environment.account}:log-group:*"
+                    }
+                },
+            )
+        )
         return key
 
     def _artifact_bucket(self, environment: Environment, key: kms.IKey) -> None:
@@ -109,8 +130,15 @@ class FoundationStack(cdk.Stack):
             encryption=s3.BucketEncryption.S3_MANAGED,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
+            versioned=True,
             removal_policy=_KEPT,
-            lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(90))],
+            # A log can be brought back for a week; S3 removes delete markers that are left over.
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    expiration=cdk.Duration.days(90),
+                    noncurrent_version_expiration=cdk.Duration.days(7),
+                )
+            ],
         )
         prefix = "artifacts/"
         # By literal name, so that the permission can come before the bucket that logs: with a
@@ -183,7 +211,7 @@ class FoundationStack(cdk.Stack):
     def _publish_id(self, environment: Environment, name: str, value: str) -> None:
         ssm.CfnParameter(
             self,
-            "".join(word.capitalize() for word in name.split("-")),
+            construct_id_of(name),
             name=f"{environment.parameter_prefix}{name}",
             type="String",
             value=value,

@@ -13,6 +13,7 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from slipway.config.environments import Environment
+from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.facts.images import UnknownImageError, image, newest_neuron_version
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.planning.images import NEURON_BASES, compiler_image, neuron_base_tag
@@ -20,6 +21,7 @@ from slipway.planning.lmi_handlers import our_handler
 from slipway.planning.plan import ImagePlan
 from slipway.publishing.image_sources import copy_image_files
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
+from stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
 
 # Stages of the Dockerfile.
 SERVING_TARGET = "serving"
@@ -158,11 +160,13 @@ class ImageStack(cdk.Stack):
         )
         for key, value in environment.tags.items():
             cdk.Tags.of(self).add(key, value)
+        self._artifact_key_arn: str | None = None
         self.image_uris = frozenset(each.image.uri for each in images)
         name = repository_name(environment, family)
         repositories: Sequence[ecr.CfnRepository] = ()
         if owner == environment.name:
-            repositories = [_repository(self, name)]
+            key_arn = self._key_arn(environment, environment.image_builds.repository_key)
+            repositories = [_repository(self, name, key_arn)]
         else:
             cdk.Annotations.of(self).add_info(
                 f"The repository {name} belongs to the environment {owner}, which comes first in "
@@ -186,6 +190,7 @@ class ImageStack(cdk.Stack):
             self,
             "Build",
             settings=environment.image_builds,
+            log_key_arn=self._key_arn(environment, environment.log_key),
             ca_bundle=authorities,
             images=images,
             sources=sources,
@@ -193,8 +198,21 @@ class ImageStack(cdk.Stack):
             after=repositories,
         )
 
+    def _key_arn(self, environment: Environment, choice: str | None) -> str | None:
+        """Returns the ARN of a key that environments.yaml chooses."""
+        if choice != ARTIFACT_KEY:
+            return choice
+        if self._artifact_key_arn is None:
+            self._artifact_key_arn = read_id(self, environment.parameter_prefix, ARTIFACT_KEY_ARN)
+        return self._artifact_key_arn
 
-def _repository(stack: ImageStack, name: str) -> ecr.CfnRepository:
+    @property
+    def needs_foundation(self) -> bool:
+        """Whether the stack reads the artifact key, which the foundation must have made before."""
+        return self._artifact_key_arn is not None
+
+
+def _repository(stack: ImageStack, name: str, key_arn: str | None) -> ecr.CfnRepository:
     """Adds the repository.
 
     When the stack is destroyed it stays, with its images: an endpoint may run from them, in this
@@ -210,10 +228,11 @@ def _repository(stack: ImageStack, name: str) -> ecr.CfnRepository:
         image_scanning_configuration=ecr.CfnRepository.ImageScanningConfigurationProperty(
             scan_on_push=True
         ),
-        # What is in it is public but for our program; a key of one's own would tie every endpoint's
-        # role to it.
+        # Create-only, so that no release may change the default. ECR uses a key through grants of
+        # its own: builds and endpoints need no right on it.
+        # https://docs.aws.amazon.com/AmazonECR/latest/userguide/encryption-at-rest.html, 2026-11-22
         encryption_configuration=ecr.CfnRepository.EncryptionConfigurationProperty(
-            encryption_type="AES256"
+            encryption_type="AES256" if key_arn is None else "KMS", kms_key=key_arn
         ),
         lifecycle_policy=ecr.CfnRepository.LifecyclePolicyProperty(
             lifecycle_policy_text=_lifecycle()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from slipway.cli import costs
 from slipway.cli.output import human_size
+from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.plan import (
     ArtifactPlan,
@@ -97,11 +98,16 @@ def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     )
     if plan.rollout is not None:
         yield "rollout", _rollout(plan.rollout)
-    yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days"
+    key = "" if plan.log_key is None else f", encrypted with {_key_name(plan.log_key)}"
+    yield "logs", f"{plan.log_group_name}, kept {plan.log_retention_days} days{key}"
     counted = (
         f"{count} x {name}" if count > 1 else name for name, count in sorted(plan.resources.items())
     )
     yield "resources", ", ".join(counted).replace("AWS::", "")
+
+
+def _key_name(key: str) -> str:
+    return "the artifact key" if key == ARTIFACT_KEY else key
 
 
 def _rollout(rollout: RolloutPlan) -> str:

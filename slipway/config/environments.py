@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from slipway.config.names import LOCAL
 from slipway.config.sections.base import Section
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
+from slipway.config.sections.keys import ARTIFACT_KEY, KeyArn, KeyChoice, is_of_region
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
 _NAME_PATTERN = r"^[a-z][a-z0-9]*$"
@@ -67,11 +68,18 @@ class Environment(EnvironmentName):
     artifacts: Literal["sample", "release"] = Field(
         "release", description="Which of a model's two artifacts is deployed here."
     )
-    artifact_key_arn: str | None = Field(
-        None, pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$",
+    artifact_key_arn: KeyArn | None = Field(
+        None,
         description="KMS key of the artifact bucket, where one exists that the foundation shall "
         "use. Without it the foundation makes a key. CloudWatch has to be allowed to use it.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+    )  # fmt: skip
+    log_key: KeyChoice | None = Field(
+        None, description="KMS key of the log groups that Slipway makes: `artifact` for the key of "
+        "the artifact bucket, or the ARN of another one. CloudWatch Logs has to be allowed to use "
+        "it; the key that the foundation makes allows that. Without it CloudWatch Logs encrypts "
+        "with a key of its own. A log group that exists takes another key in place.",
+        examples=["artifact"],
     )  # fmt: skip
     notification_emails: tuple[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")], ...] = Field(
         (), strict=False,
@@ -81,12 +89,12 @@ class Environment(EnvironmentName):
         PUBLIC_BUILDS, description="How container images are built in the account."
     )
 
-    @field_validator("artifact_key_arn")
+    @field_validator("artifact_key_arn", "log_key")
     @classmethod
     def _in_the_same_region(cls, value: str | None, info: ValidationInfo) -> str | None:
-        # S3 encrypts with keys of the bucket's own Region alone.
+        # S3 and CloudWatch Logs encrypt with keys of their own region alone.
         region = info.data.get("region")
-        if value is not None and region is not None and value.split(":")[3] != region:
+        if value is not None and region is not None and not is_of_region(value, region):
             raise PydanticCustomError(
                 "key_of_another_region", "the key is in another region than the environment"
             )
@@ -112,6 +120,14 @@ class Environment(EnvironmentName):
         """Alias of the artifact key, without `alias/`."""
         project = f"{self.project}-" if self.project else ""
         return f"slipway-{project}{self.name}"
+
+    @property
+    def known_log_key_arn(self) -> str | None:
+        """ARN of the log groups' key where the file has it; None for one that the foundation makes.
+
+        It is also None where log groups have no key.
+        """
+        return self.artifact_key_arn if self.log_key == ARTIFACT_KEY else self.log_key
 
     @property
     def parameter_prefix(self) -> str:

@@ -17,10 +17,10 @@ from slipway.config.environments import (
     EnvironmentName,
     ProjectName,
 )
+from slipway.config.image_build_rules import image_build_problems
 from slipway.config.messages import describe
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.image_builds import PUBLIC_BUILDS
 from slipway.errors import Kind, Problem, UserError, nearest, relative
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -169,42 +169,10 @@ def load_environment(name: str, root: Path) -> Environment:
             Problem(Kind.SHAPE, "is not a mapping", "Give it `account` and `region`.", (name,))
         )
     if environment is not None:
-        problems.extend(_image_build_problems(environment, root))
+        problems.extend(image_build_problems(environment, document.content, root))
     if problems or environment is None:
         raise UserError(_in_file_order(document, problems))
     return environment
-
-
-def _image_build_problems(environment: Environment, root: Path) -> Iterator[Problem]:
-    """Yields what is wrong with an environment's `image_builds` beside its fields' own forms."""
-    builds = environment.image_builds
-    field = (environment.name, "image_builds")
-    if environment.is_local and builds != PUBLIC_BUILDS:
-        yield Problem(
-            Kind.COMPATIBILITY,
-            "the embedded AWS builds no images",
-            "Remove `image_builds`; set it in the environments that are real accounts.",
-            field,
-        )
-    if builds.ca_bundle is None:
-        return
-    try:
-        content = (root / builds.ca_bundle).read_bytes()
-    except OSError as error:
-        yield Problem(
-            Kind.VALUE,
-            f"{builds.ca_bundle} cannot be read: {error.strerror}",
-            "Name a PEM file below the project's folder.",
-            (*field, "ca_bundle"),
-        )
-        return
-    if b"-----BEGIN CERTIFICATE-----" not in content:
-        yield Problem(
-            Kind.VALUE,
-            f"{builds.ca_bundle} holds no certificate",
-            "Name a PEM file: its certificates begin with `-----BEGIN CERTIFICATE-----`.",
-            (*field, "ca_bundle"),
-        )
 
 
 def _validate(

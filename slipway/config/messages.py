@@ -158,7 +158,7 @@ def _key_of_another_region(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str,
     return (
         Kind.VALUE,
         f"{_shown(value)} is in another region than the environment",
-        "S3 encrypts with keys of the bucket's region: name a key of that region.",
+        "A key encrypts in its own region alone: name a key of the environment's region.",
     )
 
 

@@ -216,6 +216,8 @@ class DeploymentPlan:
         rollout: how an update moves the traffic; None for SageMaker's default, all at once.
         log_group_name: of the endpoint.
         log_retention_days: how long its lines are kept.
+        log_key: what encrypts the log groups: the ARN of a key, or `artifact` for that of the
+            artifact bucket; None for CloudWatch Logs' own.
         tags: of every resource.
         warnings: what a reviewer should know.
     """
@@ -245,6 +247,7 @@ class DeploymentPlan:
     rollout: RolloutPlan | None
     log_group_name: str
     log_retention_days: int
+    log_key: str | None
     tags: Mapping[str, str]
     warnings: tuple[PlanWarning, ...]
 

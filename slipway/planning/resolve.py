@@ -105,6 +105,7 @@ def resolve(
         rollout=_rollout(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
+        log_key=environment.log_key,
         tags={**config.tags, "slipway:model": config.name, **environment.tags},
         warnings=tuple(warning for advise in _ADVICE for warning in advise(subject)),
     )

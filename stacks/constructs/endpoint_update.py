@@ -37,16 +37,19 @@ class EndpointUpdate(Construct):
         scope: the endpoint's stack.
         construct_id: name within it.
         plan: what is deployed.
+        log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
 
     Attributes:
         undo: remembers the scalable targets; the first step of a deployment.
         before: the last step before the endpoint is updated.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, plan: DeploymentPlan) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, log_key_arn: str | None
+    ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
-        self._function = self._add_function()
+        self._function = self._add_function(log_key_arn)
         variants = [
             (variant.name, variant.instance_types, plan.autoscaling is not None)
             for variant in plan.variants
@@ -99,7 +102,7 @@ class EndpointUpdate(Construct):
             }
         return described
 
-    def _add_function(self) -> lambda_.CfnFunction:
+    def _add_function(self, log_key_arn: str | None) -> lambda_.CfnFunction:
         stack, plan = cdk.Stack.of(self), self._plan
         place = f"{plan.region}:{plan.account}"
         endpoint = f"arn:{stack.partition}:sagemaker:{place}:endpoint/{plan.endpoint_name.lower()}"
@@ -153,6 +156,7 @@ class EndpointUpdate(Construct):
             role_description="Deregisters scalable targets while their endpoint changes",
             policy_name="Scaling",
             statements=statements,
+            log_key_arn=log_key_arn,
         )
         for resource, reason in (
             ("*", "These operations only describe, and their API knows no narrower resource."),

@@ -65,6 +65,8 @@ class FoundationGuard(Construct):
                 allow("SeeTheStack", ["cloudformation:DescribeStacks"], stack.stack_id),
                 allow("SeeTheBucketsKey", ["s3:GetEncryptionConfiguration"], bucket_arn),
             ],
+            # The foundation's own key is made later: everything else waits for the guard.
+            log_key_arn=environment.known_log_key_arn,
             log_id="Log",
             role_id="Role",
         ).resource

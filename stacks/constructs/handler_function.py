@@ -43,6 +43,7 @@ def add_handler_function(
     role_description: str,
     policy_name: str,
     statements: Sequence[iam.PolicyStatement],
+    log_key_arn: str | None,
     log_id: str = "FunctionLog",
     role_id: str = "FunctionRole",
 ) -> HandlerFunction:
@@ -59,10 +60,11 @@ def add_handler_function(
         role_description: what the role is for.
         policy_name: name of the role's policy.
         statements: what the function may do, apart from writing its log.
+        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
         log_id: name of the log group within the scope.
         role_id: name of the role within the scope.
     """
-    log_group = add_log_group(scope, log_id)
+    log_group = add_log_group(scope, log_id, key_arn=log_key_arn)
     with tempfile.TemporaryDirectory() as folder:
         # Alone: not the caches that lie beside it.
         shutil.copyfile(program, Path(folder) / "handler.py")
@@ -95,11 +97,21 @@ def add_handler_function(
     return HandlerFunction(function, role)
 
 
-def add_log_group(scope: Construct, construct_id: str) -> logs.LogGroup:
-    """Adds a log group that goes with its stack, and returns it."""
-    return logs.LogGroup(
+def add_log_group(scope: Construct, construct_id: str, *, key_arn: str | None) -> logs.LogGroup:
+    """Adds a log group that goes with its stack, and returns it.
+
+    Args:
+        scope: what the log group belongs to.
+        construct_id: name within it.
+        key_arn: the key that encrypts it; None for CloudWatch Logs' own.
+    """
+    log_group = logs.LogGroup(
         scope,
         construct_id,
         retention=_LOG_RETENTION,
         removal_policy=cdk.RemovalPolicy.DESTROY,
     )
+    resource = log_group.node.default_child
+    assert isinstance(resource, logs.CfnLogGroup)  # noqa: S101  # for the type checker
+    resource.kms_key_id = key_arn
+    return log_group

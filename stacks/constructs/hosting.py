@@ -27,10 +27,17 @@ class HostedEndpoint(Construct):
         construct_id: name within it.
         plan: what is deployed.
         role: what the container runs with.
+        log_key_arn: the key of the log group; None for CloudWatch Logs' own.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: DeploymentPlan, role: iam.Role
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: DeploymentPlan,
+        role: iam.Role,
+        log_key_arn: str | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.log_group = logs.CfnLogGroup(
@@ -38,6 +45,7 @@ class HostedEndpoint(Construct):
             "LogGroup",
             log_group_name=plan.log_group_name,
             retention_in_days=plan.log_retention_days,
+            kms_key_id=log_key_arn,
         )
         # SageMaker would create the group itself, with no retention and outside the stack.
         self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)

@@ -83,8 +83,10 @@ class ImageBuild(Construct):
         after: Sequence[IDependable],
         settings: ImageBuilds = PUBLIC_BUILDS,
         ca_bundle: assets.Asset | None = None,
+        log_key_arn: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._log_key_arn = log_key_arn
         project = self._project(images, sources, dockerfile, settings, ca_bundle)
         function = self._function(project)
         earlier: Sequence[IDependable] = (*self._news(project, function), *after)
@@ -113,7 +115,7 @@ class ImageBuild(Construct):
         settings: ImageBuilds,
         ca_bundle: assets.Asset | None,
     ) -> codebuild.CfnProject:
-        log_group = add_log_group(self, "BuildLog")
+        log_group = add_log_group(self, "BuildLog", key_arn=self._log_key_arn)
         statements = build_statements(
             self,
             images[0].image,
@@ -198,6 +200,7 @@ class ImageBuild(Construct):
                     "Builds", ["codebuild:BatchGetBuilds", "codebuild:StartBuild"], project.attr_arn
                 )
             ],
+            log_key_arn=self._log_key_arn,
         ).resource
 
     def _news(

@@ -29,11 +29,11 @@ from stacks.constructs.foundation_guard import FOUNDATION_VERSION
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
 from tests.support.linting import lint
-from tests.support.projects import DIGEST, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
+from tests.support.projects import DIGEST, ENCRYPTED, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
 
 HERE = Path(__file__).parent
 CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context"]
-ENVIRONMENTS = {"local": LOCAL, "production": PRODUCTION}
+ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED)}
 CASES = sorted((HERE / "cases").glob("*.yaml"))
 GOOD = [path.stem for path in CASES if not path.stem.startswith("error_")]
 BAD = [path.stem for path in CASES if path.stem.startswith("error_")]
@@ -87,8 +87,12 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every good case's template and the foundation's, from one synthesis."""
     output = tmp_path_factory.mktemp("cdk.out")
     # The checks of the templates are tests of their own, and slow.
-    context = CONTEXT | {"@aws-cdk/core:validateAgainstDefaultRules": False}
-    app = cdk.App(outdir=str(output), context=context, analytics_reporting=False)
+    app = cdk.App(
+        outdir=str(output),
+        context=CONTEXT,
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=False,
+    )
     for case in GOOD:
         plan = make_plan(case, tmp_path_factory.mktemp(case))
         target = cdk.Environment(account=plan.account, region=plan.region)

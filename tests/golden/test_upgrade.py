@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
-from tests.support.slipway_stack import MODEL, NAME, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
 from tests.support.upgrades import kept, replaced
 
 HERE = Path(__file__).parent
+LOG_GROUP = "AWS::Logs::LogGroup"
 # The template of an image stack is compared where one is synthesised: tests/synth.
 RELEASED = [
     path
@@ -66,3 +68,18 @@ def test_an_upgraded_endpoint_is_the_same_and_answers(released: Path, tmp_path: 
         assert second["CreationTime"] == first["CreationTime"]
         assert second["EndpointStatus"] == "InService"
         assert stack.invoke("x") == "x"
+        # Then `log_key: artifact` is set.
+        groups = [each for each in after["Resources"].values() if each["Type"] == LOG_GROUP]
+        for group in groups:
+            group["Properties"]["KmsKeyId"] = {"Ref": "ArtifactKeyArn"}
+        assert stack.stacks.update(NAME, after) == "UPDATE_COMPLETE"
+        found = stack.stacks.client("logs").describe_log_groups()["logGroups"]
+        assert [each["kmsKeyId"] for each in found] == [artifact_key_arn(stack)] * len(groups)
+        assert sagemaker.describe_endpoint(EndpointName=NAME) == second | {"ResponseMetadata": ANY}
+        assert stack.invoke("x") == "x"
+
+
+def artifact_key_arn(stack: SlipwayStack) -> str:
+    parameter = stack.stacks.client("ssm").get_parameter(Name="/slipway/local/artifact-key-arn")
+    value: str = parameter["Parameter"]["Value"]
+    return value

@@ -26,11 +26,11 @@ from slipway.errors import FieldPath, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from tests.support.projects import IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
+from tests.support.projects import ENCRYPTED, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
 
 ROOT = Path(__file__).parents[2]
 CI = load_environment("ci", ROOT)
-ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, CI)}
+ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, CI)}
 FILE = "mutant"
 
 Schema = Mapping[str, Any]

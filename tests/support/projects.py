@@ -80,6 +80,8 @@ PRODUCTION = Environment(
     artifacts="release",
     notification_emails=("on-call@example.com",),
 )
+# Production, with a customer key for its log groups.
+ENCRYPTED = PRODUCTION.model_copy(update={"name": "encrypted", "log_key": "artifact"})
 
 
 def config_text(name: str, *edits: tuple[str, str]) -> str:

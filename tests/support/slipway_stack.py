@@ -32,6 +32,18 @@ _TESTS = Path(__file__).parents[1]
 _TEMPLATE = _TESTS / "golden" / "templates" / f"{MODEL}.json"
 _FUNCTION = _TESTS.parent / "stacks" / "endpoint_update" / "handler.py"
 _PROGRAM = _TESTS / "embedded" / "hosting" / "stand_in.py"
+# What the foundation lets CloudWatch Logs do with the artifact key.
+_KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": f"logs.{LOCAL.region}.amazonaws.com"},
+            "Action": ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*"],
+            "Resource": "*",
+        }
+    ],
+}
 
 
 class SlipwayStack:
@@ -123,7 +135,7 @@ def lay_foundation(stacks: Stacks) -> None:
     for bucket in (LOCAL.artifact_bucket, f"cdk-hnb659fds-assets-{LOCAL.account}-{LOCAL.region}"):
         stacks.client("s3").create_bucket(Bucket=bucket)
     topic = stacks.client("sns").create_topic(Name="notifications")["TopicArn"]
-    key = stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
+    key = stacks.client("kms").create_key(Policy=json.dumps(_KEY_POLICY))["KeyMetadata"]["Arn"]
     for name, value in (
         ("/slipway/local/notification-topic-arn", topic),
         ("/slipway/local/artifact-key-arn", key),

@@ -18,6 +18,7 @@ from embedded_aws.cloudformation.resources.base import (
     TagStyle,
     changed,
 )
+from embedded_aws.cloudformation.resources.log_keys import check_log_key, set_log_key
 from embedded_aws.cloudformation.resources.requests import (
     call,
     ignoring,
@@ -130,6 +131,8 @@ class LogGroupHandler(ResourceHandler):
         """Calls CreateLogGroup; a group of that name makes it fail."""
         client = context.client("logs")
         name = properties.get("LogGroupName") or context.physical_name(maximum=512)
+        if "KmsKeyId" in properties:
+            check_log_key(context, name, properties["KmsKeyId"])
         request: dict[str, Any] = {
             "logGroupName": name,
             "kmsKeyId": properties.get("KmsKeyId"),
@@ -151,10 +154,7 @@ class LogGroupHandler(ResourceHandler):
         if changed(old, new, "RetentionInDays"):
             self._retain(context, physical_id, new)
         if changed(old, new, "KmsKeyId"):
-            if "KmsKeyId" in new:
-                client.associate_kms_key(logGroupName=physical_id, kmsKeyId=new["KmsKeyId"])
-            else:
-                client.disassociate_kms_key(logGroupName=physical_id)
+            set_log_key(context, physical_id, new.get("KmsKeyId"))
         if changed(old, new, "Tags"):
             arn = context.arn("logs", f"log-group:{physical_id}")
             removed = removed_tag_keys(old, new)

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slipway.config.sections.base import ProjectPath, Section
+from slipway.config.sections.keys import KeyChoice
 
 # No user name or password: environments.yaml is committed, and CodeBuild shows its variables.
 _URL_PATTERN = r"^https://[^\s@/?#]+(/[^\s@?#]*)?$"
@@ -61,6 +62,13 @@ class ImageBuilds(Section):
         description="PEM file in the project with every certificate authority that signed for the "
         "addresses above; builds trust these in the place of the public ones.",
         examples=["certificates/mirror.pem"],
+    )  # fmt: skip
+    repository_key: KeyChoice | None = Field(
+        None,
+        description="KMS key of the images' repositories: `artifact` for the key of the artifact "
+        "bucket, or the ARN of another one. Without it ECR encrypts with a key of its own. Only "
+        "for repositories that do not exist yet: the key of a repository cannot be changed.",
+        examples=["artifact"],
     )  # fmt: skip
     vpc: BuildVpc | None = Field(None, description="Without it CodeBuild's own network.")
 

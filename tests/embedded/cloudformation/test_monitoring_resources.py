@@ -145,6 +145,55 @@ def test_alarm_dashboard_and_log_group(stacks):
     assert not cloudwatch.describe_alarms()["MetricAlarms"]
 
 
+def test_a_log_group_takes_a_key_whose_policy_lets_cloudwatch_logs_use_it(stacks):
+    kms, logs = stacks.client("kms"), stacks.client("logs")
+    key = kms.create_key()["KeyMetadata"]["Arn"]
+    policy = json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
+
+    def let_use(group: str) -> None:
+        statement = {
+            "Effect": "Allow",
+            "Principal": {"Service": "logs.eu-west-1.amazonaws.com"},
+            "Action": ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey*"],
+            "Resource": "*",
+            "Condition": {
+                "ArnLike": {"kms:EncryptionContext:aws:logs:arn": ARN.format("logs", group)}
+            },
+        }
+        document = {**policy, "Statement": [*policy["Statement"], statement]}
+        kms.put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps(document))
+
+    def encrypted_with() -> str | None:
+        (group,) = logs.describe_log_groups(logGroupNamePrefix="/keyed")["logGroups"]
+        found: str | None = group.get("kmsKeyId")
+        return found
+
+    group = resource("AWS::Logs::LogGroup", LogGroupName="/keyed")
+    body = template({}, Group=group)
+    assert stacks.create("keyed", body) == "CREATE_COMPLETE"
+    group["Properties"]["KmsKeyId"] = key
+    refused = (
+        "The specified KMS key does not exist or is not allowed to be used with Arn "
+        f"'{ARN.format('logs', 'log-group:/keyed')}'"
+    )
+    # The default policy is for the account's own roles; then one for another log group; no key.
+    assert stacks.update("keyed", body) == "UPDATE_ROLLBACK_COMPLETE"
+    assert refused in stacks.reason("keyed", "Group", "UPDATE_FAILED")
+    let_use("log-group:/other*")
+    assert stacks.update("keyed", body) == "UPDATE_ROLLBACK_COMPLETE"
+    group["Properties"]["KmsKeyId"] = ARN.format("kms", "key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d")
+    assert stacks.update("keyed", body) == "UPDATE_ROLLBACK_COMPLETE"
+    assert encrypted_with() is None
+
+    let_use("log-group:/key*")
+    group["Properties"]["KmsKeyId"] = key
+    assert stacks.update("keyed", body) == "UPDATE_COMPLETE"
+    assert encrypted_with() == key
+    del group["Properties"]["KmsKeyId"]
+    assert stacks.update("keyed", body) == "UPDATE_COMPLETE"
+    assert encrypted_with() is None
+
+
 def test_scaling(stacks):
     target = resource(
         "AWS::ApplicationAutoScaling::ScalableTarget",

@@ -185,9 +185,17 @@ def check_refusals(stacks: Stacks, template: dict[str, Any], key_arn: str) -> No
     assert types == {"AWS::CloudFormation::Stack", RESOURCE_TYPE}
 
 
+def check_log_groups(stacks: Stacks, key_arn: str) -> None:
+    """Encrypts a log group with the foundation's key, whose policy has to allow that."""
+    group = {"Type": "AWS::Logs::LogGroup", "Properties": {"KmsKeyId": key_arn}}
+    assert stacks.create("logs", {"Resources": {"Group": group}}) == "CREATE_COMPLETE"
+    assert stacks.delete("logs") == "DELETE_COMPLETE"
+
+
 def test_a_foundation_is_made_guarded_destroyed_and_made_again_with_its_files_and_key(
     stacks, render, deployed
 ):
+    check_log_groups(stacks, deployed)
     check_refusals(stacks, render(LOCAL), deployed)
     s3 = stacks.client("s3")
     s3.put_object(**OBJECT, Body=b"weights")

@@ -34,7 +34,8 @@ def test_the_artifact_key_is_of_the_environments_region(tmp_path):
         "- environments.yaml:9:3: production.artifact_key_arn: "
         '"arn:aws:kms:us-east-1:210987654321:key/1234abcd" is in another region than the '
         "environment\n"
-        "    S3 encrypts with keys of the bucket's region: name a key of that region. Example: "
+        "    A key encrypts in its own region alone: name a key of the environment's region. "
+        "Example: "
         '`artifact_key_arn: "arn:aws:kms:eu-west-1:123456789012:key/'
         '1234abcd-12ab-34cd-56ef-1234567890ab"`.'
     )
@@ -207,3 +208,54 @@ def test_the_embedded_aws_builds_no_images(tmp_path):
         "- environments.yaml:4:3: local.image_builds: the embedded AWS builds no images\n"
         "    Remove `image_builds`; set it in the environments that are real accounts."
     )
+
+
+def test_log_groups_and_repositories_take_the_artifact_key_or_another_one(tmp_path):
+    key = "arn:aws:kms:eu-west-1:210987654321:key/1234abcd"
+    lines = f"  log_key: artifact\n  image_builds:\n    repository_key: {key}\n"
+    (tmp_path / "environments.yaml").write_text(ENVIRONMENTS + lines, encoding="utf-8")
+    found = load_environment("production", tmp_path)
+    assert (found.log_key, found.image_builds.repository_key) == ("artifact", key)
+    assert found.known_log_key_arn is None
+    named = found.model_copy(update={"artifact_key_arn": key})
+    assert named.known_log_key_arn == key
+
+
+def test_keys_are_of_the_environments_region(tmp_path):
+    key = "arn:aws:kms:us-east-1:210987654321:key/1234abcd"
+    lines = f"  log_key: {key}\n  image_builds:\n    repository_key: {key}\n"
+    assert report(tmp_path, ENVIRONMENTS + lines, "production").startswith(
+        "1 problem\n"
+        f'- environments.yaml:9:3: production.log_key: "{key}" is in another region than the '
+        "environment\n"
+    )
+    lines = lines.replace(f"  log_key: {key}\n", "")
+    assert report(tmp_path, ENVIRONMENTS + lines, "production") == (
+        "1 problem\n"
+        f"- environments.yaml:10:5: production.image_builds.repository_key: {key} is in another "
+        "region than the environment\n"
+        "    A key encrypts in its own region alone: name a key of the environment's region."
+    )
+
+
+def test_an_alias_is_no_key(tmp_path):
+    assert "environments.yaml:9:3: production.log_key: " in report(
+        tmp_path, ENVIRONMENTS + "  log_key: alias/logs\n", "production"
+    )
+
+
+def test_the_key_of_a_repository_is_set_where_the_repository_is(tmp_path):
+    second = (
+        'staging:\n  account: "210987654321"\n  region: eu-west-1\n'
+        "  image_builds:\n    repository_key: artifact\n"
+    )
+    assert report(tmp_path, ENVIRONMENTS + second, "staging") == (
+        "1 problem\n"
+        "- environments.yaml:13:5: staging.image_builds.repository_key: the repositories belong to "
+        "the environment production, which comes first in the file and has the same account and "
+        "region\n"
+        "    Remove this line; `repository_key` of production says what encrypts them."
+    )
+    elsewhere = second.replace("eu-west-1", "eu-west-2")
+    (tmp_path / "environments.yaml").write_text(ENVIRONMENTS + elsewhere, encoding="utf-8")
+    assert load_environment("staging", tmp_path).image_builds.repository_key == "artifact"

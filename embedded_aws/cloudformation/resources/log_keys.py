@@ -1,0 +1,96 @@
+"""The keys of log groups, which moto keeps without asking their policies, and cannot change."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+from moto.logs.models import logs_backends
+
+from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+
+# What CloudWatch Logs calls with the log group as the encryption context.
+_ACTIONS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey")
+_CONTEXT_KEY = "kms:encryptioncontext:aws:logs:arn"
+_POSITIVE = frozenset({"ArnEquals", "ArnLike", "StringEquals", "StringLike"})
+
+
+def set_log_key(context: ResourceContext, group_name: str, key_arn: str | None) -> None:
+    """Gives a log group that exists another key, or none.
+
+    Args:
+        context: of the resource.
+        group_name: name of the log group.
+        key_arn: ARN of the key; None for CloudWatch Logs' own.
+
+    Raises:
+        ResourceFailedError: AWS would refuse the key.
+    """
+    if key_arn is not None:
+        check_log_key(context, group_name, key_arn)
+    # moto has neither AssociateKmsKey nor DisassociateKmsKey.
+    logs_backends[context.account_id][context.region].groups[group_name].kms_key_id = key_arn
+
+
+def check_log_key(context: ResourceContext, group_name: str, key_arn: str) -> None:
+    """Checks that a key is there and that its policy lets CloudWatch Logs use it for a log group.
+
+    Args:
+        context: of the resource.
+        group_name: name of the log group.
+        key_arn: ARN of the key.
+
+    Raises:
+        ResourceFailedError: AWS would refuse the key; in its words.
+    """
+    group_arn = context.arn("logs", f"log-group:{group_name}")
+    kms = context.client("kms")
+    try:
+        enabled = kms.describe_key(KeyId=key_arn)["KeyMetadata"]["Enabled"]
+        policy = kms.get_key_policy(KeyId=key_arn, PolicyName="default")["Policy"]
+    except ClientError:
+        enabled, policy = False, "{}"
+    statements = json.loads(policy).get("Statement", [])
+    service = f"logs.{context.region}.amazonaws.com"
+    allowed = all(
+        any(_allows(each, service, action, group_arn) for each in statements) for action in _ACTIONS
+    )
+    if not (enabled and allowed):
+        raise ResourceFailedError(
+            'Resource handler returned message: "The specified KMS key does not exist or is not '
+            f"allowed to be used with Arn '{group_arn}' (Service: CloudWatchLogs, Status Code: "
+            '400)" (HandlerErrorCode: GeneralServiceException)'
+        )
+
+
+def _allows(statement: Mapping[str, Any], service: str, action: str, group_arn: str) -> bool:
+    principal = statement.get("Principal", {})
+    services = principal if isinstance(principal, str) else principal.get("Service", ())
+    return (
+        statement["Effect"] == "Allow"
+        and bool({service, "*"} & set(_listed(services)))
+        and any(_matches(action, pattern) for pattern in _listed(statement.get("Action", ())))
+        and _is_for(statement.get("Condition", {}), group_arn)
+    )
+
+
+def _is_for(conditions: Mapping[str, Mapping[str, Any]], group_arn: str) -> bool:
+    """Whether what a statement says of the encryption context is true; other keys are not read."""
+    return all(
+        any(_matches(group_arn, pattern) for pattern in _listed(patterns))
+        for operator, keys in conditions.items()
+        if operator in _POSITIVE
+        for key, patterns in keys.items()
+        if key.lower() == _CONTEXT_KEY
+    )
+
+
+def _matches(value: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(value, pattern)
+
+
+def _listed(value: str | Iterable[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)

@@ -1,0 +1,24 @@
+"""How environments.yaml names the KMS key that encrypts something."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+# Stands for the key of the artifact bucket, whose id nobody knows before the foundation made it.
+ARTIFACT_KEY = "artifact"
+_ARN = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
+
+KeyArn = Annotated[str, Field(pattern=rf"^{_ARN}$")]
+KeyChoice = Annotated[str, Field(pattern=rf"^({ARTIFACT_KEY}|{_ARN})$")]
+
+
+def is_of_region(key: str, region: str) -> bool:
+    """Returns whether resources of a region can be encrypted with a key.
+
+    Args:
+        key: an ARN, or `artifact`, whose key is in the environment's region.
+        region: of the resources.
+    """
+    return key == ARTIFACT_KEY or key.split(":")[3] == region

@@ -1,0 +1,37 @@
+"""Generated ids of the foundation that other stacks read.
+
+The foundation keeps them as SSM parameters, behind the environment's prefix. Other stacks read them
+as SSM-typed parameters: no exports that would tie stacks together, and nothing to look up at synth.
+"""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+
+# Names of the parameters behind the prefix.
+ARTIFACT_KEY_ARN = "artifact-key-arn"
+NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
+COMPILE_ROLE_ARN = "compile-role-arn"
+
+
+def construct_id_of(name: str) -> str:
+    """Returns the construct id of an id's parameter, in the foundation and in other stacks."""
+    return "".join(word.capitalize() for word in name.split("-"))
+
+
+def read_id(stack: cdk.Stack, parameter_prefix: str, name: str) -> str:
+    """Adds the parameter that reads an id, and returns its value, a token.
+
+    Args:
+        stack: what reads it.
+        parameter_prefix: of the environment's parameters.
+        name: of the id.
+    """
+    parameter = cdk.CfnParameter(
+        stack,
+        construct_id_of(name),
+        type="AWS::SSM::Parameter::Value<String>",
+        default=f"{parameter_prefix}{name}",
+        description="Written by the foundation: cdk deploy foundation",
+    )
+    return parameter.value_as_string
