@@ -101,6 +101,16 @@ export: $(VENV)/.ready-dev ## Add PyTorch and what exports models to ONNX (sever
 builder: $(VENV)/.ready-dev ## Add NVIDIA's ONNX parser and engine builder, for tests only (95 MB, NVIDIA's licence)
 	@$(INSTALL) requirements-builder.txt
 
+.PHONY: checkov
+checkov: build/checkov/.ready ## Add checkov to build/checkov, for tests of the templates (250 MB)
+
+# It pins an old boto3 among others, so that it has an environment of its own.
+build/checkov/.ready: requirements-checkov.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv build/checkov
+	@build/checkov/bin/python tools/install.py --requirement $<
+	@touch $@
+
 # Maven Central's releases of DJL's Python package; Python imports from a jar as it is.
 DJL_PYTHON := $(patsubst %,build/djl_python/python-%.jar,0.20.0 0.25.0 0.34.0)
 
@@ -149,6 +159,7 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --constraints requirements-dev.txt pyproject.toml --output-file requirements-export.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --extra bench --constraints requirements-export.txt pyproject.toml --output-file requirements-bench.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate requirements-checkov.in --output-file requirements-checkov.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/tensorrt/requirements.in --output-file containers/tensorrt/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate $(NOT_TO_COMPILE) --constraints requirements-export.txt containers/tensorrt/requirements-compile.in --output-file containers/tensorrt/requirements-compile.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/neuron/requirements.in --output-file containers/neuron/requirements.txt

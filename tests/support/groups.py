@@ -95,6 +95,10 @@ def _lacks_vllm() -> str:
     return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
 
 
+def _lacks_checkov() -> str:
+    return "" if (BUILD / "checkov" / ".ready").exists() else "not in build/checkov (250 MB)"
+
+
 GROUPS: Mapping[str, Group] = {
     "torch": Group(
         needs="PyTorch, transformers and what exports models (requirements-export.txt)",
@@ -109,6 +113,12 @@ GROUPS: Mapping[str, Group] = {
         size="all",
         install="make builder",
         lacks=_lacks_packages("tensorrt_rtx_bindings"),
+    ),
+    "checkov": Group(
+        needs="checkov, in build/checkov because it pins packages that the project has too",
+        size="all",
+        install="make checkov",
+        lacks=_lacks_checkov,
     ),
     "djl": Group(
         needs="DJL Serving's own Python classes, from Maven Central",

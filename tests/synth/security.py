@@ -1,0 +1,140 @@
+"""What scanners may find: docs/security.md has a table of it, with the reason of each.
+
+A finding is a rule and a construct's path. A row of the table stands for each of its rules on each
+of its resources. A row that stands for nothing any more is as wrong as a finding without a row.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+
+from slipway.project import Project
+from stacks.assembly import ALL_MODELS, Selection, add_stacks
+from tests.support.projects import ENVIRONMENTS, config_text, write_project
+from tests.synth.assemblies import AUTOSCALING, CONTEXT, ROOT
+
+PAGE = ROOT / "docs" / "security.md"
+_CASES = ROOT / "tests" / "golden" / "cases"
+_HEADING = "| cdk-nag's rule | in the packs | checkov's check | resources | why it stays |"
+# The name of each pack in the table, and what cdk-nag puts before its rules.
+PACKS = {"NIST": "NIST.800.53.R5", "HIPAA": "HIPAA.Security", "PCI": "PCI.DSS.321"}
+# The last part of the path of a construct that stands for one resource.
+_RESOURCE = "/Resource"
+# What a platform team sets that wants no finding which a field can fix.
+KEYS = "  log_key: artifact\n  image_builds: {repository_key: artifact}\n"
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """A rule that a resource does not keep.
+
+    Args:
+        rule: with its pack, or checkov's number.
+        path: of the construct, without a final `/Resource`.
+    """
+
+    rule: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """A row of the table, for one rule and one kind of resource.
+
+    Args:
+        rule: with its pack, or checkov's number.
+        resource: a path, in which NAME is any model and FAMILY any container.
+        reason: why it stays so.
+    """
+
+    rule: str
+    resource: str
+    reason: str
+
+    def covers(self, finding: Finding) -> bool:
+        pattern = re.escape(self.resource)
+        pattern = pattern.replace("NAME", r"(?!foundation/|image\-)[^/]+")
+        pattern = pattern.replace("FAMILY", "[^/]+")
+        return self.rule == finding.rule and re.fullmatch(pattern, finding.path) is not None
+
+
+def excuses(page: str) -> Iterator[Excuse]:
+    """Yields what the table of a page excuses."""
+    _, _, rows = page.partition(f"{_HEADING}\n|---|---|---|---|---|\n")
+    for line in rows.split("\n\n")[0].splitlines():
+        rule, packs, check, resources, reason = line.strip("|").split("|")
+        rules = [f"{PACKS[pack.strip()]}-{_code(rule)}" for pack in packs.split(",") if _code(rule)]
+        rules += re.findall("CKV_[A-Z]+_[0-9]+", check)
+        for resource in re.findall("`([^`]+)`", resources):
+            yield from (Excuse(each, resource, reason.strip()) for each in rules)
+
+
+def _code(cell: str) -> str:
+    found = re.search("`([^`]+)`", cell)
+    return found[1] if found else ""
+
+
+def compare(findings: Collection[Finding], excused: Collection[Excuse]) -> list[str]:
+    """Returns a line for each finding without an excuse, and for each excuse without a finding."""
+    unexcused = [
+        f"found and not excused: {finding.rule} at {finding.path}"
+        for finding in sorted(findings)
+        if not any(excuse.covers(finding) for excuse in excused)
+    ]
+    unneeded = [
+        f"excused and not found: {excuse.rule} at {excuse.resource}"
+        for excuse in excused
+        if not any(excuse.covers(finding) for finding in findings)
+    ]
+    return unexcused + unneeded
+
+
+def make_app(folder: Path, *, lines: str = KEYS, models: Sequence[str] = ALL_MODELS) -> cdk.App:
+    """Returns an app with every kind of stack.
+
+    Args:
+        folder: where the project and the assembly go.
+        lines: further ones of the environment.
+        models: those that have a stack.
+    """
+    (folder / "project").mkdir()
+    files = {"scaled": config_text("scaled", AUTOSCALING)}
+    for name in ("lmi-built", "neuron-inf2"):
+        files[name] = (_CASES / f"{name}.yaml").read_text("utf-8")
+    root = write_project(folder / "project", files, environments=ENVIRONMENTS + lines)
+    app = cdk.App(
+        outdir=str(folder / "cdk.out"),
+        context=CONTEXT,
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=False,
+    )
+    selection = Selection(environment="production", models=models, allow_unpublished=True)
+    add_stacks(app, Project(root), selection)
+    return app
+
+
+def logical_ids(assembly: Path) -> Mapping[str, Mapping[str, str]]:
+    """Returns each template's logical ids, with the constructs' paths."""
+    found: dict[str, dict[str, str]] = {}
+    for file in assembly.glob("*.metadata.json"):
+        metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text("utf-8"))
+        stack = file.name.removesuffix(".metadata.json")
+        found[f"{stack}.template.json"] = {
+            entry["data"]: short(path.removeprefix("/"))
+            for path, entries in metadata.items()
+            for entry in entries
+            if entry["type"] == "aws:cdk:logicalId"
+        }
+    return found
+
+
+def short(path: str) -> str:
+    """Returns a construct's path as the table has it."""
+    return path.removesuffix(_RESOURCE)
