@@ -34,7 +34,11 @@ def preflight(
     project = current_project()
     environment = project.environment(env)
     plan = project.plan(name, environment)
-    checks = check(plan, open_access(environment, project.root))
+    checks = check(
+        plan,
+        open_access(environment, project.root),
+        repository_key=environment.image_builds.repository_key,
+    )
     if as_json:
         print_json({"checks": checks, "notes": notes(plan)})
     else:

@@ -100,7 +100,10 @@ def _publish(plan: DeploymentPlan, place: _Place, environment: Environment) -> l
     ]
     if not environment.is_local and plan.image.repository.startswith(_OURS):
         repository = place.arn("ecr", f"repository/{plan.image.repository}")
-        statements.append(_allow("FindImage", ["ecr:DescribeImages"], repository))
+        actions = ["ecr:DescribeImages"]
+        if environment.image_builds.repository_key is not None:
+            actions.append("ecr:DescribeRepositories")
+        statements.append(_allow("FindImage", actions, repository))
     return statements
 
 

@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 from slipway.access import Access
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
+from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
 from slipway.planning.plan import DeploymentPlan, artifact_prefix
 from slipway.publishing.image_sources import IMAGE_SOURCES
@@ -14,8 +15,15 @@ from slipway.publishing.image_sources import IMAGE_SOURCES
 _OUR_REPOSITORIES = "slipway/"
 
 
-def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
+def preflight(
+    plan: DeploymentPlan, access: Access, *, repository_key: str | None = None
+) -> list[str]:
     """Checks one plan against its account.
+
+    Args:
+        plan: of the model.
+        access: to the account.
+        repository_key: of the environment's `image_builds`.
 
     Returns:
         What was found in order, one line each.
@@ -72,6 +80,11 @@ def preflight(plan: DeploymentPlan, access: Access) -> list[str]:
             )
         else:
             passed.append(f"image {plan.image.repository}:{plan.image.tag}")
+        try:
+            if repository_key is not None:
+                problems += compare_key(plan, access, repository_key)
+        except ClientError as error:
+            raise _closed(error) from None
     try:
         found, refused = compare_scaling(plan, access)
     except ClientError as error:

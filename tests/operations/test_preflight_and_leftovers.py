@@ -27,6 +27,7 @@ MANIFEST = json.dumps(
         "layers": [],
     }
 )
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
 @pytest.fixture
@@ -127,6 +128,43 @@ def test_an_image_that_is_built_is_named(plan, access):
     ecr.create_repository(repositoryName="slipway/lmi")
     ecr.put_image(repositoryName="slipway/lmi", imageManifest=MANIFEST, imageTag=image.tag)
     assert preflight(plan, access)[-1] == f"image slipway/lmi:{image.tag}"
+
+
+def test_a_repository_that_exists_keeps_its_key(plan, access):
+    image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="3-0123456789abcdef")
+    plan = dataclasses.replace(plan, image=image, environment="production")
+    ecr = access.client("ecr")
+
+    def said(wanted: str | None) -> list[tuple[str, str]]:
+        with pytest.raises(UserError) as caught:
+            preflight(plan, access, repository_key=wanted)
+        found = [(problem.message, problem.remedy) for problem in caught.value.problems]
+        return [each for each in found if each[0].startswith("the repository ")]
+
+    assert said("artifact") == []
+    ecr.create_repository(repositoryName="slipway/lmi")
+    # Without the foundation nobody knows the artifact key, and that it is missing is said anyway.
+    assert said("artifact") == []
+    access.client("ssm").put_parameter(
+        Name="/slipway/production/artifact-key-arn", Value=KEY, Type="String"
+    )
+    for wanted in ("artifact", KEY):
+        assert said(wanted) == [
+            (
+                "the repository slipway/lmi is encrypted with a key of ECR, and environments.yaml "
+                f"asks for {KEY}",
+                "Remove `image_builds.repository_key` of production from environments.yaml: the "
+                "encryption of a repository cannot be changed.",
+            )
+        ]
+    assert said(None) == []
+    ecr.delete_repository(repositoryName="slipway/lmi")
+    encryption = {"encryptionType": "KMS", "kmsKey": KEY}
+    ecr.create_repository(repositoryName="slipway/lmi", encryptionConfiguration=encryption)
+    assert said("artifact") == said(KEY) == []
+    ((message, remedy),) = said(KEY.replace("1234abcd", "5678ef01"))
+    assert f"is encrypted with {KEY}, and" in message
+    assert remedy.startswith(f"Write `repository_key: {KEY}` for production")
 
 
 def test_only_a_plan_without_a_project_says_that_owners_are_not_compared(plan):

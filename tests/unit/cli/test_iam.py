@@ -60,6 +60,16 @@ def test_everything_is_of_the_model_or_of_what_it_shares(project):
     assert everywhere == ["ListWhatHasNoNarrowerResource"]
 
 
+def test_a_key_of_the_repository_has_it_described(project):
+    builds = PRODUCTION.image_builds.model_copy(update={"repository_key": "artifact"})
+    keyed = PRODUCTION.model_copy(update={"image_builds": builds})
+    assert statements(project)["FindImage"]["Action"] == ["ecr:DescribeImages"]
+    assert statements(project, keyed)["FindImage"]["Action"] == [
+        "ecr:DescribeImages",
+        "ecr:DescribeRepositories",
+    ]
+
+
 def test_weights_elsewhere_in_s3_may_be_read_and_no_more(project):
     weights = S3Weights(source="s3", uri="s3://lake/models/tiny/")
     found = statements(project, weights=weights)
