@@ -65,14 +65,12 @@ def run_timed(
         with _interrupts_held():
             process = _start(command, folder, environment)
         output, _ = process.communicate(timeout=limit_seconds)
-    except subprocess.TimeoutExpired:
-        output = _end(process)
-        raise BenchmarkError(
-            f"`{shlex.join(command)}` did not end within {limit_seconds:g} seconds\n{output}"
-        ) from None
-    except BaseException:
-        if process is not None:
-            _end(process)
+    except BaseException as error:
+        printed = "" if process is None else _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise BenchmarkError(
+                f"`{shlex.join(command)}` did not end within {limit_seconds:g} seconds\n{printed}"
+            ) from None
         raise
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
