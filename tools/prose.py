@@ -79,7 +79,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _plain(text: str) -> str:
-    return _LINK.sub(r"\1", _CODE.sub("code", _ITEM.sub("", text)))
+    return _LINK.sub(r"\1", _CODE.sub("Code", _ITEM.sub("", text)))
 
 
 def main(arguments: Sequence[str]) -> int:
