@@ -88,9 +88,10 @@ bench-neuron: export ## Time the Neuron container on the CPU against a naive Tor
 	@$(BIN)/python -m benchmarks.neuron $(BENCH_NEURON_ARGS)
 
 .PHONY: lint
-lint: $(VENV)/.ready-dev ## Check style and types
+lint: $(VENV)/.ready-dev ## Check style, types and the pages' prose
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/python -m tools.prose README.md CONTRIBUTING.md docs
 	@$(BIN)/mypy
 
 .PHONY: export
