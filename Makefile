@@ -142,6 +142,10 @@ build/vllm/.ready: $(VLLM)/requirements.txt
 docs: $(VENV)/.ready-dev ## Build the documentation site, and serve it at http://127.0.0.1:8000
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --dev-addr 127.0.0.1:8000
 
+.PHONY: verify-aws
+verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your own AWS account; says the cost and asks first
+	@$(BIN)/python -m tools.verify_aws $(VERIFY_AWS_ARGS)
+
 .PHONY: facts
 facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account
 	@$(BIN)/python -m tools.refresh_facts.instances

@@ -1,0 +1,23 @@
+"""The real DJL Serving of the image's version on the files that `make verify-aws` publishes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.containers.lmi.real import servers
+from tools.verify_aws.life import TEXT
+
+pytestmark = [
+    pytest.mark.djl_serving,
+    pytest.mark.djl_version(at_least="0.36.0", at_most="0.36.0"),
+]
+MODEL = servers.ROOT / "tools" / "verify_aws" / "model"
+
+
+def test_the_model_answers(start: servers.Start) -> None:
+    files = {path.name: path.read_bytes() for path in MODEL.iterdir() if path.is_file()}
+    server = start(files, OPT_OUT_TRACKING="true")
+    server.wait_until_ready()
+    answer = server.post({"inputs": TEXT})
+    assert (answer.status, answer.document) == (200, {"reversed": "yawpils"})
+    assert answer.content_type == "application/json"

@@ -1,0 +1,153 @@
+"""`make verify-aws` from end to end: the real CDK CLI, s5cmd and slipway on an embedded AWS."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.families import ContainerFamily
+from tests.support.accounts import embedded_aws
+from tests.support.stacks import Stacks
+from tests.support.starts import count_start
+from tests.support.workbench import BOOTSTRAP_TEMPLATE, ROOT
+from tools.verify_aws.project import IMAGE_TAG
+
+pytestmark = [pytest.mark.cdk, pytest.mark.size("all"), pytest.mark.timeout(900)]
+
+REGION = "us-east-1"
+PROGRAM = Path(__file__).with_name("djl_stand_in.py")
+STAGES = [
+    "deploy foundation",
+    "publish",
+    "plan",
+    "preflight",
+    "deploy endpoint",
+    "invoke",
+    "what is declared",
+    "metrics",
+    "change an alarm",
+    "status",
+    "destroy verify-aws",
+    "destroy foundation",
+]
+
+
+@pytest.fixture
+def stacks(tmp_path: Path) -> Iterator[Stacks]:
+    """A bootstrapped account in which the image is published."""
+    families = {"djl-inference": ContainerFamily((sys.executable, str(PROGRAM)))}
+    with embedded_aws(tmp_path / "aws", families=families, time_scale=0.1) as server:
+        clients = LoopbackClients(server.url)
+        found = Stacks(server, clients, REGION)
+        template = BOOTSTRAP_TEMPLATE.read_text("utf-8")
+        assert found.create("CDKToolkit", template) == "CREATE_COMPLETE"
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+            "config": {"digest": f"sha256:{'0' * 64}", "size": 1},
+            "layers": [],
+        }
+        found.client("ecr").create_repository(repositoryName="djl-inference")
+        found.client("ecr").put_image(
+            repositoryName="djl-inference", imageManifest=json.dumps(manifest), imageTag=IMAGE_TAG
+        )
+        yield found
+        clients.close()
+
+
+def environment(url: str) -> dict[str, str]:
+    """A user's environment, with the account's address."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {
+        **others,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": REGION,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_MAX_ATTEMPTS": "1",
+    }
+
+
+def test_a_whole_run_leaves_what_it_lists_and_the_commands_remove_that(
+    stacks: Stacks, tmp_path: Path
+) -> None:
+    variables = environment(stacks.aws.url)
+    count_start("cdk")
+    folder = str(tmp_path / "run")
+    result = subprocess.run(
+        [sys.executable, "-m", "tools.verify_aws", "--yes", "--json", "--folder", folder],
+        cwd=ROOT,
+        env=variables,
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["result"] == "ok"
+    assert [stage["name"] for stage in report["stages"]] == STAGES
+    assert {stage["outcome"] for stage in report["stages"]} == {"ok"}
+    assert report["answered_by"] == stacks.aws.url
+    assert "123456789012" not in result.stdout
+    check_the_account(stacks, report)
+    remove(variables, result.stderr)
+    names = {bucket["Name"] for bucket in stacks.client("s3").list_buckets()["Buckets"]}
+    assert names == {f"cdk-hnb659fds-assets-123456789012-{REGION}"}
+    assert customer_keys(stacks) == ["PendingDeletion"]
+
+
+def check_the_account(stacks: Stacks, report: dict[str, Any]) -> None:
+    """Compares what is left in the account with what the report lists."""
+    kinds = [item["kind"] for item in report["left"]]
+    assert kinds == ["bucket", "bucket", "KMS key", "CDK assets"]
+    assert all(item["is_meant"] for item in report["left"])
+    listed = {item["name"].replace("ACCOUNT", "123456789012") for item in report["left"]}
+    buckets = {bucket["Name"] for bucket in stacks.client("s3").list_buckets()["Buckets"]}
+    assert buckets == {name for name in listed if not name.startswith("arn:")}
+    assert [stack["StackName"] for stack in stacks.api.describe_stacks()["Stacks"]] == [
+        "CDKToolkit"
+    ]
+    assert stacks.client("sagemaker").list_models()["Models"] == []
+    assert stacks.client("logs").describe_log_groups()["logGroups"] == []
+    assert stacks.client("cloudwatch").describe_alarms()["MetricAlarms"] == []
+    assert stacks.client("lambda").list_functions()["Functions"] == []
+    assert (
+        stacks.client("ssm").get_parameters_by_path(Path="/slipway", Recursive=True)["Parameters"]
+        == []
+    )
+    assert customer_keys(stacks) == ["Enabled"]
+
+
+def customer_keys(stacks: Stacks) -> list[str]:
+    """Returns the states of the keys that Slipway's stacks made; the bootstrap makes none."""
+    kms = stacks.client("kms")
+    found = [kms.describe_key(KeyId=key["KeyId"])["KeyMetadata"] for key in kms.list_keys()["Keys"]]
+    return [
+        key["KeyState"]
+        for key in found
+        if key["KeyManager"] == "CUSTOMER" and "Slipway" in key["Description"]
+    ]
+
+
+def remove(variables: dict[str, str], told: str) -> None:
+    """Runs the commands that were printed, in a shell, as a user would paste them."""
+    commands = [line.strip()[2:] for line in told.splitlines() if line.startswith("    $ ")]
+    assert len(commands) == 5
+    script = "\n".join(["set -e", *commands])
+    result = subprocess.run(
+        ["bash", "-c", script], env=variables, text=True, capture_output=True, check=False
+    )
+    assert result.returncode == 0, f"{script}\n{result.stdout}{result.stderr}"

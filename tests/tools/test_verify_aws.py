@@ -1,0 +1,371 @@
+"""`make verify-aws` before it makes anything, and its parts."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from slipway.access import Access
+from slipway.errors import UserError
+from slipway.project import Project
+from tests.support.accounts import forget_accounts
+from tests.support.projects import messages
+from tools.verify_aws import __main__ as program
+from tools.verify_aws import cost
+from tools.verify_aws.checks import Caller, check, find_region, identify
+from tools.verify_aws.project import (
+    ENVIRONMENT,
+    MODEL,
+    Target,
+    image_uri,
+    write_config,
+    write_project,
+)
+from tools.verify_aws.removal import Remainder
+from tools.verify_aws.report import Report, Stage
+
+ACCOUNT = "123456789012"
+TARGET = Target(ACCOUNT, "us-east-1", "ml.m5.large")
+MANIFEST = json.dumps(
+    {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+        "config": {"digest": f"sha256:{'0' * 64}", "size": 1},
+        "layers": [],
+    }
+)
+
+
+class Quotas:
+    """Service Quotas, which moto has for VPCs alone."""
+
+    def __init__(self, applied: dict[str, float], default: dict[str, float]) -> None:
+        self._quotas = {
+            "list_service_quotas": applied,
+            "list_aws_default_service_quotas": default,
+        }
+
+    def get_paginator(self, operation: str) -> Any:
+        quotas = self._quotas[operation]
+
+        class Pages:
+            def paginate(self, *, ServiceCode: str) -> list[dict[str, Any]]:  # noqa: N803
+                assert ServiceCode == "sagemaker"
+                rows = [
+                    {"QuotaName": name, "QuotaCode": "L-1", "Value": value}
+                    for name, value in quotas.items()
+                ]
+                # Two pages, the first of them of other quotas.
+                return [{"Quotas": [{"QuotaName": "other", "Value": 0.0}]}, {"Quotas": rows}]
+
+        return Pages()
+
+
+class AccessWithQuotas(Access):
+    """Access to an account of moto's, with quotas."""
+
+    def __init__(
+        self, url: str, applied: dict[str, float], default: dict[str, float] | None = None
+    ) -> None:
+        super().__init__(
+            "us-east-1",
+            {
+                "AWS_ENDPOINT_URL": url,
+                "AWS_ACCESS_KEY_ID": "test",
+                "AWS_SECRET_ACCESS_KEY": "test",
+            },
+        )
+        self._quotas = Quotas(applied, default or {})
+
+    def client(self, service: str, config: Any = None) -> Any:
+        return self._quotas if service == "service-quotas" else super().client(service, config)
+
+
+@pytest.fixture(scope="module")
+def server_url() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def url(server_url: str) -> str:
+    forget_accounts()
+    return server_url
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_project(tmp_path, TARGET)
+    return tmp_path
+
+
+def caller(access: Access) -> Caller:
+    return Caller(ACCOUNT, "arn", "us-east-1", "http://localhost", access)
+
+
+def prepare(access: Access, *, bootstrap: str = "30", tag: str = "0.36.0-cpu-full") -> None:
+    access.client("ssm").put_parameter(
+        Name="/cdk-bootstrap/hnb659fds/version", Value=bootstrap, Type="String"
+    )
+    access.client("ecr").create_repository(repositoryName="djl-inference")
+    access.client("ecr").put_image(
+        repositoryName="djl-inference", imageManifest=MANIFEST, imageTag=tag
+    )
+
+
+# What is deployed
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "eu-central-2", "us-gov-west-1", "cn-north-1"])
+def test_slipway_plans_the_project_in_each_partition(tmp_path: Path, region: str) -> None:
+    write_project(tmp_path, Target(ACCOUNT, region, "ml.m5.large"))
+    project = Project(tmp_path)
+    environment = project.environment(ENVIRONMENT)
+    plan = project.plan(MODEL, environment, allow_unpublished=True)
+    assert plan.endpoint_name == "verify--verify-aws-aws"
+    assert plan.image.uri == image_uri(region)
+    # Nothing scales beyond the one instance that is paid for.
+    (variant,) = plan.variants
+    assert (variant.instance_types, variant.instance_count) == (("ml.m5.large",), 1)
+    assert plan.autoscaling is not None
+    assert plan.autoscaling.max_instance_count == 1
+    assert {path.name for path in (tmp_path / "model").iterdir()} == {
+        "model.py",
+        "serving.properties",
+    }
+
+
+def test_names_are_of_no_other_project() -> None:
+    environment = TARGET.environment
+    assert environment.artifact_bucket == f"slipway-verify-aws-{ACCOUNT}-us-east-1"
+    assert environment.bucket_name_excess == 0
+    assert TARGET.foundation == "verify--foundation-aws"
+
+
+def test_a_key_of_an_earlier_bucket_is_taken(tmp_path: Path) -> None:
+    arn = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/1234"
+    write_project(tmp_path, Target(ACCOUNT, "us-east-1", "ml.m5.large", arn))
+    assert Project(tmp_path).environment(ENVIRONMENT).artifact_key_arn == arn
+
+
+def test_a_change_changes_one_alarm(folder: Path) -> None:
+    path = folder / "model_configs" / "verify-aws.yaml"
+    before = path.read_text().splitlines()
+    write_config(folder, TARGET, 1500)
+    changed = [
+        new for old, new in zip(before, path.read_text().splitlines(), strict=True) if old != new
+    ]
+    assert changed == ["  model_latency_p99_milliseconds: 1500"]
+
+
+def test_an_unknown_region_is_told_with_the_nearest() -> None:
+    with pytest.raises(UserError) as caught:
+        image_uri("eu-west-11")
+    (problem,) = caught.value.problems
+    assert problem.message == "the region 'eu-west-11' is not known"
+    assert problem.remedy == "Name another one with `--region`. Did you mean eu-west-1?"
+
+
+def test_a_region_without_the_image_is_told() -> None:
+    with pytest.raises(UserError) as caught:
+        image_uri("us-iso-east-1")
+    assert "AWS publishes no image djl-inference:0.36.0-cpu-full" in messages(caught.value)[0]
+
+
+# What it costs
+
+
+def test_the_cost_has_the_longest_time_and_the_key() -> None:
+    found = cost.estimate("ml.m5.large", "us-east-1", 60)
+    assert (found.minutes, found.usd_per_hour, found.usd_at_most) == (90, 0.115, 0.17)
+    assert found.lines()[:2] == [
+        "One ml.m5.large in us-east-1 costs 0.115 USD an hour (as of 2026-09-27). It runs for 90 "
+        "minutes at most: 0.17 USD.",
+        "A KMS key costs 1 USD a month until you remove it. The command for that is printed at the "
+        "end.",
+    ]
+
+
+def test_a_price_that_is_unknown_is_said_to_be() -> None:
+    assert cost.estimate("ml.m5.large", "eu-west-3", 60).lines()[0] == (
+        "The price of ml.m5.large in eu-west-3 is not known. In us-east-1 it is 0.115 USD an hour. "
+        "See https://aws.amazon.com/sagemaker/ai/pricing/. It runs for 90 minutes at most."
+    )
+
+
+# What is refused before anything is made
+
+
+def test_an_account_without_bootstrap_image_and_quota_is_told_all_three(
+    url: str, folder: Path
+) -> None:
+    access = AccessWithQuotas(url, {"ml.m5.large for endpoint usage": 0.0})
+    with pytest.raises(UserError) as caught:
+        check(caller(access), TARGET, folder)
+    told = [(problem.message, problem.remedy) for problem in caught.value.problems]
+    assert told == [
+        (
+            "the CDK is not bootstrapped in us-east-1: there is no SSM parameter "
+            "/cdk-bootstrap/hnb659fds/version",
+            f"Run `cdk bootstrap aws://{ACCOUNT}/us-east-1`. This command never does: the roles "
+            "that it makes are the account's.",
+        ),
+        (
+            f"the image {image_uri('us-east-1')} is not there",
+            "Name another region with `--region`, and report this: AWS may have withdrawn the tag.",
+        ),
+        (
+            "the quota 'ml.m5.large for endpoint usage' is 0 in us-east-1",
+            "Ask for 1 with `aws service-quotas request-service-quota-increase --service-code "
+            "sagemaker --quota-code L-1 --desired-value 1 --region us-east-1`, or name another "
+            "type with `--instance-type`.",
+        ),
+    ]
+
+
+def test_a_repository_without_the_tag_and_an_old_bootstrap_are_told(url: str, folder: Path) -> None:
+    access = AccessWithQuotas(url, {"ml.m5.large for endpoint usage": 1.0})
+    prepare(access, bootstrap="5", tag="0.35.0-cpu-full")
+    with pytest.raises(UserError) as caught:
+        check(caller(access), TARGET, folder)
+    assert messages(caught.value) == [
+        "the CDK's bootstrap in us-east-1 has version 5; templates need 6",
+        f"the image {image_uri('us-east-1')} is not there",
+    ]
+
+
+def test_a_ready_account_passes_with_the_quota_of_either_list(url: str, folder: Path) -> None:
+    usage = {"ml.m5.large for endpoint usage": 2.0}
+    access = AccessWithQuotas(url, usage)
+    prepare(access)
+    assert check(caller(access), TARGET, folder) == []
+    assert check(caller(AccessWithQuotas(url, {}, usage)), TARGET, folder) == []
+
+
+def test_what_the_account_does_not_say_is_noted(url: str, folder: Path) -> None:
+    access = AccessWithQuotas(url, {})
+    prepare(access)
+    assert check(caller(access), TARGET, folder) == [
+        "the quota 'ml.m5.large for endpoint usage': Service Quotas does not list it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ml.m5.larg", "no instance type 'ml.m5.larg' is known"),
+        (
+            "ml.g5.xlarge",
+            "ml.g5.xlarge has NVIDIA A10G, and the image runs on x86-64 processors alone",
+        ),
+        (
+            "ml.m6g.large",
+            "ml.m6g.large has arm64, and the image runs on x86-64 processors alone",
+        ),
+        # Slipway's own rule, with its own words.
+        ("ml.t2.medium", "ml.t2.medium is burstable"),
+    ],
+)
+def test_a_type_that_cannot_serve_is_refused(
+    url: str, tmp_path: Path, name: str, message: str
+) -> None:
+    access = AccessWithQuotas(url, {f"{name} for endpoint usage": 1.0})
+    prepare(access)
+    target = Target(ACCOUNT, "us-east-1", name)
+    write_project(tmp_path, target)
+    with pytest.raises(UserError) as caught:
+        check(caller(access), target, tmp_path)
+    (found,) = messages(caught.value)
+    assert found.startswith(message)
+
+
+@pytest.fixture
+def no_user_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No credentials and no region but those that a test sets."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+def test_no_region_is_told(no_user_files: None) -> None:
+    with pytest.raises(UserError) as caught:
+        find_region(None, {})
+    assert caught.value.problems[0].remedy == "Name one with `--region`, or set AWS_REGION."
+    assert find_region(None, {"AWS_REGION": "eu-west-1"}) == "eu-west-1"
+    assert find_region("us-east-2", {"AWS_REGION": "eu-west-1"}) == "us-east-2"
+
+
+def test_no_credentials_are_told(no_user_files: None) -> None:
+    with pytest.raises(UserError) as caught:
+        identify("eu-west-1")
+    (problem,) = caught.value.problems
+    assert problem.message == (
+        "no usable AWS credentials in eu-west-1: Unable to locate credentials"
+    )
+    assert problem.remedy.startswith("Log in, for example with `aws sso login`")
+
+
+def test_without_a_terminal_it_asks_for_yes_and_makes_nothing(
+    no_user_files: None,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in (("ENDPOINT_URL", url), ("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "x")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    access = Access("us-east-1", {})
+    prepare(access)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    arguments = ["--region", "us-east-1", "--folder", str(tmp_path / "run")]
+    assert program.main(arguments) == 1
+    told = capsys.readouterr().err
+    assert "Slipway's authors have not run it in AWS" in told
+    assert f"Account {ACCOUNT}, us-east-1, as arn:aws:sts::" in told
+    assert "Not checked: the quota 'ml.m5.large for endpoint usage': " in told
+    assert "One ml.m5.large in us-east-1 costs 0.115 USD an hour" in told
+    assert "Add `--yes`: `make verify-aws VERIFY_AWS_ARGS=--yes`." in told
+    assert access.client("cloudformation").list_stacks()["StackSummaries"] == []
+    assert access.client("s3").list_buckets()["Buckets"] == []
+
+
+def test_a_second_run_waits_for_the_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with program._only_run(tmp_path):
+        assert program.main(["--folder", str(tmp_path), "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["message"] == f"another run uses {tmp_path}"
+
+
+# The report
+
+
+def test_the_report_has_no_account_number_and_is_good_only_if_all_is_removed() -> None:
+    estimate = cost.estimate("ml.m5.large", "us-east-1", 60)
+    report = Report(ACCOUNT, "us-east-1", "https://sts", image_uri("us-east-1"), estimate, [])
+    report.stages.append(Stage("deploy", "ok", 1.26, f"bucket-{ACCOUNT}"))
+    assert not report.is_good
+    report.remains = [Remainder("bucket", f"bucket-{ACCOUNT}", ("aws s3 rb",))]
+    assert report.is_good
+    assert ACCOUNT not in report.render()
+    document = json.loads(report.render())
+    assert document["result"] == "ok"
+    assert document["stages"] == [
+        {"name": "deploy", "outcome": "ok", "seconds": 1.3, "detail": "bucket-ACCOUNT"}
+    ]
+    report.remains.append(Remainder("endpoint", "left", is_meant=False))
+    assert not report.is_good

@@ -1,0 +1,12 @@
+"""`make verify-aws`: one small CPU endpoint's whole life in the caller's own account.
+
+It shows what the embedded AWS cannot: that AWS accepts Slipway's stacks, starts the container on
+the published files, publishes the metrics that the alarms watch, and removes it all again. It was
+tested on the embedded AWS alone; Slipway's authors have never run it in AWS.
+
+`checks` looks at the account and refuses before anything is made. `life` then runs the commands
+that a user would type, one stage each. Whatever happens, `removal` destroys both stacks and lists
+what is left with the commands that remove it. `report` is the result for people and programs.
+
+Everything has names of its own (`project`), so that no other environment in the account is touched.
+"""

@@ -1,0 +1,261 @@
+"""`python -m tools.verify_aws`, or `make verify-aws`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.cli.output import print_error
+from slipway.errors import Kind, UserError
+from tools.verify_aws.checks import Caller, check, find_region, identify
+from tools.verify_aws.commands import INTERRUPTS, Run, commands_of
+from tools.verify_aws.cost import REMOVAL_MINUTES, estimate
+from tools.verify_aws.life import Life
+from tools.verify_aws.project import (
+    DEFAULT_INSTANCE_TYPE,
+    ROOT,
+    Target,
+    image_uri,
+    write_project,
+)
+from tools.verify_aws.removal import destroy_all, find_remains
+from tools.verify_aws.report import NEVER_RUN, Report, say
+from tools.verify_aws.stacks import artifact_key_arn, key_state, stack_status
+
+_FOLDER = ROOT / "build" / "verify-aws"
+_LIMIT_MINUTES = 60
+_SHORTEST_MINUTES, _LONGEST_MINUTES = 15, 240
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    make_commands: Callable[..., Run] = commands_of,
+) -> int:
+    """Deploys, tries and removes one endpoint; returns the exit status.
+
+    It is 0 where every stage ended well and nothing is left but what is meant to be.
+
+    Args:
+        arguments: of the command line.
+        environ: the user's variables.
+        make_commands: makes what runs the commands of a stage.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        with _only_run(options.folder), _signals_interrupt():
+            return _verify(options, environ, make_commands)
+    except UserError as error:
+        print_error(error, as_json=options.json)
+        return 1
+    except KeyboardInterrupt:
+        say("\nStopped before anything was made.")
+        return 1
+
+
+def _verify(
+    options: argparse.Namespace, environ: Mapping[str, str], make_commands: Callable[..., Run]
+) -> int:
+    folder: Path = options.folder
+    say(NEVER_RUN)
+    caller = identify(find_region(options.region, environ))
+    say(f"\nAccount {caller.account}, {caller.region}, as {caller.arn}")
+    target, earlier = _look(caller, options.instance_type)
+    write_project(folder, target)
+    notes = check(caller, target, folder)
+    for note in notes:
+        say(f"Not checked: {note}")
+    cost = estimate(target.instance_type, target.region, options.minutes)
+    for line in [*cost.lines(), *_announced(target, earlier)]:
+        say(line)
+    _confirm(options.yes)
+    report = Report(
+        caller.account, caller.region, caller.endpoint, image_uri(target.region), cost, notes
+    )
+    run = make_commands(folder, folder / "commands.log", region=caller.region, environ=environ)
+    _run(report, caller, target, run, folder, options.minutes, earlier)
+    document = report.render()
+    (folder / "report.json").write_text(document, "utf-8")
+    say(f"\nThe report, without the account's number, is {folder / 'report.json'}.")
+    if options.json:
+        sys.stdout.write(document)
+    return 0 if report.is_good else 1
+
+
+def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
+    """Returns the target, and the stacks that an earlier run left.
+
+    Raises:
+        UserError: the account cannot be looked into, or the key of an earlier bucket is unusable.
+    """
+    target = Target(caller.account, caller.region, instance_type)
+    try:
+        key = artifact_key_arn(caller.access, target.environment)
+        if key is not None and key_state(caller.access, key) != "Enabled":
+            raise UserError.of(
+                f"the bucket {target.environment.artifact_bucket} of an earlier run is encrypted "
+                f"with {key}, which is no longer usable",
+                "Remove the bucket with the commands that the earlier run printed.",
+            )
+        stacks = (target.endpoint, target.foundation)
+        earlier = [name for name in stacks if stack_status(caller.access, name) is not None]
+    except (BotoCoreError, ClientError) as error:
+        raise UserError.of(
+            f"the account could not be looked into: {error}",
+            "Use credentials that may read S3's buckets, KMS's keys and CloudFormation's stacks.",
+        ) from None
+    return Target(caller.account, caller.region, instance_type, key), earlier
+
+
+def _announced(target: Target, earlier: Sequence[str]) -> list[str]:
+    lines = []
+    if earlier:
+        lines.append(f"An earlier run left {' and '.join(earlier)}, destroyed first.")
+    elif target.artifact_key_arn is not None:
+        lines.append("The bucket and the key of an earlier run are used again.")
+    return lines
+
+
+def _confirm(is_sure: bool) -> None:
+    """Asks on a terminal.
+
+    Raises:
+        UserError: the answer is no, or there is nobody to ask.
+    """
+    if is_sure:
+        return
+    if not sys.stdin.isatty():
+        raise UserError.of(
+            "this command costs money, and there is no terminal to ask at",
+            "Add `--yes`: `make verify-aws VERIFY_AWS_ARGS=--yes`.",
+        )
+    say("Go on? [y/N] ", end="")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UserError.of("nothing was made", "Answer `y` to go on.", kind=Kind.VALUE)
+
+
+def _run(
+    report: Report, caller: Caller, target: Target, run: Run, folder: Path, minutes: int,
+    earlier: Sequence[str],
+) -> None:  # fmt: skip
+    """Runs every stage; whatever happens, what was made is destroyed and listed."""
+
+    def remove() -> None:
+        destroy_all(target, caller.access, run, folder, report.stage)
+
+    life = Life(target, caller.access, run, folder, minutes * 60.0)
+    say("")
+    try:
+        if earlier:
+            remove()
+        # A stage that removes them and fails leaves names that a deployment would meet.
+        if all(stage.outcome == "ok" for stage in report.stages):
+            for name, action in life.stages():
+                if not report.stage(name, action):
+                    break
+    except KeyboardInterrupt:
+        say("Interrupted. What was made is destroyed now; a second interrupt leaves it there.")
+    finally:
+        # After a bug of this program, too: an endpoint that nobody knows of is billed for ever.
+        try:
+            remove()
+            report.remains = find_remains(target, caller.access, key_arn=life.key_arn)
+        except KeyboardInterrupt:
+            say("Interrupted. An endpoint that is left is billed by the hour.")
+        except (BotoCoreError, ClientError) as error:
+            say(f"What is left could not be listed: {error}")
+        report.say_remains()
+
+
+@contextlib.contextmanager
+def _only_run(folder: Path) -> Iterator[None]:
+    """Holds the folder for this run.
+
+    Raises:
+        UserError: another run has it, or it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise UserError.of(
+            f"{folder} cannot be written: {error.strerror}", "Name another with `--folder`."
+        ) from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError.of(
+                f"another run uses {folder}", "Wait for it: it would destroy this run's endpoint."
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Makes a closed terminal or a polite kill act like Ctrl-C, which removes what was made."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in INTERRUPTS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _minutes(text: str) -> int:
+    if not text.isdecimal() or not _SHORTEST_MINUTES <= int(text) <= _LONGEST_MINUTES:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a number from {_SHORTEST_MINUTES} to {_LONGEST_MINUTES}"
+        )
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make verify-aws VERIFY_AWS_ARGS=...",
+        description="Deploy one small CPU endpoint to your own account, try it and remove it. "
+        "The cost is said, and you are asked, before anything is made. Credentials are those that "
+        "boto3 finds, for example with AWS_PROFILE.",
+        epilog=NEVER_RUN,
+    )
+    add: Callable[..., object] = parser.add_argument
+    add("--region", help="AWS region; without it that of AWS_REGION or of the profile")
+    add(
+        "--instance-type",
+        default=DEFAULT_INSTANCE_TYPE,
+        metavar="TYPE",
+        help=f"of the endpoint's one instance; without it {DEFAULT_INSTANCE_TYPE}",
+    )
+    add(
+        "--minutes",
+        type=_minutes,
+        default=_LIMIT_MINUTES,
+        help=f"the run is given up after so many minutes, {_LIMIT_MINUTES} without it; removing "
+        f"what it made may take {REMOVAL_MINUTES} more",
+    )
+    add("--yes", action="store_true", help="do not ask")
+    add("--json", action="store_true", help="print the report on standard output")
+    add(
+        "--folder",
+        type=Path,
+        default=_FOLDER,
+        help="where the project, the commands' output and the report are kept",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

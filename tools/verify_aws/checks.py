@@ -1,0 +1,252 @@
+"""What is looked at before anything is made. Nothing here changes an account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.access import Access, credentials_problem
+from slipway.errors import Kind, Problem, UserError, nearest
+from slipway.facts.instances import instance_types
+from slipway.facts.regions import hosted_types
+from slipway.project import Project
+from tools.verify_aws.project import ENVIRONMENT, MODEL, Target, image_uri
+
+BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
+# What the templates of aws-cdk-lib ask for (its rule CheckBootstrapVersion).
+_BOOTSTRAP_VERSION = 6
+_MANIFESTS = [
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.oci.image.index.v1+json",
+]
+_IMAGE = re.compile(r"(?P<account>\d+)\.dkr\.ecr\.[^/]+/(?P<repository>[^:]+):(?P<tag>.+)")
+# The names in Service Quotas of a type's instances behind real-time endpoints.
+_QUOTA = "{instance_type} for endpoint usage"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who runs this.
+
+    Args:
+        account: AWS account.
+        arn: of the user or role.
+        region: AWS region.
+        endpoint: address that answered, which tells AWS from a stand-in.
+        access: clients of that account and region.
+    """
+
+    account: str
+    arn: str
+    region: str
+    endpoint: str
+    access: Access
+
+
+def find_region(given: str | None, environ: Mapping[str, str]) -> str:
+    """Returns the region: the one that is given, else that of the variables or of the profile.
+
+    Raises:
+        UserError: there is none, or AWS publishes no image there.
+    """
+    region = given or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    if not region:
+        try:
+            region = boto3.Session().region_name
+        except BotoCoreError as error:
+            # For example a profile that is not there.
+            raise UserError.of(str(error), "Set AWS_PROFILE to a profile that exists.") from None
+    if not region:
+        raise UserError.of(
+            "no region is chosen", "Name one with `--region`, or set AWS_REGION.", kind=Kind.VALUE
+        )
+    image_uri(region)
+    return region
+
+
+def identify(region: str) -> Caller:
+    """Asks AWS whose credentials these are.
+
+    Raises:
+        UserError: there are none, or AWS does not accept them in that region.
+    """
+    what = f"no usable AWS credentials in {region}"
+    log_in = (
+        "Log in, for example with `aws sso login`, or set AWS_PROFILE. A region that is off by "
+        "default has to be enabled in the account first."
+    )
+    try:
+        access = Access(region, {})
+        access.credentials()
+        client = access.client("sts")
+        found = client.get_caller_identity()
+    # As in slipway.access: behind botocore's providers are the user's own programs and files.
+    except Exception as error:
+        raise UserError([credentials_problem(what, error, log_in)]) from None
+    return Caller(found["Account"], found["Arn"], region, client.meta.endpoint_url, access)
+
+
+def check(caller: Caller, target: Target, folder: Path) -> list[str]:
+    """Checks everything that would stop a run half-way.
+
+    Args:
+        caller: who runs this.
+        target: what is deployed where.
+        folder: the project, already written.
+
+    Returns:
+        What could not be checked, one sentence each.
+
+    Raises:
+        UserError: everything that is missing, with its remedy.
+    """
+    problems: list[Problem] = [*_instance_type(target)]
+    if not problems:
+        problems += _config(folder)
+    notes: list[str] = []
+    for look in (_bootstrap, _image, _quota):
+        try:
+            problems += look(caller, target)
+        except _UnknownError as error:
+            notes.append(str(error))
+    if problems:
+        raise UserError(problems)
+    return notes
+
+
+class _UnknownError(Exception):
+    """The account does not say; the message is the note.
+
+    Args:
+        what: what is not known.
+        reason: what AWS answered.
+    """
+
+    def __init__(self, what: str, reason: object) -> None:
+        # A proxy or a stand-in may answer with a whole page.
+        super().__init__(f"{what}: {str(reason).splitlines()[0]}")
+
+
+def _instance_type(target: Target) -> Iterator[Problem]:
+    name = target.instance_type
+    facts = instance_types().get(name)
+    if facts is None:
+        guess = nearest(name, instance_types())
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        yield Problem(
+            Kind.VALUE, f"no instance type {name!r} is known", f"{hint}For example ml.m5.large."
+        )
+    elif facts.accelerator is not None or facts.architecture != "x86_64":
+        kind = facts.accelerator.product if facts.accelerator else facts.architecture
+        yield Problem(
+            Kind.COMPATIBILITY,
+            f"{name} has {kind}, and the image runs on x86-64 processors alone",
+            "Name a small CPU type with `--instance-type`, for example ml.m5.large.",
+        )
+    elif (hosted := hosted_types(target.region)) is not None and name not in hosted:
+        yield Problem(
+            Kind.COMPATIBILITY,
+            f"{target.region} does not host {name}",
+            "Name another type with `--instance-type`, or another region with `--region`.",
+        )
+
+
+def _config(folder: Path) -> Iterator[Problem]:
+    """Finds what Slipway itself would refuse."""
+    project = Project(folder)
+    try:
+        project.plan(MODEL, project.environment(ENVIRONMENT), allow_unpublished=True)
+    except UserError as error:
+        yield from error.problems
+
+
+def _bootstrap(caller: Caller, _target: Target) -> Iterator[Problem]:
+    command = f"cdk bootstrap aws://{caller.account}/{caller.region}"
+    try:
+        found = caller.access.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)
+    except ClientError as error:
+        if _code(error) != "ParameterNotFound":
+            raise _UnknownError("whether the CDK is bootstrapped", error) from None
+        yield Problem(
+            Kind.STATE,
+            f"the CDK is not bootstrapped in {caller.region}: there is no SSM parameter "
+            f"{BOOTSTRAP_PARAMETER}",
+            f"Run `{command}`. This command never does: the roles that it makes are the account's.",
+        )
+        return
+    version = found["Parameter"]["Value"]
+    if version.isdecimal() and int(version) < _BOOTSTRAP_VERSION:
+        yield Problem(
+            Kind.STATE,
+            f"the CDK's bootstrap in {caller.region} has version {version}; templates need "
+            f"{_BOOTSTRAP_VERSION}",
+            f"Run `{command}`.",
+        )
+
+
+def _image(caller: Caller, target: Target) -> Iterator[Problem]:
+    uri = image_uri(target.region)
+    match = _IMAGE.fullmatch(uri)
+    assert match is not None  # noqa: S101  # this module's own form
+    missing = Problem(
+        Kind.STATE,
+        f"the image {uri} is not there",
+        "Name another region with `--region`, and report this: AWS may have withdrawn the tag.",
+    )
+    try:
+        found = caller.access.client("ecr").batch_get_image(
+            registryId=match["account"],
+            repositoryName=match["repository"],
+            imageIds=[{"imageTag": match["tag"]}],
+            acceptedMediaTypes=_MANIFESTS,
+        )
+    except ClientError as error:
+        if _code(error) != "RepositoryNotFoundException":
+            raise _UnknownError("whether the image is there", error) from None
+        yield missing
+        return
+    if not found["images"]:
+        yield missing
+
+
+def _quota(caller: Caller, target: Target) -> Iterator[Problem]:
+    name = _QUOTA.format(instance_type=target.instance_type)
+    client = caller.access.client("service-quotas")
+    try:
+        quota = _find_quota(client, "list_service_quotas", name)
+        # A quota that was never changed may have its default alone.
+        quota = quota or _find_quota(client, "list_aws_default_service_quotas", name)
+    except (BotoCoreError, ClientError) as error:
+        raise _UnknownError(f"the quota {name!r}", error) from None
+    if quota is None:
+        raise _UnknownError(f"the quota {name!r}", "Service Quotas does not list it")
+    if quota["Value"] < 1:
+        yield Problem(
+            Kind.STATE,
+            f"the quota {name!r} is {quota['Value']:g} in {caller.region}",
+            "Ask for 1 with `aws service-quotas request-service-quota-increase --service-code "
+            f"sagemaker --quota-code {quota['QuotaCode']} --desired-value 1 --region "
+            f"{caller.region}`, or name another type with `--instance-type`.",
+        )
+
+
+def _find_quota(client: Any, operation: str, name: str) -> dict[str, Any] | None:
+    for page in client.get_paginator(operation).paginate(ServiceCode="sagemaker"):
+        for quota in page["Quotas"]:
+            if quota["QuotaName"] == name:
+                found: dict[str, Any] = quota
+                return found
+    return None
+
+
+def _code(error: ClientError) -> str:
+    code: str = error.response["Error"]["Code"]
+    return code

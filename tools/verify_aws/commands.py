@@ -1,0 +1,129 @@
+"""Runs the commands of a stage, as a user would type them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+# Ctrl-C, a polite kill and a closed terminal.
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING_SECONDS = 10.0
+_LAST_LINES = 20
+
+Run = Callable[..., str]
+"""`run(*command, seconds=SECONDS)` returns what a command printed on standard output."""
+
+
+class CommandError(Exception):
+    """A command failed, or did not end in time; the message has its last lines."""
+
+
+def commands_of(
+    folder: Path, log: Path, *, region: str, environ: Mapping[str, str] = os.environ
+) -> Run:
+    """Returns a function that runs commands in a folder, without a terminal.
+
+    The function returns what a command printed on standard output. It raises CommandError where the
+    exit status is not 0, and where the command takes longer than `seconds`.
+
+    Args:
+        folder: where they run.
+        log: file that everything they print is added to.
+        region: set for them as AWS_REGION.
+        environ: their environment otherwise.
+    """
+    # cdk, slipway and Python of this environment.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
+    variables = {**environ, "PATH": path, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+
+    def note(line: str, output: str, errors: str) -> None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"$ {line}\n{output}{errors}\n")
+
+    def run(*command: str, seconds: float) -> str:
+        line = " ".join(command)
+        process: subprocess.Popen[str] | None = None
+        try:
+            with _interrupts_held():
+                process = _start(command, folder, variables)
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            assert process is not None  # noqa: S101  # for the type checker
+            output, errors = _end(process)
+            note(line, output, errors)
+            raise CommandError(
+                f"`{line}` did not end within {seconds / 60:.0f} minutes\n{_last(output, errors)}"
+            ) from None
+        except BaseException:
+            if process is not None:
+                note(line, *_end(process))
+            raise
+        note(line, output, errors)
+        if process.returncode:
+            raise CommandError(f"`{line}` ended with {process.returncode}\n{_last(output, errors)}")
+        return output
+
+    return run
+
+
+def _start(
+    command: Sequence[str], folder: Path, variables: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+            command,
+            cwd=folder,
+            env=variables,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Ctrl-C is for this program alone, which then ends the command.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CommandError(f"`{' '.join(command)}` cannot be run: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Raises an interrupt at the end only, because a command that nobody knows of would go on.
+
+    Raises:
+        KeyboardInterrupt: there was one.
+    """
+    held: list[int] = []
+
+    def hold(number: int, _frame: FrameType | None) -> None:
+        held.append(number)
+
+    before = {number: signal.signal(number, hold) for number in INTERRUPTS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if held:
+        raise KeyboardInterrupt
+
+
+def _end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Ends a command and all that it started; returns what it printed."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=_ENDING_SECONDS)
+    return "", ""
+
+
+def _last(output: str, errors: str) -> str:
+    lines = [line for line in (output + errors).splitlines() if line.strip()]
+    return "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])

@@ -1,0 +1,85 @@
+"""What a run costs, said before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from slipway.facts.prices import instance_price_per_hour
+
+# Of a customer managed key, prorated by the hour, until its deletion is scheduled.
+# https://aws.amazon.com/kms/pricing/ (read 2026-11-23)
+KEY_USD_PER_MONTH = 1.0
+# How long removal may take once the run's own time is over.
+REMOVAL_MINUTES = 30
+# The region whose prices the facts know best.
+_KNOWN_REGION = "us-east-1"
+_PRICE_LIST = "https://aws.amazon.com/sagemaker/ai/pricing/"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is said before anything is made.
+
+    Args:
+        instance_type: of the one instance.
+        region: AWS region.
+        minutes: the longest that the instance may run: the run's limit and its removal.
+        usd_per_hour: of the instance; None where no source gives a price.
+        usd_at_most: of the instance in that time; None where no source gives a price.
+        source: where the price is from, or where to look for it.
+        key_usd_per_month: of the key, until it is removed.
+    """
+
+    instance_type: str
+    region: str
+    minutes: int
+    usd_per_hour: float | None
+    usd_at_most: float | None
+    source: str
+    key_usd_per_month: float = KEY_USD_PER_MONTH
+
+    def lines(self) -> list[str]:
+        """Returns it as sentences."""
+        time = f"It runs for {self.minutes} minutes at most"
+        if self.usd_per_hour is None:
+            first = (
+                f"The price of {self.instance_type} in {self.region} is not known. {self.source} "
+                f"{time}."
+            )
+        else:
+            first = (
+                f"One {self.instance_type} in {self.region} costs {self.usd_per_hour:g} USD an "
+                f"hour ({self.source}). {time}: {self.usd_at_most:.2f} USD."
+            )
+        return [
+            first,
+            f"A KMS key costs {self.key_usd_per_month:g} USD a month until you remove it. The "
+            "command for that is printed at the end.",
+            "Alarms, functions, logs and a few small files are billed by use: cents at most.",
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns it for the report."""
+        return asdict(self)
+
+
+def estimate(instance_type: str, region: str, limit_minutes: int) -> Cost:
+    """Returns the cost of a run.
+
+    Args:
+        instance_type: of the one instance.
+        region: AWS region.
+        limit_minutes: how long the run may take before it is given up and removed.
+    """
+    minutes = limit_minutes + REMOVAL_MINUTES
+    price = instance_price_per_hour(instance_type, region)
+    if price is None:
+        known = instance_price_per_hour(instance_type, _KNOWN_REGION)
+        elsewhere = f"In {_KNOWN_REGION} it is {known.usd:g} USD an hour. " if known else ""
+        source = f"{elsewhere}See {_PRICE_LIST}."
+        return Cost(instance_type, region, minutes, None, None, source)
+    at_most = round(price.usd * minutes / 60, 2)
+    return Cost(
+        instance_type, region, minutes, price.usd, at_most, f"as of {price.as_of.isoformat()}"
+    )

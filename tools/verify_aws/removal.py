@@ -1,0 +1,186 @@
+"""Destroys both stacks, and lists what is left with the commands that remove it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.access import Access
+from slipway.operations.leftovers import find_leftovers
+from tools.verify_aws.commands import CommandError, Run
+from tools.verify_aws.cost import REMOVAL_MINUTES
+from tools.verify_aws.project import ENVIRONMENT, MODEL, Target
+from tools.verify_aws.stacks import (
+    artifact_key_arn,
+    await_stack,
+    bucket_exists,
+    key_state,
+    stack_status,
+)
+
+_ATTEMPTS = 2
+# The state of a key that is not billed any more and ends by itself.
+_ENDING = "PendingDeletion"
+# Of each version of each object, key and id. Slipway's keys have no spaces.
+_VERSIONS = "[Versions,DeleteMarkers][][].[Key,VersionId]"
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """Something that a run leaves in the account.
+
+    Args:
+        kind: what it is.
+        name: its name or ARN.
+        commands: what removes it, in order; empty where nothing has to.
+        is_meant: whether a run leaves it on purpose.
+        note: what else to know.
+    """
+
+    kind: str
+    name: str
+    commands: tuple[str, ...] = ()
+    is_meant: bool = True
+    note: str = ""
+
+
+class RemovalError(Exception):
+    """A stack is still there; the message says why and what to do."""
+
+
+def destroy(
+    construct_id: str, stack: str, *, access: Access, run: Run, folder: Path,
+    minutes: float = REMOVAL_MINUTES,
+) -> str:  # fmt: skip
+    """Destroys a stack, whatever state it is in.
+
+    CloudFormation refuses to delete a stack that is being updated, and SageMaker an endpoint that
+    is being made, so what is in progress is awaited first.
+
+    Args:
+        construct_id: what the CDK CLI calls the stack.
+        stack: its name in the account.
+        access: to the account.
+        run: runs a command.
+        folder: the project.
+        minutes: how long all of this may take.
+
+    Returns:
+        What was done.
+
+    Raises:
+        RemovalError: the stack is still there.
+    """
+    until = time.monotonic() + minutes * 60
+    reason = ""
+    for _ in range(_ATTEMPTS):
+        status = await_stack(access, stack, until=until)
+        if status is None:
+            return f"{stack} is gone" if reason else f"{stack} was not there"
+        # An assembly that is there needs no second synthesis.
+        source = (
+            ("--app", "cdk.out", "--exclusively")
+            if (folder / "cdk.out" / "manifest.json").is_file()
+            else ("-c", f"env={ENVIRONMENT}", "-c", f"models={MODEL}", "--exclusively")
+        )
+        seconds = max(until - time.monotonic(), 1.0)
+        try:
+            run("cdk", "destroy", construct_id, "--force", *source, seconds=seconds)
+        except CommandError as error:
+            reason = str(error)
+            continue
+        if stack_status(access, stack) is None:
+            return f"{stack} is destroyed"
+        reason = f"{stack} is {stack_status(access, stack)}"
+    raise RemovalError(
+        f"{stack} could not be destroyed, and an endpoint in it is billed until it is.\n{reason}\n"
+        "    Run `make verify-aws` again: it begins with what is left."
+    )
+
+
+def find_remains(target: Target, access: Access, *, key_arn: str | None) -> list[Remainder]:
+    """Lists what is left of a run, in the order in which it is best removed.
+
+    Args:
+        target: what was deployed where.
+        access: to the account.
+        key_arn: the foundation's key, where the run has seen it.
+    """
+    return list(_remains(target, access, key_arn))
+
+
+def _remains(target: Target, access: Access, key_arn: str | None) -> Iterator[Remainder]:
+    environment = target.environment
+    again = ("make verify-aws",)
+    for stack in (target.endpoint, target.foundation):
+        status = stack_status(access, stack)
+        if status is not None:
+            yield Remainder("stack", stack, again, is_meant=False, note=f"It is {status}.")
+    for item in find_leftovers(MODEL, environment, access):
+        yield Remainder(item.kind, item.name, again, is_meant=False)
+    # Before the bucket goes, since only its settings name the key.
+    key_arn = artifact_key_arn(access, environment) or key_arn
+    region = f"--region {target.region}"
+    bucket, logs = environment.artifact_bucket, environment.access_log_bucket
+    if bucket_exists(access, bucket):
+        yield Remainder(
+            "bucket",
+            bucket,
+            _bucket_commands(bucket, region),
+            note="It has the model's files, a few kB. A foundation keeps its bucket on purpose.",
+        )
+    if bucket_exists(access, logs):
+        yield Remainder(
+            "bucket",
+            logs,
+            _bucket_commands(logs, region),
+            note="S3 writes access logs to it for some hours more, each a few kB.",
+        )
+    if key_arn is not None and key_state(access, key_arn) not in (None, _ENDING):
+        yield Remainder(
+            "KMS key",
+            key_arn,
+            (
+                f"aws kms schedule-key-deletion --key-id {key_arn.rpartition('/')[2]} "
+                f"--pending-window-in-days 7 {region}",
+            ),
+            note="It costs 1 USD a month until then. Remove it after the bucket it encrypts.",
+        )
+    yield Remainder(
+        "CDK assets",
+        f"cdk-hnb659fds-assets-{target.account}-{target.region}",
+        note="Templates and packages of functions, below 1 MB, which the CDK CLI uploaded to the "
+        "bootstrap's own bucket.",
+    )
+
+
+def _bucket_commands(bucket: str, region: str) -> tuple[str, str]:
+    """Returns what empties a bucket with versions, and then removes it."""
+    return (
+        f"aws s3api list-object-versions --bucket {bucket} {region} --output text "
+        f"--query '{_VERSIONS}' | while read -r key version; do aws s3api delete-object "
+        f'--bucket {bucket} {region} --key "$key" --version-id "$version"; done',
+        f"aws s3 rb s3://{bucket} {region}",
+    )
+
+
+def destroy_all(
+    target: Target, access: Access, run: Run, folder: Path, stage: Callable[..., object]
+) -> None:
+    """Destroys the endpoint's stack and then the foundation's, each as a stage of its own.
+
+    Args:
+        target: what was deployed where.
+        access: to the account.
+        run: runs a command.
+        folder: the project.
+        stage: `stage(NAME, FUNCTION)` runs a stage and never raises but on an interrupt.
+    """
+    for construct_id, stack in ((MODEL, target.endpoint), ("foundation", target.foundation)):
+
+        def one(construct_id: str = construct_id, stack: str = stack) -> str:
+            return destroy(construct_id, stack, access=access, run=run, folder=folder)
+
+        stage(f"destroy {construct_id}", one)

@@ -1,0 +1,138 @@
+"""The result of a run: each stage with its seconds and outcome, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+import slipway
+from slipway.errors import UserError
+from tools.verify_aws.commands import CommandError
+from tools.verify_aws.cost import Cost
+from tools.verify_aws.removal import Remainder, RemovalError
+
+Outcome = Literal["ok", "failed", "interrupted"]
+# What a stage may meet in an account. Anything else is a bug of this program.
+EXPECTED = (CommandError, RemovalError, UserError, BotoCoreError, ClientError)
+NEVER_RUN = (
+    "This command was tested on the embedded AWS. Slipway's authors have not run it in AWS: please "
+    "report what it finds."
+)
+_WIDTH = 22
+
+
+class CheckError(CommandError):
+    """A stage ended well and did not have the effect that it should."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage that was run.
+
+    Args:
+        name: what it does.
+        outcome: how it ended.
+        seconds: how long it took.
+        detail: what it found, or why it failed.
+    """
+
+    name: str
+    outcome: Outcome
+    seconds: float
+    detail: str
+
+
+@dataclass
+class Report:
+    """What becomes of a run.
+
+    Args:
+        account: AWS account; no document has it.
+        region: AWS region.
+        answered_by: address of AWS's Security Token Service, which tells AWS from a stand-in.
+        image: of the endpoint.
+        cost: what was said before the start.
+        notes: what could not be checked.
+    """
+
+    account: str
+    region: str
+    answered_by: str
+    image: str
+    cost: Cost
+    notes: Sequence[str]
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    stages: list[Stage] = field(default_factory=list)
+    remains: list[Remainder] | None = None
+
+    def stage(self, name: str, action: Callable[[], str]) -> bool:
+        """Runs a stage and says how it ended; returns whether it ended well.
+
+        Raises:
+            KeyboardInterrupt: it was interrupted; the stage is in the report.
+        """
+        say(f"{name:{_WIDTH}} ...", end="")
+        begun = time.monotonic()
+        outcome: Outcome = "ok"
+        try:
+            detail = action()
+        except KeyboardInterrupt:
+            self._add(Stage(name, "interrupted", time.monotonic() - begun, "interrupted"))
+            raise
+        except EXPECTED as error:
+            outcome, detail = "failed", str(error)
+        self._add(Stage(name, outcome, time.monotonic() - begun, detail))
+        return outcome == "ok"
+
+    def _add(self, stage: Stage) -> None:
+        self.stages.append(stage)
+        say(f" {stage.outcome} after {stage.seconds:.0f} s: {stage.detail}")
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every stage ended well and nothing is left but what is meant to be."""
+        is_removed = self.remains is not None and all(item.is_meant for item in self.remains)
+        return bool(self.stages) and is_removed and all(s.outcome == "ok" for s in self.stages)
+
+    def say_remains(self) -> None:
+        """Prints what is left in the account, and the commands that remove it."""
+        if self.remains is None:
+            say("\nWhat is left is unknown. Run `make verify-aws` again to remove and list it.")
+            return
+        say("\nLeft in the account, with the commands that remove it, in this order:")
+        for item in self.remains:
+            expected = "" if item.is_meant else " (not meant to be left)"
+            say(f"\n  {item.kind} {item.name}{expected}")
+            if item.note:
+                say(f"    {item.note}")
+            for command in item.commands:
+                say(f"    $ {command}")
+
+    def render(self) -> str:
+        """Returns the document to send. ACCOUNT stands for the account's number in it."""
+        document: dict[str, Any] = {
+            "slipway": slipway.__version__,
+            "result": "ok" if self.is_good else "failed",
+            "started": self.started.isoformat(timespec="seconds"),
+            "region": self.region,
+            "answered_by": self.answered_by,
+            "image": self.image,
+            "cost": self.cost.as_json(),
+            "not_checked": list(self.notes),
+            "stages": [asdict(s) | {"seconds": round(s.seconds, 1)} for s in self.stages],
+            "left": None if self.remains is None else [asdict(item) for item in self.remains],
+        }
+        text = json.dumps(document, indent=2, ensure_ascii=False)
+        return text.replace(self.account, "ACCOUNT") + "\n"
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Prints on standard error: standard output is the document's, where one is asked for."""
+    print(text, end=end, file=sys.stderr, flush=True)

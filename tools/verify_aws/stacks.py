@@ -1,0 +1,85 @@
+"""What CloudFormation says of the two stacks, and what outlived those of an earlier run."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+
+POLL_SECONDS = 5.0
+# A change set that was never executed: nothing is in progress.
+_NOTHING_BEGUN = "REVIEW_IN_PROGRESS"
+_NO_BUCKET = ("404", "NoSuchBucket")
+_NO_ENCRYPTION = "ServerSideEncryptionConfigurationNotFoundError"
+
+
+def stack_status(access: Access, name: str) -> str | None:
+    """Returns a stack's status; None where there is no such stack."""
+    try:
+        found = access.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        # CloudFormation has no code of its own for a stack that is not there.
+        if "does not exist" in error.response["Error"].get("Message", ""):
+            return None
+        raise
+    status: str = found[0]["StackStatus"]
+    return status
+
+
+def await_stack(access: Access, name: str, *, until: float) -> str | None:
+    """Waits until a stack has nothing in progress.
+
+    Args:
+        access: to its account and region.
+        name: of the stack.
+        until: time of the monotonic clock at which waiting ends.
+
+    Returns:
+        Its status, which is still in progress where the time was too short; None where it is gone.
+    """
+    while True:
+        status = stack_status(access, name)
+        settled = status is None or status == _NOTHING_BEGUN or not status.endswith("_IN_PROGRESS")
+        if settled or time.monotonic() > until:
+            return status
+        time.sleep(POLL_SECONDS)
+
+
+def bucket_exists(access: Access, name: str) -> bool:
+    """Returns whether the account has a bucket."""
+    try:
+        access.client("s3").head_bucket(Bucket=name)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _NO_BUCKET:
+            return False
+        raise
+    return True
+
+
+def artifact_key_arn(access: Access, environment: Environment) -> str | None:
+    """Returns the key that an artifact bucket is encrypted with; None where there is none."""
+    try:
+        found = access.client("s3").get_bucket_encryption(Bucket=environment.artifact_bucket)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in (*_NO_BUCKET, _NO_ENCRYPTION):
+            return None
+        raise
+    rules: list[dict[str, Any]] = found["ServerSideEncryptionConfiguration"]["Rules"]
+    keys = [rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID") for rule in rules]
+    return next((key for key in keys if key is not None), None)
+
+
+def key_state(access: Access, arn: str) -> str | None:
+    """Returns the state of a KMS key, for example `PendingDeletion`; None where it is gone."""
+    try:
+        found = access.client("kms").describe_key(KeyId=arn)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NotFoundException":
+            return None
+        raise
+    state: str = found["KeyMetadata"]["KeyState"]
+    return state
