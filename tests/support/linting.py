@@ -10,9 +10,15 @@ from cfnlint.rules import Match
 from cfnlint.runner import Runner
 
 
-def lint(paths: Iterable[Path]) -> dict[Path, list[Match]]:
-    """Returns what cfn-lint finds in each template: an empty list where it finds nothing."""
+def lint(paths: Iterable[Path], region: str = "us-east-1") -> dict[Path, list[Match]]:
+    """Returns what cfn-lint finds in each template: an empty list where it finds nothing.
+
+    Args:
+        paths: the templates.
+        region: whose resource types and values they are checked against.
+    """
     found: dict[Path, list[Match]] = {path: [] for path in paths}
-    for match in Runner(ConfigMixIn(templates=[str(path) for path in found])).run():
+    config = ConfigMixIn(templates=[str(path) for path in found], regions=[region])
+    for match in Runner(config).run():
         found[Path(str(match.filename))].append(match)
     return found
