@@ -10,13 +10,15 @@ import shutil
 import stat
 import tarfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
+
+from embedded_aws.hosting.role_access import RoleAccess
 
 _CHUNK_BYTES = 1 << 20
 
@@ -71,6 +73,18 @@ class ModelSource:
                 bucket, key = host.partition(".")[0], path
         return cls(uri, bucket, key, is_prefix, is_archive)
 
+    def require_access(self, access: RoleAccess) -> None:
+        """Checks that a role may list what is to be listed, and read one object of it.
+
+        Raises:
+            ClientError: it may not.
+        """
+        key: str | None = self.key
+        if self.is_prefix:
+            key = next(access.keys(self.bucket, self.key), None)
+        if key is not None:
+            access.require_readable(self.bucket, key)
+
     def exists(self, s3: Any) -> bool:
         """Whether there is anything to download."""
         try:
@@ -83,12 +97,14 @@ class ModelSource:
         return bool(listing.get("Contents"))
 
 
-def download(source: ModelSource, s3: Any, directory: Path, *, timeout_seconds: float) -> None:
+def download(
+    source: ModelSource, access: RoleAccess, directory: Path, *, timeout_seconds: float
+) -> None:
     """Fills the directory and makes it read-only.
 
     Args:
         source: what to download.
-        s3: S3 client.
+        access: S3, as the execution role sees it.
         directory: an existing, empty directory.
         timeout_seconds: for the whole download and extraction.
 
@@ -99,14 +115,14 @@ def download(source: ModelSource, s3: Any, directory: Path, *, timeout_seconds: 
     try:
         if source.is_archive:
             archive = directory.with_name(directory.name + ".tar.gz")
-            _fetch(s3, source.bucket, source.key, archive, deadline)
+            _fetch(access, source.bucket, source.key, archive, deadline)
             _extract(archive, directory, deadline)
             archive.unlink()
         elif source.is_prefix:
-            download_prefix(s3, source.bucket, source.key, directory, deadline)
+            download_prefix(access, source.bucket, source.key, directory, deadline)
         else:
             target = directory / PurePosixPath(source.key).name
-            _fetch(s3, source.bucket, source.key, target, deadline)
+            _fetch(access, source.bucket, source.key, target, deadline)
     except TimeoutError:
         raise ModelDataError(
             f'Downloading the model data from "{source.uri}" took longer than {timeout_seconds:g} '
@@ -121,11 +137,13 @@ def download(source: ModelSource, s3: Any, directory: Path, *, timeout_seconds: 
     _set_modes(directory, directory_mode=0o555, file_mode=0o444)
 
 
-def download_prefix(s3: Any, bucket: str, prefix: str, directory: Path, deadline: float) -> None:
+def download_prefix(
+    access: RoleAccess, bucket: str, prefix: str, directory: Path, deadline: float
+) -> None:
     """Fills a directory with every object under a prefix; what follows the prefix is the path.
 
     Args:
-        s3: S3 client.
+        access: S3, as the execution role sees it.
         bucket: where they lie.
         prefix: with its final slash.
         directory: an existing, empty directory.
@@ -134,10 +152,10 @@ def download_prefix(s3: Any, bucket: str, prefix: str, directory: Path, deadline
     Raises:
         ClientError, OSError, TimeoutError, ModelDataError: it does not work, or takes too long.
     """
-    for key in _keys(s3, bucket, prefix):
+    for key in access.keys(bucket, prefix):
         target = directory / _relative(key.removeprefix(prefix))
         target.parent.mkdir(parents=True, exist_ok=True)
-        _fetch(s3, bucket, key, target, deadline)
+        _fetch(access, bucket, key, target, deadline)
 
 
 def remove(directory: Path) -> None:
@@ -147,14 +165,6 @@ def remove(directory: Path) -> None:
         shutil.rmtree(directory)
 
 
-def _keys(s3: Any, bucket: str, prefix: str) -> Iterator[str]:
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
-        for item in page.get("Contents", []):
-            # A console's "folder" is an empty object whose key ends with a slash.
-            if not item["Key"].endswith("/"):
-                yield item["Key"]
-
-
 def _relative(key: str) -> PurePosixPath:
     path = PurePosixPath(key)
     if path.is_absolute() or ".." in path.parts:
@@ -162,8 +172,8 @@ def _relative(key: str) -> PurePosixPath:
     return path
 
 
-def _fetch(s3: Any, bucket: str, key: str, target: Path, deadline: float) -> None:
-    body = s3.get_object(Bucket=bucket, Key=key)["Body"]
+def _fetch(access: RoleAccess, bucket: str, key: str, target: Path, deadline: float) -> None:
+    body = access.read(bucket, key)
     with body, target.open("wb") as file:
         for chunk in body.iter_chunks(_CHUNK_BYTES):
             _check(deadline)

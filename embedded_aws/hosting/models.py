@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import registry_of
 from embedded_aws.hosting.model_data import ModelSource
 from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
 from embedded_aws.hosting.refusals import refuse
+from embedded_aws.hosting.role_access import RoleAccess
 from embedded_aws.hosting.roles import require_role
 from embedded_aws.hosting.tags import Tags
 
@@ -52,6 +55,7 @@ class Models:
         self._check_container(caller, container)
         if role := parameters.get("ExecutionRoleArn"):
             require_role(self._clients, caller, role)
+            self._check_access(caller, container, role)
         arn = self.registry.arn(caller, name)
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
         self.registry.add(caller, Declared(name, arn, now(), kept))
@@ -104,6 +108,28 @@ class Models:
         source = ModelSource.of(container)
         if source is not None and not source.exists(self._clients.client("s3", caller.region)):
             raise ApiError(VALIDATION, f"Could not find model data at {source.uri}.")
+
+    def _check_access(self, caller: Caller, container: Mapping[str, Any], role: str) -> None:
+        """Refuses model data that the role may not read, in AWS's words.
+
+        https://github.com/philschmid/llm-sagemaker-sample/issues/2 (2023-10-17, read 2026-11-23),
+        of CreateModel with uncompressed model data.
+        """
+        source = ModelSource.of(container)
+        if source is None:
+            return
+        try:
+            source.require_access(RoleAccess(self._clients.client("s3", caller.region), role))
+        except ClientError as error:
+            raise ApiError(
+                VALIDATION,
+                f"Could not access model data at {source.uri}. Please ensure that the role "
+                f'"{role}" exists and that its trust relationship policy allows the action '
+                '"sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure '
+                'that the role has "s3:GetObject" permissions and that the object is located in '
+                f"{caller.region}. If your Model uses multiple models or uncompressed models, "
+                'please ensure that the role has "s3:ListBucket" permission.',
+            ) from error
 
 
 def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""Whether an execution role may publish metrics in a namespace.
+"""What the policies of an execution role allow.
 
-The one decision of IAM that is made here: SageMaker publishes a machine's metrics as the execution
-role, and without the right to do so they never appear, whatever else works.
+IAM decides few things here, and moto decides none with conditions. SageMaker does as the execution
+role what a team relies on or waits for in vain: it reads model data, and it publishes the metrics
+of machines. Policies of buckets and keys are not read: those that Slipway makes leave the decision
+to the role.
 """
 
 from __future__ import annotations
@@ -16,17 +18,30 @@ from moto.iam.models import iam_backends
 
 from embedded_aws.identity import ACCOUNT_ID
 
-_ACTION = "cloudwatch:putmetricdata"
 # The one condition key of PutMetricData:
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
 _NAMESPACE_KEY = "cloudwatch:namespace"
 
 
 def may_publish_metrics(role_arn: str, namespace: str) -> bool:
-    """Returns whether a role's inline and attached policies allow PutMetricData in a namespace.
+    """Returns whether a role's policies allow PutMetricData in a namespace."""
+    # PutMetricData has no resources: a statement about some does not concern it.
+    return may(role_arn, "cloudwatch:PutMetricData", "*", {_NAMESPACE_KEY: namespace})
+
+
+def may(
+    role_arn: str, action: str, resource: str, context: Mapping[str, str] | None = None
+) -> bool:
+    """Returns whether a role's inline and attached policies allow an action on a resource.
 
     A deny wins. Permission boundaries and policies of an organization are not read. A statement
-    with a condition on anything but the namespace does not hold.
+    with a condition that is not of `context` does not hold.
+
+    Args:
+        role_arn: the role; one that is gone may nothing.
+        action: with its service, for example `s3:GetObject`.
+        resource: its ARN, or `*` where the action knows none.
+        context: values of condition keys in lower case.
     """
     try:
         # Straight from moto's back end: it is asked several times a minute for each variant.
@@ -37,7 +52,7 @@ def may_publish_metrics(role_arn: str, namespace: str) -> bool:
         statement["Effect"]
         for document in _documents(role)
         for statement in _listed(document["Statement"])
-        if _concerns(statement, namespace)
+        if _concerns(statement, action.lower(), resource, context or {})
     }
     return effects == {"Allow"}
 
@@ -52,25 +67,30 @@ def _documents(role: Any) -> Iterator[Mapping[str, Any]]:
                 yield json.loads(version.document)
 
 
-def _concerns(statement: Mapping[str, Any], namespace: str) -> bool:
+def _concerns(
+    statement: Mapping[str, Any], action: str, resource: str, context: Mapping[str, str]
+) -> bool:
     if "NotAction" in statement:
-        named = not _matches(statement["NotAction"], _ACTION, ignore_case=True)
+        named = not _matches(statement["NotAction"], action, ignore_case=True)
     else:
-        named = _matches(statement.get("Action", []), _ACTION, ignore_case=True)
-    # PutMetricData has no resources: a statement about some does not concern it.
-    everywhere = "*" in _listed(statement.get("Resource", []))
-    return named and everywhere and _holds(statement.get("Condition", {}), namespace)
+        named = _matches(statement.get("Action", []), action, ignore_case=True)
+    return (
+        named
+        and _matches(statement.get("Resource", []), resource)
+        and _holds(statement.get("Condition", {}), context)
+    )
 
 
-def _holds(conditions: Mapping[str, Mapping[str, Any]], namespace: str) -> bool:
+def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, str]) -> bool:
     for operator, expected in conditions.items():
         for key, patterns in expected.items():
-            if key.lower() != _NAMESPACE_KEY:
+            value = context.get(key.lower())
+            if value is None:
                 return False
             if operator == "StringEquals":
-                held = namespace in _listed(patterns)
+                held = value in _listed(patterns)
             elif operator == "StringLike":
-                held = _matches(patterns, namespace)
+                held = _matches(patterns, value)
             else:
                 held = False
             if not held:

@@ -28,6 +28,7 @@ from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
 from embedded_aws.hosting.ports import PortPool
 from embedded_aws.hosting.process import ContainerProcess
+from embedded_aws.hosting.role_access import RoleAccess
 
 logger = logging.getLogger(__name__)
 
@@ -237,7 +238,7 @@ class RunningVariant:
         try:
             model_data.download(
                 source,
-                s3,
+                RoleAccess(s3, self.role),
                 self._model_directory,
                 timeout_seconds=seconds * self._context.time_scale,
             )

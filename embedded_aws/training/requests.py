@@ -18,6 +18,7 @@ from embedded_aws.hosting.families import (
 )
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.refusals import refuse
+from embedded_aws.hosting.role_access import RoleAccess
 from embedded_aws.hosting.roles import require_role
 
 _PAGE = "training"
@@ -161,13 +162,12 @@ def _check_channel(
             f'The embedded AWS wants S3Uri "{uri}" as s3://BUCKET/PREFIX/, with its final slash.',
         )
     bucket, prefix = channel_place(channel)
+    access = RoleAccess(clients.client("s3", caller.region), role)
     try:
-        listing = clients.client("s3", caller.region).list_objects_v2(
-            Bucket=bucket, Prefix=prefix, MaxKeys=1
-        )
+        found = next(access.keys(bucket, prefix), None)
     except ClientError:
-        listing = {}
-    if not listing.get("Contents"):
+        found = None
+    if found is None:
         raise ApiError(
             VALIDATION,
             f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '

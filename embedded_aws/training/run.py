@@ -22,6 +22,7 @@ from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, download_prefix
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.records import now
+from embedded_aws.hosting.role_access import RoleAccess
 from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
 from embedded_aws.training.layout import Layout
 from embedded_aws.training.requests import channel_place
@@ -80,6 +81,7 @@ class JobRun:
         self._family = family
         self._on_end = on_end
         self._s3 = context.clients.client("s3", job.region)
+        self._access = RoleAccess(self._s3, job.parameters["RoleArn"])
         self._home = context.directory / secrets.token_hex(8)
         self._layout = Layout(self._home / "ml")
         self._process: ContainerProcess | None = None
@@ -167,7 +169,7 @@ class JobRun:
             bucket, prefix = channel_place(channel)
             directory = self._layout.channel(channel["ChannelName"])
             try:
-                download_prefix(self._s3, bucket, prefix, directory, deadline)
+                download_prefix(self._access, bucket, prefix, directory, deadline)
             except TimeoutError:
                 raise JobError(
                     "ClientError: Data download took longer than MaxRuntimeInSeconds."
@@ -273,6 +275,7 @@ class JobRun:
         for path in sorted(directory.rglob("*")):
             if path.is_file():
                 key = f"{prefix}/{path.relative_to(directory).as_posix()}"
+                self._access.require_writable(bucket, key, extra.get("SSEKMSKeyId"))
                 self._s3.upload_file(str(path), bucket, key, ExtraArgs=dict(extra))
 
     def _upload_archive(
@@ -281,6 +284,7 @@ class JobRun:
         files = sorted(path for path in directory.rglob("*") if path.is_file())
         if not files:
             return
+        self._access.require_writable(bucket, key, extra.get("SSEKMSKeyId"))
         archive = self._home / "upload.tar.gz"
         with tarfile.open(archive, "w:gz") as tar:
             for path in files:

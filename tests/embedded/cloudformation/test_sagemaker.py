@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.embedded.cloudformation.templates import TRUST
+from tests.support.roles import ROLE_PROPERTIES
 
 IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tests/stand-in:1"
 
@@ -34,7 +34,7 @@ def endpoint(name: str, mark: str, mode: str = "ok", **more: Any) -> dict[str, A
         "Resources": {
             "Role": {
                 "Type": "AWS::IAM::Role",
-                "Properties": {"AssumeRolePolicyDocument": TRUST},
+                "Properties": ROLE_PROPERTIES,
             },
             "Model": {
                 "Type": "AWS::SageMaker::Model",

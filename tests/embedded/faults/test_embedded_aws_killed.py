@@ -19,6 +19,7 @@ from slipway.project import Project
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
 from tests.support.processes import children, is_running
+from tests.support.roles import ROLE_PROPERTIES
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
@@ -45,18 +46,8 @@ def deploy(bench: Workbench) -> None:
     publish(project, MODEL, environment, access, RecordedProgress())
     plan = project.plan(MODEL, environment)
     source = {"S3Uri": plan.artifact.s3_uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
-    trust = {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Principal": {"Service": "sagemaker.amazonaws.com"},
-                "Action": "sts:AssumeRole",
-            }
-        ],
-    }
     resources = {
-        "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": trust}),
+        "Role": ("AWS::IAM::Role", ROLE_PROPERTIES),
         "Model": (
             "AWS::SageMaker::Model",
             {

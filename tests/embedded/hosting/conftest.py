@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
 from tests.embedded.hosting import composition
+from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
@@ -49,7 +49,7 @@ class Account:
         iam = self.clients.client("iam", REGION)
         # moto's back ends are the process's, not the server's.
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            iam.create_role(RoleName="hosting", AssumeRolePolicyDocument=json.dumps(TRUST))
+            make_role(iam, "hosting")
         self.s3.create_bucket(Bucket="artifacts")
         self.put("model/files/config.json", b"{}")
         self.put("model/files/1/weights.bin", b"weights")

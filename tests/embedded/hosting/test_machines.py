@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from embedded_aws.hosting.permissions import may_publish_metrics
 from tests.embedded.hosting.conftest import TRUST
+from tests.support.roles import MAY_USE_OBJECTS
 from tests.support.waiting import eventually
 
 NAMESPACE = "/aws/sagemaker/Endpoints"
@@ -92,7 +93,9 @@ def test_machines_are_measured_for_roles_that_may_publish(hurried: Any) -> None:
     iam = hurried.clients.client("iam", "us-east-1")
     iam.create_role(RoleName="may-publish", AssumeRolePolicyDocument=json.dumps(TRUST))
     iam.put_role_policy(
-        RoleName="may-publish", PolicyName="p", PolicyDocument=document(allow(**on(NAMESPACE)))
+        RoleName="may-publish",
+        PolicyName="p",
+        PolicyDocument=document(allow(**on(NAMESPACE)), *MAY_USE_OBJECTS["Statement"]),
     )
     refused = hurried.endpoint()
     hurried.role = "arn:aws:iam::123456789012:role/may-publish"

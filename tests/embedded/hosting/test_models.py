@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.support.roles import MAY_USE_OBJECTS
+
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
 
 
@@ -117,6 +119,9 @@ def test_role_may_trust_sagemaker_for_some_accounts_alone(
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam = account.clients.client("iam", "us-east-1")
     role = iam.create_role(RoleName="for-some", AssumeRolePolicyDocument=policy)["Role"]
+    iam.put_role_policy(
+        RoleName="for-some", PolicyName="p", PolicyDocument=json.dumps(MAY_USE_OBJECTS)
+    )
     parameters = create(account) | {"ExecutionRoleArn": role["Arn"]}
     if trusted:
         account.sagemaker.create_model(**parameters)
@@ -124,6 +129,7 @@ def test_role_may_trust_sagemaker_for_some_accounts_alone(
     else:
         message = refused(account.sagemaker.create_model, **parameters)
         assert message.startswith(f"Could not assume role {role['Arn']}.")
+    iam.delete_role_policy(RoleName="for-some", PolicyName="p")
     iam.delete_role(RoleName="for-some")
 
 

@@ -15,6 +15,7 @@ import pytest
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import ContainerFamily
 from tests.support.accounts import embedded_aws
+from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 REGION = "eu-central-1"
@@ -109,7 +110,7 @@ class Account:
     def _prepare(self) -> None:
         """Makes what endpoints need: a role and model data."""
         iam = self.client("iam")
-        iam.create_role(RoleName="monitoring", AssumeRolePolicyDocument=json.dumps(TRUST))
+        make_role(iam, "monitoring")
         s3 = self.client("s3")
         location = {"LocationConstraint": REGION}
         s3.create_bucket(Bucket="monitored", CreateBucketConfiguration=location)

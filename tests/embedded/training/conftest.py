@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from embedded_aws.hosting.process import ContainerProcess
 from tests.embedded.training import composition
+from tests.support.roles import make_role
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
@@ -58,7 +58,7 @@ class Account:
         iam = self.client("iam")
         # moto's back ends are the process's, not the server's.
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            iam.create_role(RoleName="compiling", AssumeRolePolicyDocument=json.dumps(TRUST))
+            make_role(iam, "compiling")
         self.s3.create_bucket(Bucket=self.bucket)
 
     def weights(self, mode: str = "ok") -> str:

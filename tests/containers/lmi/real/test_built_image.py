@@ -16,8 +16,9 @@ from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.publishing import java_properties
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, TRUST
+from tests.containers.lmi.real.endpoints import REGION
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 # The last version that has an image of ours.
@@ -133,7 +134,7 @@ def test_an_endpoint_of_our_image_answers_over_a_stand_in(
             s3.put_object(Bucket=servers.BUCKET, Key=f"built/files/{path}", Body=content)
         iam = clients.client("iam", REGION)
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            iam.create_role(RoleName="lmi", AssumeRolePolicyDocument=json.dumps(TRUST))
+            make_role(iam, "lmi")
         source = {
             "S3Uri": f"s3://{servers.BUCKET}/built/files/",
             "S3DataType": "S3Prefix",

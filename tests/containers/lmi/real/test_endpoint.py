@@ -11,9 +11,10 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, REGISTRY, TRUST
+from tests.containers.lmi.real.endpoints import REGION, REGISTRY
 from tests.containers.lmi.real.servers import Home
 from tests.support.accounts import embedded_aws
+from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.djl_serving
@@ -65,7 +66,7 @@ def test_an_endpoint_answers_and_is_updated_over_a_stand_in(
     iam, sagemaker = clients.client("iam", REGION), clients.client("sagemaker", REGION)
     # Every server of this process has the same roles.
     with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-        iam.create_role(RoleName="lmi", AssumeRolePolicyDocument=json.dumps(TRUST))
+        make_role(iam, "lmi")
     create_config(clients, "first", home, options={"max_new_tokens": 2})
     create_config(clients, "second", home, options={"max_new_tokens": 3})
 

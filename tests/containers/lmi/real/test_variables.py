@@ -24,9 +24,10 @@ from slipway.planning.lmi import container_environment
 from slipway.planning.lmi_variables import FIRST_VERSION
 from slipway.publishing.lmi_package import require_plain_weights
 from tests.containers.lmi.real import servers
-from tests.containers.lmi.real.endpoints import REGION, REGISTRY, TRUST
+from tests.containers.lmi.real.endpoints import REGION, REGISTRY
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
+from tests.support.roles import make_role
 from tests.support.waiting import eventually
 
 pytestmark = [
@@ -183,7 +184,7 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
         servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)
         iam, sagemaker = clients.client("iam", REGION), clients.client("sagemaker", REGION)
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
-            iam.create_role(RoleName="lmi", AssumeRolePolicyDocument=json.dumps(TRUST))
+            make_role(iam, "lmi")
         told = container_environment(
             servers.config_without_code(home, configuration="environment", **ONE_BY_ONE),
             has_settings=True,

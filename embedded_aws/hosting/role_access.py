@@ -1,0 +1,98 @@
+"""S3 as an execution role sees it: every call is held against the role's policies first.
+
+SageMaker brings model data to an instance, and input to a training job, as the execution role. A
+role that may not read an artifact must therefore fail here as it fails in AWS. The words are those
+of IAM's guide for a denial without an explicit deny, read 2026-11-23:
+https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from embedded_aws.hosting.permissions import may
+from embedded_aws.identity import ACCOUNT_ID
+
+_CONSOLE_FOLDER = "/"
+
+
+class RoleAccess:
+    """What one role may do with objects.
+
+    Args:
+        s3: S3 client of the embedded AWS itself.
+        role_arn: the role; None for a model without one, which nothing is held against.
+    """
+
+    def __init__(self, s3: Any, role_arn: str | None) -> None:
+        self._s3 = s3
+        self._role_arn = role_arn
+
+    def keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        """Yields the keys of the objects under a prefix.
+
+        Raises:
+            ClientError: the role may not list them, or there is no such bucket.
+        """
+        self._require(
+            "s3:ListBucket", f"arn:aws:s3:::{bucket}", "ListObjectsV2", {"s3:prefix": prefix}
+        )
+        for page in self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=bucket, Prefix=prefix
+        ):
+            for item in page.get("Contents", []):
+                # A console's "folder" is an empty object whose key ends with a slash.
+                if not item["Key"].endswith(_CONSOLE_FOLDER):
+                    yield item["Key"]
+
+    def read(self, bucket: str, key: str) -> Any:
+        """Opens an object's content.
+
+        Raises:
+            ClientError: the role may not read it or decrypt it, or it is not there.
+        """
+        self.require_readable(bucket, key)
+        found = self._s3.get_object(Bucket=bucket, Key=key)
+        if (key_id := found.get("SSEKMSKeyId")) is not None:
+            try:
+                self._require("kms:Decrypt", self._key_arn(key_id), "GetObject")
+            except ClientError:
+                found["Body"].close()
+                raise
+        return found["Body"]
+
+    def require_readable(self, bucket: str, key: str) -> None:
+        """Checks that the role may read an object; raises `ClientError`."""
+        self._require("s3:GetObject", f"arn:aws:s3:::{bucket}/{key}", "GetObject")
+
+    def require_writable(self, bucket: str, key: str, key_id: str | None) -> None:
+        """Checks that the role may write an object, encrypted with a key of KMS if there is one.
+
+        Raises:
+            ClientError: it may not.
+        """
+        self._require("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", "PutObject")
+        if key_id is not None:
+            self._require("kms:GenerateDataKey", self._key_arn(key_id), "PutObject")
+
+    def _key_arn(self, key_id: str) -> str:
+        if key_id.startswith("arn:"):
+            return key_id
+        return f"arn:aws:kms:{self._s3.meta.region_name}:{ACCOUNT_ID}:key/{key_id}"
+
+    def _require(
+        self, action: str, resource: str, operation: str, context: dict[str, str] | None = None
+    ) -> None:
+        role = self._role_arn
+        if role is None or may(role, action, resource, context):
+            return
+        name = role.rpartition("/")[2]
+        message = (
+            f"User: arn:aws:sts::{ACCOUNT_ID}:assumed-role/{name}/SageMaker is not authorized to "
+            f'perform: {action} on resource: "{resource}" because no identity-based policy allows '
+            f"the {action} action"
+        )
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, operation)

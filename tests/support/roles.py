@@ -1,0 +1,52 @@
+"""Roles for SageMaker in an embedded account."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sagemaker.amazonaws.com"},
+            "Action": "sts:AssumeRole",
+        }
+    ],
+}
+# What SageMaker does with model data and with the input and output of jobs.
+MAY_USE_OBJECTS = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Action": [
+                "kms:Decrypt", "kms:GenerateDataKey",
+                "s3:GetObject", "s3:ListBucket", "s3:PutObject",
+            ],
+            "Resource": "*",
+        }
+    ],
+}  # fmt: skip
+# The properties of a role in a template.
+ROLE_PROPERTIES = {
+    "AssumeRolePolicyDocument": TRUST,
+    "Policies": [{"PolicyName": "objects", "PolicyDocument": MAY_USE_OBJECTS}],
+}
+
+
+def make_role(iam: Any, name: str, policy: Any = None) -> str:
+    """Makes a role that SageMaker may take on; returns its ARN.
+
+    Args:
+        iam: boto3's client.
+        name: of the role.
+        policy: what it may do; all that SageMaker does with objects where there is none.
+    """
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]
+    iam.put_role_policy(
+        RoleName=name, PolicyName="p", PolicyDocument=json.dumps(policy or MAY_USE_OBJECTS)
+    )
+    arn: str = role["Arn"]
+    return arn
