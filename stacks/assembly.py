@@ -1,5 +1,7 @@
 """Which stacks an app holds: the foundation, the images that models need, and one per model.
 
+An isolated model has a second stack with the key of its artifacts.
+
 The embedded AWS runs the containers' programs from the checkout: `local` has no images.
 
 One bad model never blocks another: it becomes an empty stack of its name that carries the whole
@@ -23,13 +25,18 @@ from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
 from slipway.errors import UserError
+from slipway.facts.instances import instance_types
+from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
 from slipway.planning.images import image_family
 from slipway.planning.plan import ImagePlan
+from slipway.planning.rules import isolation
+from slipway.planning.rules.situation import situation_of
 from slipway.project import Project
 from slipway.publishing.image_sources import IMAGE_SOURCES
+from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
-from stacks.foundation_stack import FOUNDATION_ID, FoundationStack
+from stacks.foundation_stack import FoundationStack
 from stacks.image_stack import ImageStack, image_stack_id, images_to_build, repository_name
 
 ALL_MODELS = ("*",)
@@ -100,6 +107,11 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
         if name in absent:
             continue
         stack = _model_stack(app, project, name, environment, target, selection, images)
+        artifacts = _artifacts_stack(app, project, name, environment, target)
+        if artifacts is not None:
+            artifacts.add_stack_dependency(foundation, "It makes the bucket of the artifacts.")
+            stack.add_stack_dependency(artifacts, "The model's files are encrypted with its key.")
+            _mention_what_is_left_out(stack, "key", artifacts.node.id, environment)
         stack.add_stack_dependency(foundation, "The model's files and alarms need it.")
         _mention_what_is_left_out(stack, "foundation", FOUNDATION_ID, environment)
 
@@ -218,6 +230,28 @@ def _model_stack(
         stack.add_stack_dependency(image_stack, "The model's container needs it.")
         _mention_what_is_left_out(stack, "image", image_stack.node.id, environment)
     return stack
+
+
+def _artifacts_stack(
+    app: cdk.App, project: Project, name: str, environment: Environment, target: cdk.Environment
+) -> ArtifactsStack | None:
+    """Adds what an isolated model needs before it can be published, so before it can be planned."""
+    try:
+        config = project.config(name, environment.name).config
+        if not config.artifacts.isolated:
+            return None
+    except UserError:
+        return None  # the model's stack carries the report
+    situation = situation_of(config, instance_types(), environment)
+    if any(list(rule(situation)) for rule in isolation.RULES):
+        return None
+    return ArtifactsStack(
+        app,
+        artifact_place(config, environment).stack_id,
+        config=config,
+        environment=environment,
+        env=target,
+    )
 
 
 def _family(project: Project, name: str, environment: Environment) -> str | None:

@@ -6,6 +6,7 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.rules.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
@@ -34,10 +35,24 @@ class EndpointStack(cdk.Stack):
         )
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
-        key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        # Other logical ids for an isolated model. CloudFormation updates a role before the
+        # endpoint, so the same role with other rights would cut off the running fleet. Another
+        # role is made before the update, and the old one deleted after it. The CDK CLI keeps a
+        # parameter's old value, whatever its new default is.
+        place = plan.artifact_place
+        if place.is_isolated:
+            role_id, key_arn = "OwnExecutionRole", self._own_key_arn(place)
+        else:
+            role_id = "ExecutionRole"
+            key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
         topic_arn = read_id(self, plan.parameter_prefix, NOTIFICATION_TOPIC_ARN)
-        role = ExecutionRole(self, "ExecutionRole", plan=plan, artifact_key_arn=key_arn)
-        log_key_arn = key_arn if plan.log_key == ARTIFACT_KEY else plan.log_key
+        role = ExecutionRole(self, role_id, plan=plan, artifact_key_arn=key_arn)
+        log_key_arn = plan.log_key
+        if plan.log_key == ARTIFACT_KEY:
+            # The environment's key, whose policy lets CloudWatch Logs use it.
+            log_key_arn = key_arn
+            if place.is_isolated:
+                log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
         hosting = HostedEndpoint(
             self, "Hosting", plan=plan, role=role.role, log_key_arn=log_key_arn
         )
@@ -79,3 +94,13 @@ class EndpointStack(cdk.Stack):
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
+
+    def _own_key_arn(self, place: ArtifactPlace) -> str:
+        parameter = cdk.CfnParameter(
+            self,
+            "OwnArtifactKeyArn",
+            type="AWS::SSM::Parameter::Value<String>",
+            default=place.key_parameter,
+            description=f"Written by the model's own stack: cdk deploy {place.stack_id}",
+        )
+        return parameter.value_as_string

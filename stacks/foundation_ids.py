@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import aws_cdk as cdk
 
+# The place of artifacts has two of them, because publishing reads these as well.
+from slipway.planning.artifact_place import ARTIFACT_KEY_ARN as ARTIFACT_KEY_ARN
+from slipway.planning.artifact_place import COMPILE_ROLE_ARN as COMPILE_ROLE_ARN
+
 # Names of the parameters behind the prefix.
-ARTIFACT_KEY_ARN = "artifact-key-arn"
 NOTIFICATION_TOPIC_ARN = "notification-topic-arn"
-COMPILE_ROLE_ARN = "compile-role-arn"
 
 
 def construct_id_of(name: str) -> str:

@@ -18,7 +18,12 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from slipway.config.environments import Environment
-from slipway.planning.compiling import OUTPUT_PREFIX
+from slipway.planning.artifact_place import (
+    FOUNDATION_ID,
+    OUTPUT_PREFIX,
+    SHARED_ARTIFACTS,
+    shared_place,
+)
 from stacks.constructs.compile_role import CompileRole
 from stacks.constructs.foundation_guard import FoundationGuard
 from stacks.foundation_ids import (
@@ -28,7 +33,6 @@ from stacks.foundation_ids import (
     construct_id_of,
 )
 
-FOUNDATION_ID = "foundation"
 # A job's output is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -67,7 +71,11 @@ class FoundationStack(cdk.Stack):
         self._publish_id(environment, ARTIFACT_KEY_ARN, key.key_arn)
         self._publish_id(environment, NOTIFICATION_TOPIC_ARN, topic.topic_arn)
         compiling = CompileRole(
-            self, "Compiling", environment=environment, artifact_key_arn=key.key_arn
+            self,
+            "Compiling",
+            environment=environment,
+            artifact_key_arn=key.key_arn,
+            place=shared_place(environment),
         )
         self._publish_id(environment, COMPILE_ROLE_ARN, compiling.role.role_arn)
         shared = list(self.node.children)
@@ -140,7 +148,7 @@ class FoundationStack(cdk.Stack):
                 )
             ],
         )
-        prefix = "artifacts/"
+        prefix = SHARED_ARTIFACTS
         # By literal name, so that the permission can come before the bucket that logs: with a
         # reference the two would wait for each other.
         access_logs.add_to_resource_policy(

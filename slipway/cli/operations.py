@@ -55,15 +55,21 @@ def leftovers(
 ) -> None:
     """List what is left of a destroyed model in the account; exit 1 if anything is."""
     from slipway.access import account_errors, open_access
-    from slipway.operations.leftovers import find_leftovers
+    from slipway.operations.leftovers import find_kept, find_leftovers
 
     project = current_project()
     environment = project.environment(env)
     access = open_access(environment, project.root)
     with account_errors():
         found = find_leftovers(name, environment, access)
+        kept = find_kept(name, environment, access)
     if as_json:
-        print_json({"leftovers": [{"kind": item.kind, "name": item.name} for item in found]})
+        print_json(
+            {
+                "leftovers": [{"kind": item.kind, "name": item.name} for item in found],
+                "kept": [{"kind": item.kind, "name": item.name} for item in kept],
+            }
+        )
     elif not found:
         typer.echo(
             f"Nothing is left of {name} in {env}: no endpoint, config, model, alarm, scalable "
@@ -71,5 +77,7 @@ def leftovers(
         )
     for item in [] if as_json else found:
         typer.echo(f"{item.kind}: {item.name}")
+    for item in [] if as_json else kept:
+        typer.echo(f"kept on purpose, {item.kind}: {item.name}")
     if found:
         raise typer.Exit(1)

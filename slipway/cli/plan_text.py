@@ -31,6 +31,10 @@ def _what(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     yield "artifact", _files(plan.artifact)
     if plan.weights is not None:
         yield "weights", f"{_files(plan.weights)}, copied by the container"
+    place = plan.artifact_place
+    if place.is_isolated:
+        key = place.key_arn or f"alias/{place.key_alias}"
+        yield "isolated", f"only this model's role reads {place.root}, with the key {key}"
     if plan.partition is not None:
         yield (
             "partition",

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from slipway.config.fields import Place, find, tag_of
-from slipway.config.schema import RESERVED_NAMES, RESERVED_PREFIX
+from slipway.config.schema import RESERVED_NAMES, RESERVED_PREFIXES
 from slipway.config.sections.base import (
     LARGEST_ENVIRONMENT_BYTES,
     LARGEST_VARIABLE_BYTES,
@@ -150,7 +150,7 @@ def _finite(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
 
 
 def _reserved(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
-    names = ", ".join([*RESERVED_NAMES, f"{RESERVED_PREFIX}*"])
+    names = ", ".join([*RESERVED_NAMES, *(f"{prefix}*" for prefix in RESERVED_PREFIXES)])
     return Kind.VALUE, f"{_shown(value)} is reserved for Slipway's stacks", f"Not free: {names}."
 
 

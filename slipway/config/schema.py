@@ -25,11 +25,12 @@ from slipway.config.sections.serving import Serving
 # `-ENVIRONMENT`, SageMaker's limit for endpoint names).
 NAME_PATTERN = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 RESERVED_NAMES = ("foundation",)
-RESERVED_PREFIX = "image-"
+ARTIFACTS_PREFIX = "artifacts-"
+RESERVED_PREFIXES = ("image-", ARTIFACTS_PREFIX)
 
 
 def _free_name(value: str) -> str:
-    if value in RESERVED_NAMES or value.startswith(RESERVED_PREFIX):
+    if value in RESERVED_NAMES or value.startswith(RESERVED_PREFIXES):
         raise PydanticCustomError("reserved_name", "the name belongs to one of Slipway's stacks")
     return value
 

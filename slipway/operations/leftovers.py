@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.operations.alarms import endpoint_alarms
+from slipway.planning.artifact_place import own_place
 
 _NO_PROJECT = {"slipway:project": ""}
+# models/NAME/artifacts/DIGEST/manifest.json; a file of an artifact may be called so as well.
+_MANIFEST_DEPTH = 4
 
 
 @dataclass(frozen=True)
@@ -79,10 +84,37 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
     return sorted(found, key=lambda item: (item.kind, item.name))
 
 
+def find_kept(name: str, environment: Environment, access: Access) -> list[Leftover]:
+    """Returns what is meant to stay of an isolated model: its files, and the keys they need.
+
+    Args:
+        name: the model.
+        environment: where.
+        access: to that environment.
+    """
+    place, s3 = own_place(name, environment), access.client("s3")
+    keys: set[str] = set()
+    try:
+        for item in _pages(
+            s3, "list_objects_v2", "Contents", Bucket=place.bucket, Prefix=place.artifacts_prefix
+        ):
+            # One for each artifact: its files have the same key.
+            if item["Key"].endswith("/manifest.json") and item["Key"].count("/") == _MANIFEST_DEPTH:
+                head = s3.head_object(Bucket=place.bucket, Key=item["Key"])
+                keys.add(head.get("SSEKMSKeyId", ""))
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchBucket":
+            raise
+    if not keys:
+        return []
+    files = Leftover("artifacts", f"s3://{place.bucket}/{place.root}")
+    return [files, *(Leftover("key", key) for key in sorted(keys - {""}))]
+
+
 def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
     paginate: Callable[..., Iterator[dict[str, Any]]] = client.get_paginator(operation).paginate
     for page in paginate(**arguments):
-        yield from page[key]
+        yield from page.get(key, ())
 
 
 def _is_ours(sagemaker: Any, arn: str, tags: dict[str, str]) -> bool:

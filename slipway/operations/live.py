@@ -9,9 +9,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.planning.artifact_place import artifact_label
 from slipway.planning.lmi_variables import MODEL_VARIABLE
 
-_DIGEST = re.compile(r"/artifacts/([0-9a-f]{64})/files/$")
+_ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/$")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Served:
     Args:
         config: name of the endpoint configuration.
         image: image URI of its model; None where the configuration or the model is gone.
-        artifact: digest of its model data, or of the weights that its variables name where it has
+        artifact: label of its model data, or of the weights that its variables name where it has
             none; the address where that is none of ours.
     """
 
@@ -81,8 +82,8 @@ def _artifact(container: Mapping[str, Any]) -> str | None:
         # Of an LMI model that an earlier version of Slipway deployed with settings as variables.
         or container.get("Environment", {}).get(MODEL_VARIABLE)
     )
-    match = _DIGEST.search(address or "")
-    return match[1] if match else address
+    match = _ARTIFACT.search(address or "")
+    return artifact_label(match[1], match[2]) if match else address
 
 
 def _found(describe: Any, **name: str) -> dict[str, Any] | None:

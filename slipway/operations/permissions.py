@@ -11,7 +11,8 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
-from slipway.planning.compiling import OUTPUT_PREFIX, CompilePlan
+from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
 
 # What `cdk bootstrap` calls its roles, unless it is told another qualifier. `cdk diff` reads the
@@ -44,7 +45,7 @@ def least_policy(
     endpoint = plan.endpoint_name
     statements = [
         *_publish(plan, place, environment),
-        *_fetch(place, environment, weights, has_recipes=compiling is not None),
+        *_fetch(place, plan.artifact_place, weights, has_recipes=compiling is not None),
         *(_compile(plan, place, environment, compiling) if compiling else ()),
         _allow(
             "Deploy",
@@ -84,18 +85,26 @@ class _Place:
 
 def _publish(plan: DeploymentPlan, place: _Place, environment: Environment) -> list[Statement]:
     """Reads what preflight and publish look for, and writes artifacts."""
-    bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
-    root = f"parameter{environment.parameter_prefix}"
+    artifacts = plan.artifact_place
+    bucket = f"arn:{place.partition}:s3:::{artifacts.bucket}"
+    # HeadBucket is allowed by it as well.
+    find = _allow("FindArtifacts", ["s3:ListBucket"], bucket)
+    if artifacts.is_isolated:
+        own = [f"{artifacts.root}*", f"{artifacts.output_prefix}*"]
+        find["Condition"] = {"StringLike": {"s3:prefix": own}}
     statements = [
-        # HeadBucket is allowed by it as well.
-        _allow("FindArtifacts", ["s3:ListBucket"], bucket),
-        _allow("WriteArtifacts", ["s3:GetObject", "s3:PutObject"], f"{bucket}/artifacts/*"),
-        _use_key(place, environment),
+        find,
+        _allow(
+            "WriteArtifacts",
+            ["s3:GetObject", "s3:PutObject"],
+            f"{bucket}/{artifacts.artifacts_prefix}*",
+        ),
+        _use_key(place, artifacts),
         _allow(
             "FindFoundation",
             ["ssm:GetParameter"],
-            place.arn("ssm", f"{root}artifact-key-arn"),
-            place.arn("ssm", f"{root}notification-topic-arn"),
+            place.arn("ssm", f"parameter{artifacts.key_parameter}"),
+            place.arn("ssm", f"parameter{environment.parameter_prefix}notification-topic-arn"),
         ),
     ]
     if not environment.is_local and plan.image.repository.startswith(_OURS):
@@ -107,22 +116,22 @@ def _publish(plan: DeploymentPlan, place: _Place, environment: Environment) -> l
     return statements
 
 
-def _use_key(place: _Place, environment: Environment) -> Statement:
+def _use_key(place: _Place, artifacts: ArtifactPlace) -> Statement:
     """S3 asks for these rights in the caller's name."""
     condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
-    key = environment.artifact_key_arn
+    key = artifacts.key_arn
     if key is None:
-        # Nobody knows the id of the foundation's key beforehand.
+        # Nobody knows the id of a key beforehand that a stack makes.
         key = place.arn("kms", "key/*")
         condition["ForAnyValue:StringEquals"] = {
-            "kms:ResourceAliases": f"alias/{environment.key_alias}"
+            "kms:ResourceAliases": f"alias/{artifacts.key_alias}"
         }
     allowed = _allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], key)
     return {**allowed, "Condition": condition}
 
 
 def _fetch(
-    place: _Place, environment: Environment, weights: Weights | None, *, has_recipes: bool
+    place: _Place, artifacts: ArtifactPlace, weights: Weights | None, *, has_recipes: bool
 ) -> list[Statement]:
     """Returns the rights to read weights in S3, and to keep recipes of what is fetched or made."""
     statements = []
@@ -134,7 +143,7 @@ def _fetch(
             _allow("ReadWeights", ["s3:GetObject"], f"{bucket}/{prefix}*"),
         ]
     if has_recipes or isinstance(weights, HubWeights):
-        recipes = f"arn:{place.partition}:s3:::{environment.artifact_bucket}/recipes/*"
+        recipes = f"arn:{place.partition}:s3:::{artifacts.bucket}/{artifacts.recipes_prefix}*"
         statements.append(_allow("RememberRecipes", ["s3:GetObject", "s3:PutObject"], recipes))
     return statements
 
@@ -143,17 +152,18 @@ def _compile(
     plan: DeploymentPlan, place: _Place, environment: Environment, compiling: CompilePlan
 ) -> list[Statement]:
     """Starts a training job, waits for it and takes what it made."""
-    bucket = f"arn:{place.partition}:s3:::{environment.artifact_bucket}"
+    artifacts = plan.artifact_place
+    bucket = f"arn:{place.partition}:s3:::{artifacts.bucket}"
     logs = place.arn("logs", "log-group:/aws/sagemaker/TrainingJobs")
     # CloudFormation names the role after its stack, of whose name it may keep 24 characters.
-    name = f"{environment.stack_name('foundation')}-"[:24]
+    name = f"{environment.stack_name(artifacts.stack_id)}-"[:24]
     role = f"arn:{place.partition}:iam::{place.account}:role/{name}*"
     statements = [
-        _allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{OUTPUT_PREFIX}*"),
+        _allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{artifacts.output_prefix}*"),
         _allow(
             "FindCompileRole",
             ["ssm:GetParameter"],
-            place.arn("ssm", f"parameter{environment.parameter_prefix}compile-role-arn"),
+            place.arn("ssm", f"parameter{artifacts.compile_role_parameter}"),
         ),
         _allow(
             "Compile",

@@ -9,8 +9,10 @@ from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
-from slipway.planning.plan import DeploymentPlan, artifact_prefix
+from slipway.planning.artifact_place import FOUNDATION_ID
+from slipway.planning.plan import DeploymentPlan
 from slipway.publishing.image_sources import IMAGE_SOURCES
+from slipway.publishing.store import other_key
 
 _OUR_REPOSITORIES = "slipway/"
 
@@ -33,23 +35,28 @@ def preflight(
     """
     problems: list[Problem] = []
     passed: list[str] = []
-    for name in ("artifact-key-arn", "notification-topic-arn"):
-        parameter = f"{plan.parameter_prefix}{name}"
+    place, key_arn = plan.artifact_place, None
+    for parameter, stack_id in (
+        (place.key_parameter, place.stack_id),
+        (f"{plan.parameter_prefix}notification-topic-arn", FOUNDATION_ID),
+    ):
         try:
-            access.client("ssm").get_parameter(Name=parameter)
+            value = access.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
         except ClientError as error:
             _require_code(error, "ParameterNotFound")
             problems.append(
                 _missing(
                     f"the SSM parameter {parameter} is not there",
-                    f"Run `cdk deploy foundation -c env={plan.environment}`.",
+                    f"Run `cdk deploy {stack_id} -c env={plan.environment}`.",
                 )
             )
         else:
             passed.append(f"SSM parameter {parameter}")
-    key = f"{artifact_prefix(plan.artifact.digest)}manifest.json"
+            if parameter == place.key_parameter and place.is_isolated:
+                key_arn = value
+    key = place.manifest_key(plan.artifact.digest)
     try:
-        access.client("s3").head_object(Bucket=plan.artifact.bucket, Key=key)
+        found = access.client("s3").head_object(Bucket=plan.artifact.bucket, Key=key)
     except ClientError as error:
         _require_code(error, "404", "NoSuchKey", "NoSuchBucket")
         problems.append(
@@ -59,7 +66,11 @@ def preflight(
             )
         )
     else:
-        passed.append(f"artifact {plan.artifact.digest}")
+        problem = other_key(place, plan.artifact.digest, found, key_arn)
+        if problem is None:
+            passed.append(f"artifact {plan.artifact.digest}")
+        else:
+            problems.append(problem)
     # The embedded AWS runs the programs of our images from the checkout.
     ours = plan.image.repository.startswith(_OUR_REPOSITORIES)
     family = plan.image.repository.rpartition("/")[2] if ours else ""
@@ -86,13 +97,13 @@ def preflight(
         except ClientError as error:
             raise _closed(error) from None
     try:
-        found, refused = compare_scaling(plan, access)
+        live, refused = compare_scaling(plan, access)
     except ClientError as error:
         raise _closed(error) from None
     problems += refused
     if problems:
         raise UserError(problems)
-    return passed + found
+    return passed + live
 
 
 def notes(plan: DeploymentPlan) -> list[str]:

@@ -17,6 +17,7 @@ from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
 from slipway.operations.differences import Difference, find_differences
 from slipway.operations.live import Served, config_name, describe_endpoint, same_config, served_by
+from slipway.planning.artifact_place import artifact_label
 from slipway.planning.plan import DeploymentPlan
 
 # After a failed update: the container that failed, and the one that serves on.
@@ -82,7 +83,7 @@ class Planned:
 
     Args:
         image: image URI.
-        artifact: digest of the model data.
+        artifact: label of the model data.
     """
 
     image: str
@@ -225,7 +226,11 @@ def find_status(
     endpoint = _endpoint(sagemaker, access, described) if described else None
     group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
     return Status(
-        planned=Planned(plan.image.uri, plan.artifact.digest) if plan else None,
+        planned=(
+            Planned(plan.image.uri, artifact_label(plan.artifact.root, plan.artifact.digest))
+            if plan
+            else None
+        ),
         differences=(
             find_differences(plan, access, endpoint.served.config) if plan and endpoint else ()
         ),

@@ -15,6 +15,7 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.artifact_place import ArtifactPlace, artifact_place
 from slipway.planning.lock import (
     Lock,
     LockedPart,
@@ -64,6 +65,7 @@ def parts(
     """Returns the published parts, those of an unpublished plan, or what has to be done first."""
     packaged, told = has_code(config, environment), is_told_by_variables(config, environment)
     locked = lock.artifact(config, environment) if has_source(config, environment) else None
+    place = artifact_place(config, environment)
     mismatch: Problem | None = None
     if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
         as_it_is = locked.weights if config.serving.container == "custom" else None
@@ -77,26 +79,28 @@ def parts(
         whole = model_data is not None and (weights is not None or not packaged)
         if model_data is not None and whole and mismatch is None:
             return Parts(
-                _published(model_data, environment),
-                _published(weights, environment) if packaged and weights is not None else None,
+                published_part(model_data, place),
+                published_part(weights, place) if packaged and weights is not None else None,
             )
         locked = None
     if allow_unpublished:
         nothing = ArtifactPlan(
-            environment.artifact_bucket, UNPUBLISHED, 0, 0, "none", published=False
+            place.bucket, UNPUBLISHED, 0, 0, "none", published=False, root=place.root
         )
         return Parts(nothing, nothing if packaged else None)
     return mismatch or _unpublished(config, environment, was_published=locked is not None)
 
 
-def _published(part: LockedPart, environment: Environment) -> ArtifactPlan:
+def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
+    """Returns a part that was published to a place."""
     return ArtifactPlan(
-        environment.artifact_bucket,
+        place.bucket,
         part.digest,
         part.size_bytes,
         part.file_count,
         part.target,
         published=True,
+        root=place.root,
     )
 
 

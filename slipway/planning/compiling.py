@@ -19,10 +19,6 @@ from slipway.planning.neuron_compiling import neuron_compilation
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.targets import CPU, compile_target
 
-# In the artifact bucket; SageMaker makes a folder there for each job. The foundation lets the job's
-# role write there only, and deletes what lies there after a while.
-OUTPUT_PREFIX = "compile/"
-
 
 @dataclass(frozen=True)
 class CompilePlan:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from slipway.config.environments import parameter_prefix
+from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
 from slipway.planning.neuron import NeuronPlacement
@@ -53,6 +54,7 @@ class ArtifactPlan:
         target: what it was compiled for: `cpu`, or a compute capability such as `sm75`.
         published: False only where an unpublished plan was asked for; the digest then names
             nothing, and SageMaker would refuse it.
+        root: what its keys begin with: empty, or `models/NAME/` of an isolated model.
     """
 
     bucket: str
@@ -61,11 +63,12 @@ class ArtifactPlan:
     file_count: int
     target: str
     published: bool
+    root: str = ""
 
     @property
     def s3_uri(self) -> str:
         """Prefix with the files, with the final slash that SageMaker wants."""
-        return f"s3://{self.bucket}/{artifact_prefix(self.digest)}files/"
+        return f"s3://{self.bucket}/{files_prefix(self.root, self.digest)}"
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,7 @@ class DeploymentPlan:
         stack_name: in CloudFormation.
         endpoint_name: in SageMaker.
         image: the container image.
+        artifact_place: where the files lie that were published for it, and their key.
         artifact: the model data, which SageMaker brings to /opt/ml/model.
         weights: what an LMI container copies itself while it starts; None where the model data has
             the weights in it.
@@ -231,6 +235,7 @@ class DeploymentPlan:
     stack_name: str
     endpoint_name: str
     image: ImagePlan
+    artifact_place: ArtifactPlace
     artifact: ArtifactPlan
     weights: ArtifactPlan | None
     partition: PartitionPlan | None
@@ -285,8 +290,3 @@ class DeploymentPlan:
         if self.weights is not None:
             content["weights"]["s3_uri"] = self.weights.s3_uri
         return content
-
-
-def artifact_prefix(digest: str) -> str:
-    """Key prefix of an artifact in its bucket, with the final slash."""
-    return f"artifacts/{digest}/"

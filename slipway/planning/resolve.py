@@ -10,6 +10,7 @@ from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
 from slipway.planning import lmi_advice, neuron_advice
 from slipway.planning.advice import ADVICE, Subject
+from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
 from slipway.planning.compiling import partition_plan
@@ -89,6 +90,7 @@ def resolve(
         stack_name=full_name,
         endpoint_name=full_name,
         image=image,
+        artifact_place=artifact_place(config, environment),
         artifact=parts.model_data,
         weights=parts.weights,
         partition=partition_plan(config, environment, situation.instances),

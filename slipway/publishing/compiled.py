@@ -11,9 +11,11 @@ from typing import Any
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
-from slipway.planning.compiling import OUTPUT_PREFIX, CompilePlan
+from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.artifacts import published_part
+from slipway.planning.compiling import CompilePlan
 from slipway.planning.lock import LockedPart
-from slipway.planning.plan import ArtifactPlan, DeploymentPlan
+from slipway.planning.plan import DeploymentPlan
 from slipway.publishing.directory import publish_directory
 from slipway.publishing.objects import ObjectPrefix, objects_under, publish_objects
 from slipway.publishing.progress import Progress
@@ -62,20 +64,20 @@ def publish_compiled(
     if (known := store.recall(recipe)) is not None:
         progress.note(f"The same was compiled before, by {known.source}.")
         return known, 0
-    bucket = environment.artifact_bucket
+    place = store.place
     # Before the job, which reads them.
     settings, sent = _publish_settings(plan, store, access, progress)
-    role_arn = parameter(access, environment, "compile-role-arn")
-    key_arn = parameter(access, environment, "artifact-key-arn")
+    role_arn = parameter(access, environment, place.compile_role_parameter, place.stack_id)
+    key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
     if not environment.is_local:
         require_image(access, plan, environment)
     job = CompileJob(
         model=deployment.name,
-        key=_job_key(recipe, environment),
+        key=_job_key(recipe, environment, place),
         plan=plan,
-        weights_uri=_address(bucket, weights),
-        settings_uri=_address(bucket, settings) if settings else None,
-        output_uri=f"s3://{bucket}/{OUTPUT_PREFIX}",
+        weights_uri=published_part(weights, place).s3_uri,
+        settings_uri=published_part(settings, place).s3_uri if settings else None,
+        output_uri=f"s3://{place.bucket}/{place.output_prefix}",
         role_arn=role_arn,
         key_arn=key_arn,
         tags=deployment.tags,
@@ -97,11 +99,16 @@ def publish_compiled(
     return made, sent + copied
 
 
-def _job_key(recipe: Recipe, environment: Environment) -> str:
-    """What tells jobs apart in an account, where another project may compile the same."""
-    if not environment.project:
+def _job_key(recipe: Recipe, environment: Environment, place: ArtifactPlace) -> str:
+    """What tells jobs apart in an account, where others may compile the same.
+
+    Another project does, and so does the same model before it is isolated: what that job wrote is
+    where an isolated model's publisher may not read.
+    """
+    if not environment.project and not place.is_isolated:
         return recipe.key
-    return hashlib.sha256(f"{environment.project}/{recipe.key}".encode()).hexdigest()
+    text = f"{environment.project}/{place.root}{recipe.key}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
@@ -136,9 +143,3 @@ def _publish_settings(
             Path(temporary), "the settings of the job", store, access, progress
         )
     return part(manifest, source="the config"), sent
-
-
-def _address(bucket: str, weights: LockedPart) -> str:
-    return ArtifactPlan(
-        bucket, weights.digest, weights.size_bytes, weights.file_count, weights.target, True
-    ).s3_uri

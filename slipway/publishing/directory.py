@@ -74,6 +74,7 @@ def publish_files(
             missing,
             access=access,
             on_complete=lambda item: progress.advance(item.size_bytes),
+            key_arn=store.key_arn,
         )
     store.commit(manifest, sizes_bytes)
     return total

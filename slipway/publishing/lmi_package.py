@@ -4,9 +4,10 @@ DJL Serving takes whatever the file says: a key that it does not know is no erro
 was written wrongly is another value. So the file is read back before it is sent, as the server will
 read it, and compared with what was meant.
 
-The weights are named by their address, which has the bucket's name in it. In the package that is a
-placeholder until it is sent, so that the same settings on the same weights have one digest in every
-environment, and a reviewer sees that production gets what staging had.
+The weights are named by their address, which has the bucket's name in it, and the model's where it
+is isolated. In the package the bucket is a placeholder, and the address that of shared artifacts,
+until it is sent. So the same settings on the same weights have one digest in every environment,
+isolated or not, and a reviewer sees that production gets what staging had.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from slipway.access import Access
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import Kind, Problem, UserError
+from slipway.planning.artifact_place import SHARED_ARTIFACTS, ArtifactPlace, files_prefix
 from slipway.planning.lmi import lmi_properties
 from slipway.planning.lock import LockedPart
-from slipway.planning.plan import artifact_prefix
 from slipway.publishing import java_properties
 from slipway.publishing.directory import publish_files
 from slipway.publishing.manifest import Manifest
@@ -54,16 +55,22 @@ class LmiPackage:
     """The files of a package.
 
     Args:
-        files: path within the package to content, with `BUCKET` for the bucket.
+        files: path within the package to content, with `BUCKET` for the bucket, as shared
+            artifacts have it.
         source: where the code comes from, for the lock.
     """
 
     files: Mapping[str, bytes]
     source: str
 
-    def rendered(self, bucket: str) -> dict[str, bytes]:
-        """Returns the files as an environment gets them."""
-        properties = self.files[PROPERTIES_FILE].replace(BUCKET.encode(), bucket.encode())
+    def rendered(self, place: ArtifactPlace) -> dict[str, bytes]:
+        """Returns the files as a place gets them."""
+        properties = self.files[PROPERTIES_FILE]
+        for old, new in (
+            (f"{BUCKET}/{SHARED_ARTIFACTS}", f"{place.bucket}/{place.artifacts_prefix}"),
+            (BUCKET, place.bucket),
+        ):
+            properties = properties.replace(old.encode(), new.encode())
         return {**self.files, PROPERTIES_FILE: properties}
 
 
@@ -82,7 +89,7 @@ def lmi_package(
         loading: what parts need to be loaded.
     """
     serving = _serving(config)
-    address = f"s3://{BUCKET}/{artifact_prefix(weights_digest)}files/"
+    address = f"s3://{BUCKET}/{files_prefix('', weights_digest)}"
     meant = lmi_properties(config, address, loading)
     content = java_properties.render(meant)
     if java_properties.parse(content) != meant:
@@ -222,7 +229,7 @@ def publish_lmi_package(
     with tempfile.TemporaryDirectory(prefix="slipway-package-") as temporary:
         meant = _written(Path(temporary, "package"), package.files)
         sent = Path(temporary, "sent")
-        _written(sent, package.rendered(store.bucket))
+        _written(sent, package.rendered(store.place))
         size_bytes = publish_files(sent, meant, store, access, progress)
     return part(meant, source=package.source), size_bytes
 

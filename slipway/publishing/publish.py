@@ -14,6 +14,7 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
+from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import has_source
 from slipway.planning.compiling import CompilePlan, compile_plan
 from slipway.planning.lmi_partition import loading_properties
@@ -40,6 +41,7 @@ from slipway.publishing.lmi_package import (
 from slipway.publishing.lmi_parts import parts_inspection
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
+from slipway.publishing.training import parameter
 from slipway.publishing.weights import part, publish_weights
 
 
@@ -105,8 +107,7 @@ def publish(
         _require_publishable(loaded.config, environment)
         # Before anything moves: a job for the wrong GPU would be paid for.
         compiling = _compiling(project, loaded, environment)
-        store = ArtifactStore(access.client("s3"), environment)
-        store.require_bucket()
+        store = _opened_store(loaded.config, environment, access)
         locked, moved_bytes = _publish_parts(
             project, loaded.config, environment, compiling, store, access, progress
         )
@@ -127,6 +128,21 @@ def publish(
         lock_changed=_write_lock(project, loaded.config, environment, locked),
         parts=_parts(locked),
     )
+
+
+def _opened_store(config: ModelConfig, environment: Environment, access: Access) -> ArtifactStore:
+    """Returns the model's artifacts.
+
+    Raises:
+        UserError: the bucket is not there, or the key of an isolated model.
+    """
+    place = artifact_place(config, environment)
+    client = access.client("s3")
+    ArtifactStore(client, environment, place).require_bucket()
+    if not place.is_isolated:
+        return ArtifactStore(client, environment, place)
+    key_arn = parameter(access, environment, place.key_parameter, place.stack_id)
+    return ArtifactStore(client, environment, place, key_arn)
 
 
 def planned_job(

@@ -34,11 +34,6 @@ class Recipe:
         canonical = json.dumps(self.inputs, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
-    @property
-    def object_key(self) -> str:
-        """Key of its record in the artifact bucket."""
-        return f"recipes/{self.key}.json"
-
     def record(self, made: LockedPart) -> bytes:
         """Returns the record's content."""
         content = {

@@ -34,6 +34,7 @@ def upload(
     *,
     access: Access,
     on_complete: Callable[[Upload], None],
+    key_arn: str | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> None:
     """Copies files to S3, with the credentials that boto3 uses.
@@ -42,6 +43,7 @@ def upload(
         uploads: what to copy where.
         access: the account.
         on_complete: called after each file that has arrived.
+        key_arn: KMS key to encrypt with; None for the one that the bucket uses by itself.
         lease_seconds: how long s5cmd uses credentials; it asks for new ones five minutes before.
 
     Raises:
@@ -50,7 +52,10 @@ def upload(
     """
     with opened_endpoint(access.credentials, lease_seconds) as endpoint:
         failures = _run(
-            uploads, {**access.process_environment(), **endpoint.variables}, on_complete
+            uploads,
+            {**access.process_environment(), **endpoint.variables},
+            on_complete,
+            f"--sse aws:kms --sse-kms-key-id {_quoted(key_arn)} " if key_arn else "",
         )
     if failures and endpoint.failure is not None:
         # Every file that was left failed for this one reason.
@@ -81,6 +86,7 @@ def _run(
     uploads: Sequence[Upload],
     environment: Mapping[str, str],
     on_complete: Callable[[Upload], None],
+    options: str,
 ) -> list[str]:
     """Returns why files did not arrive; an empty list where all of them did."""
     by_destination = {item.destination: item for item in uploads}
@@ -88,7 +94,8 @@ def _run(
     with tempfile.TemporaryFile("w", encoding="utf-8") as commands:
         for item in uploads:
             # --raw: `*`, `?` and brackets in a file's name are themselves.
-            commands.write(f"cp --raw {_quoted(str(item.source))} {_quoted(item.destination)}\n")
+            source, destination = _quoted(str(item.source)), _quoted(item.destination)
+            commands.write(f"cp --raw {options}{source} {destination}\n")
         commands.seek(0)
         process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
             [executable(), "--json", "--log", "info", "run"],

@@ -10,9 +10,9 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.config.environments import Environment
-from slipway.errors import UserError
+from slipway.errors import Kind, Problem, UserError
+from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.lock import LockedPart
-from slipway.planning.plan import artifact_prefix
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.recipes import Recipe
 
@@ -22,19 +22,30 @@ class ArtifactStore:
 
     An artifact is `artifacts/DIGEST/files/...` and, written last, `artifacts/DIGEST/manifest.json`
     beside them: without the manifest the artifact does not count as published. `recipes/KEY.json`
-    says which artifact was made of which inputs.
+    says which artifact was made of which inputs. Those of an isolated model are under
+    `models/NAME/`, and encrypted with the model's key.
 
     Every method raises `UserError` where the bucket does not answer or refuses.
 
     Args:
         client: boto3's S3 client.
         environment: whose bucket.
+        place: whose artifacts.
+        key_arn: what encrypts them, where that is not the key that the bucket uses by itself.
     """
 
-    def __init__(self, client: Any, environment: Environment) -> None:
+    def __init__(
+        self,
+        client: Any,
+        environment: Environment,
+        place: ArtifactPlace,
+        key_arn: str | None = None,
+    ) -> None:
         self._client = client
         self._environment = environment
-        self.bucket = environment.artifact_bucket
+        self.place = place
+        self.key_arn = key_arn
+        self.bucket = place.bucket
 
     def require_bucket(self) -> None:
         """Checks that the bucket is there.
@@ -44,7 +55,13 @@ class ArtifactStore:
         """
         with self._reached():
             try:
-                self._client.head_bucket(Bucket=self.bucket)
+                if self.place.is_isolated:
+                    # Whoever publishes an isolated model may list its keys and no others.
+                    self._client.list_objects_v2(
+                        Bucket=self.bucket, Prefix=self.place.root, MaxKeys=1
+                    )
+                else:
+                    self._client.head_bucket(Bucket=self.bucket)
             except ClientError as error:
                 if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
                     raise
@@ -57,18 +74,20 @@ class ArtifactStore:
         """Whether an artifact is there as a whole."""
         with self._reached():
             try:
-                self._client.head_object(
-                    Bucket=self.bucket, Key=f"{artifact_prefix(digest)}manifest.json"
+                found = self._client.head_object(
+                    Bucket=self.bucket, Key=self.place.manifest_key(digest)
                 )
             except ClientError as error:
                 if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
                     return False
                 raise
+        if (problem := other_key(self.place, digest, found, self.key_arn)) is not None:
+            raise UserError([problem])
         return True
 
     def file_sizes(self, digest: str) -> dict[str, int]:
         """Returns the files of an artifact that have arrived: path to size in bytes."""
-        prefix = f"{artifact_prefix(digest)}files/"
+        prefix = self.place.files_prefix(digest)
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=prefix
         )
@@ -81,7 +100,7 @@ class ArtifactStore:
 
     def address(self, digest: str, path: str) -> str:
         """S3 address of one file of an artifact."""
-        return f"s3://{self.bucket}/{artifact_prefix(digest)}files/{path}"
+        return f"{self.place.files_uri(digest)}{path}"
 
     def copy_in(
         self,
@@ -109,13 +128,14 @@ class ArtifactStore:
         self._client.copy(
             dict(source),
             self.bucket,
-            f"{artifact_prefix(digest)}files/{path}",
+            f"{self.place.files_prefix(digest)}{path}",
             ExtraArgs={
                 "CopySourceIfMatch": etag,
                 # Its tags are not ours, and reading them would need one more right.
                 "TaggingDirective": "REPLACE",
                 # Its checksum may be one of parts that the copy does not have.
                 "ChecksumAlgorithm": "CRC32",
+                **self._encryption,
             },
             SourceClient=source_client,
             Config=config,
@@ -144,16 +164,17 @@ class ArtifactStore:
         with self._reached():
             self._client.put_object(
                 Bucket=self.bucket,
-                Key=f"{artifact_prefix(manifest.digest)}manifest.json",
+                Key=self.place.manifest_key(manifest.digest),
                 Body=manifest.render(),
                 ContentType="application/json",
+                **self._encryption,
             )
 
     def recall(self, recipe: Recipe) -> LockedPart | None:
         """Returns what a recipe gave before; None where it was never made, or is gone."""
         with self._reached():
             try:
-                body = self._client.get_object(Bucket=self.bucket, Key=recipe.object_key)["Body"]
+                body = self._client.get_object(Bucket=self.bucket, Key=self._key(recipe))["Body"]
                 made = recipe.read(body.read())
             except ClientError as error:
                 if error.response["Error"]["Code"] != "NoSuchKey":
@@ -166,10 +187,21 @@ class ArtifactStore:
         with self._reached():
             self._client.put_object(
                 Bucket=self.bucket,
-                Key=recipe.object_key,
+                Key=self._key(recipe),
                 Body=recipe.record(made),
                 ContentType="application/json",
+                **self._encryption,
             )
+
+    def _key(self, recipe: Recipe) -> str:
+        return f"{self.place.recipes_prefix}{recipe.key}.json"
+
+    @property
+    def _encryption(self) -> dict[str, str]:
+        """What a request says of the key: nothing where the bucket's own is meant."""
+        if self.key_arn is None:
+            return {}
+        return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": self.key_arn}
 
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
@@ -190,3 +222,35 @@ class ArtifactStore:
                 f"the artifact bucket {self.bucket} does not answer: {error}",
                 "Run the command again once it does: what has arrived is not sent twice.",
             ) from None
+
+
+def other_key(
+    place: ArtifactPlace, digest: str, found: Mapping[str, Any], key_arn: str | None
+) -> Problem | None:
+    """Returns what is wrong where an isolated artifact has another key than its place.
+
+    The model's role may decrypt with the place's key alone, so the endpoint could not start.
+
+    Args:
+        place: where the artifact is.
+        digest: of the artifact.
+        found: HeadObject's answer about its manifest.
+        key_arn: the key of the place; None where the bucket encrypts by itself.
+    """
+    used = found.get("SSEKMSKeyId")
+    if key_arn is None or used == key_arn:
+        return None
+    address = f"s3://{place.bucket}/{place.artifacts_prefix}{digest}/"
+    remedy = f"Delete the objects under {address} and run `slipway publish` again."
+    if used is not None:
+        remedy = (
+            f"Set `artifacts.key_arn` to {used} and run `cdk deploy {place.stack_id}`, or delete "
+            f"the objects under {address} and run `slipway publish` again."
+        )
+    return Problem(
+        Kind.STATE,
+        f"the artifact {address} is encrypted with {used or 'no key of KMS'}, and the key of the "
+        f"model is now {key_arn}",
+        remedy,
+        ("artifacts", "isolated"),
+    )

@@ -267,13 +267,18 @@ def output_uri(found: Mapping[str, Any]) -> str:
     return uri if uri.endswith("/") else f"{uri}/"
 
 
-def parameter(access: Access, environment: Environment, name: str) -> str:
-    """Reads one of the ids that the foundation keeps in SSM.
+def parameter(access: Access, environment: Environment, path: str, stack_id: str) -> str:
+    """Reads one of the ids that the foundation, or the stack of an isolated model, keeps in SSM.
+
+    Args:
+        access: the account.
+        environment: where.
+        path: name of the parameter.
+        stack_id: which stack makes it.
 
     Raises:
-        UserError: it is not there: there is no foundation, or an older one.
+        UserError: it is not there: there is no such stack, or an older one.
     """
-    path = f"{environment.parameter_prefix}{name}"
     with account_errors():
         try:
             value: str = access.client("ssm").get_parameter(Name=path)["Parameter"]["Value"]
@@ -282,7 +287,7 @@ def parameter(access: Access, environment: Environment, name: str) -> str:
                 raise
             raise UserError.of(
                 f"the SSM parameter {path} is not there",
-                f"Run `cdk deploy foundation -c env={environment.name}` first.",
+                f"Run `cdk deploy {stack_id} -c env={environment.name}` first.",
             ) from None
     return value
 

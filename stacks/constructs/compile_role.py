@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from slipway.config.environments import Environment
-from slipway.planning.compiling import OUTPUT_PREFIX
+from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.lmi_partition import LMI_REPOSITORY, image_accounts
 from stacks.constructs import machine_metrics
 
@@ -21,10 +21,11 @@ class CompileRole(Construct):
     them to bring the weights in and the result out.
 
     Args:
-        scope: the foundation.
+        scope: the foundation, or the stack of an isolated model.
         construct_id: name within it.
         environment: where the jobs run.
         artifact_key_arn: the key the artifacts are encrypted with.
+        place: whose artifacts.
     """
 
     def __init__(
@@ -34,32 +35,33 @@ class CompileRole(Construct):
         *,
         environment: Environment,
         artifact_key_arn: str,
+        place: ArtifactPlace,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = cdk.Stack.of(self)
         bucket_arn = f"arn:{stack.partition}:s3:::{environment.artifact_bucket}"
-        place = f"{environment.region}:{environment.account}"
+        here = f"{environment.region}:{environment.account}"
         # AWS's images partition LMI's weights, each in its own registry.
         images_of_aws = [
             f"arn:{stack.partition}:ecr:{environment.region}:{account}:repository/{LMI_REPOSITORY}"
             for account in image_accounts(environment.region)
         ]
         repositories_arn = (
-            f"arn:{stack.partition}:ecr:{place}:repository/{environment.repository_prefix}*"
+            f"arn:{stack.partition}:ecr:{here}:repository/{environment.repository_prefix}*"
         )
-        log_group_arn = f"arn:{stack.partition}:logs:{place}:log-group:{_LOG_GROUP}"
+        log_group_arn = f"arn:{stack.partition}:logs:{here}:log-group:{_LOG_GROUP}"
         statements = [
-            _allow("ReadWeights", ["s3:GetObject"], f"{bucket_arn}/artifacts/*"),
+            _allow("ReadWeights", ["s3:GetObject"], f"{bucket_arn}/{place.artifacts_prefix}*"),
             iam.PolicyStatement(
                 sid="ListWeights",
                 actions=["s3:ListBucket"],
                 resources=[bucket_arn],
-                conditions={"StringLike": {"s3:prefix": "artifacts/*"}},
+                conditions={"StringLike": {"s3:prefix": f"{place.artifacts_prefix}*"}},
             ),
             _allow(
                 "WriteOutput",
                 ["s3:AbortMultipartUpload", "s3:PutObject"],
-                f"{bucket_arn}/{OUTPUT_PREFIX}*",
+                f"{bucket_arn}/{place.output_prefix}*",
             ),
             _allow(
                 "UseArtifactKey",
@@ -99,8 +101,8 @@ class CompileRole(Construct):
         )
         partition = stack.partition
         reasons = {
-            f"{bucket_arn}/artifacts/*": "Weights lie under their digest.",
-            f"{bucket_arn}/{OUTPUT_PREFIX}*": "Each job has a folder of its name.",
+            f"{bucket_arn}/{place.artifacts_prefix}*": "Weights lie under their digest.",
+            f"{bucket_arn}/{place.output_prefix}*": "Each job has a folder of its name.",
             repositories_arn: "Only the images that Slipway builds.",
             "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
             "its condition names the namespace.",

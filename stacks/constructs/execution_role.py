@@ -15,6 +15,8 @@ from stacks.constructs import machine_metrics
 class ExecutionRole(Construct):
     """Read the artifacts, pull one image, write one log group and machine metrics; nothing else.
 
+    The artifacts are those of every model that shares them, or an isolated model's own.
+
     It does not name an artifact: the role is updated before the endpoint, so a digest in it would
     cut the running fleet off from its own weights during an update. It cannot create log groups,
     or a container that dies late would bring back the group that was just deleted.
@@ -31,7 +33,8 @@ class ExecutionRole(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack = cdk.Stack.of(self)
-        bucket_arn = f"arn:{stack.partition}:s3:::{plan.artifact.bucket}"
+        place = plan.artifact_place
+        bucket_arn = f"arn:{stack.partition}:s3:::{place.bucket}"
         repository_arn = (
             f"arn:{stack.partition}:ecr:{plan.image.region}:{plan.image.account}"
             f":repository/{plan.image.repository}"
@@ -41,12 +44,12 @@ class ExecutionRole(Construct):
             f":log-group:{plan.log_group_name}"
         )
         statements = [
-            _allow("ReadArtifacts", ["s3:GetObject"], f"{bucket_arn}/artifacts/*"),
+            _allow("ReadArtifacts", ["s3:GetObject"], f"{bucket_arn}/{place.artifacts_prefix}*"),
             _allow(
                 "ListArtifacts",
                 ["s3:ListBucket"],
                 bucket_arn,
-                {"StringLike": {"s3:prefix": "artifacts/*"}},
+                {"StringLike": {"s3:prefix": f"{place.artifacts_prefix}*"}},
             ),
             _allow("DecryptArtifacts", ["kms:Decrypt"], artifact_key_arn),
             _allow(
@@ -85,7 +88,9 @@ class ExecutionRole(Construct):
         )
         self._acknowledge_wildcards(
             {
-                f"{bucket_arn}/artifacts/*": "A digest here would cut the running fleet off.",
+                f"{bucket_arn}/{place.artifacts_prefix}*": (
+                    "A digest here would cut the running fleet off."
+                ),
                 "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
                 "its condition names the namespace.",
                 f"{log_group_arn}:*": "SageMaker names the streams, one per instance.",

@@ -19,12 +19,14 @@ import aws_cdk as cdk
 import pytest
 from cfnlint.rules import Match
 
-from slipway.config.load import load_config
+from slipway.config.environments import Environment
+from slipway.config.load import LoadedConfig, load_config
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.lock import Lock, LockedArtifact
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
+from stacks.artifacts_stack import ArtifactsStack
 from stacks.constructs.foundation_guard import FOUNDATION_VERSION
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
@@ -36,6 +38,8 @@ CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context
 ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED)}
 CASES = sorted((HERE / "cases").glob("*.yaml"))
 GOOD = [path.stem for path in CASES if not path.stem.startswith("error_")]
+ISOLATED = [case for case in GOOD if case.startswith("isolated")]
+STACKS = [*GOOD, *(f"artifacts-{case}" for case in ISOLATED), "foundation"]
 BAD = [path.stem for path in CASES if path.stem.startswith("error_")]
 
 
@@ -53,8 +57,8 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
-def make_plan(case: str, root: Path) -> DeploymentPlan:
-    """Plans a case as a project would that keeps it in model_configs/."""
+def load_case(case: str, root: Path) -> tuple[LoadedConfig, Environment, dict[str, str]]:
+    """Loads a case as a project would that keeps it in model_configs/, and its comments."""
     text = (HERE / "cases" / f"{case}.yaml").read_text("utf-8")
     options = dict(re.findall(r"^# ([a-z-]+): (\S+)$", text, re.MULTILINE))
     environment = ENVIRONMENTS[options.get("environment", "local")]
@@ -62,6 +66,12 @@ def make_plan(case: str, root: Path) -> DeploymentPlan:
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
     loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
+    return loaded, environment, options
+
+
+def make_plan(case: str, root: Path) -> DeploymentPlan:
+    """Plans a case."""
+    loaded, environment, options = load_case(case, root)
     lock = lock_for(loaded.config)
     if options.get("lock") == "none":
         lock = Lock()
@@ -97,15 +107,24 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         plan = make_plan(case, tmp_path_factory.mktemp(case))
         target = cdk.Environment(account=plan.account, region=plan.region)
         EndpointStack(app, case, plan=plan, env=target)
+        if case in ISOLATED:
+            loaded, environment, _ = load_case(case, tmp_path_factory.mktemp(case))
+            ArtifactsStack(
+                app,
+                plan.artifact_place.stack_id,
+                config=loaded.config,
+                environment=environment,
+                env=target,
+            )
     target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
     FoundationStack(app, "foundation", environment=PRODUCTION, env=target)
     app.synth()
-    return {name: output / f"{name}.template.json" for name in [*GOOD, "foundation"]}
+    return {name: output / f"{name}.template.json" for name in STACKS}
 
 
 @pytest.fixture(scope="module")
 def findings(templates: dict[str, Path]) -> dict[Path, list[Match]]:
-    return lint(templates[case] for case in GOOD)
+    return lint(templates[case] for case in STACKS)
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -114,7 +133,7 @@ def test_plan(case: str, tmp_path: Path, golden: Callable[[str, str], None]):
     golden(f"plans/{case}.json", json.dumps(content, indent=2) + "\n")
 
 
-@pytest.mark.parametrize("case", [*GOOD, "foundation"])
+@pytest.mark.parametrize("case", STACKS)
 def test_template(case: str, templates: dict[str, Path], golden: Callable[[str, str], None]):
     golden(f"templates/{case}.json", templates[case].read_text("utf-8") + "\n")
 
@@ -131,7 +150,7 @@ def test_the_foundations_version_is_that_of_its_template(
     golden("foundation-version.json", json.dumps(content, indent=2) + "\n")
 
 
-@pytest.mark.parametrize("case", GOOD)
+@pytest.mark.parametrize("case", STACKS)
 def test_cfn_lint_finds_nothing(
     case: str, templates: dict[str, Path], findings: dict[Path, list[Match]]
 ):
@@ -153,6 +172,6 @@ def test_every_golden_file_has_its_case():
     }
     assert found == {
         *(f"plans/{case}.json" for case in GOOD),
-        *(f"templates/{case}.json" for case in [*GOOD, "foundation"]),
+        *(f"templates/{case}.json" for case in STACKS),
         *(f"errors/{case}.txt" for case in BAD),
     }

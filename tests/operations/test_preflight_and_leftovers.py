@@ -12,8 +12,9 @@ from moto.server import ThreadedMotoServer
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.operations.leftovers import Leftover, find_leftovers
+from slipway.operations.leftovers import Leftover, find_kept, find_leftovers
 from slipway.operations.preflight import notes, preflight
+from slipway.planning.artifact_place import own_place, shared_place
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.accounts import forget_accounts
@@ -115,7 +116,9 @@ def test_an_image_of_ours_has_to_be_built(plan, access, repository: str, checked
 
 def test_an_image_that_is_built_is_named(plan, access):
     image = dataclasses.replace(plan.image, repository="slipway/lmi", tag="2-0123456789abcdef")
-    plan = dataclasses.replace(plan, image=image, environment="production")
+    place = shared_place(LOCAL.model_copy(update={"name": "production"}))
+    place = dataclasses.replace(place, bucket=LOCAL.artifact_bucket)
+    plan = dataclasses.replace(plan, image=image, environment="production", artifact_place=place)
     for name in ("artifact-key-arn", "notification-topic-arn"):
         access.client("ssm").put_parameter(
             Name=f"/slipway/production/{name}", Value="x", Type="String"
@@ -176,10 +179,73 @@ def test_only_a_plan_without_a_project_says_that_owners_are_not_compared(plan):
 
 
 def test_parameters_are_looked_for_under_the_project(plan, access):
+    place = shared_place(LOCAL.model_copy(update={"project": "search"}))
     with pytest.raises(UserError) as caught:
-        preflight(dataclasses.replace(plan, project="search"), access)
+        preflight(dataclasses.replace(plan, project="search", artifact_place=place), access)
     missing = caught.value.problems[0].message
     assert missing == "the SSM parameter /slipway/search/local/artifact-key-arn is not there"
+
+
+def test_an_isolated_model_needs_its_own_key_and_what_it_encrypted(plan, access):
+    place = own_place("tiny", LOCAL)
+    plan = dataclasses.replace(plan, artifact_place=place)
+    first, second = (access.client("kms").create_key()["KeyMetadata"]["Arn"] for _ in range(2))
+    parameter = {"Name": "/slipway/local/models/tiny/artifact-key-arn", "Type": "String"}
+    access.client("ssm").put_parameter(
+        Name="/slipway/local/notification-topic-arn", Value="x", Type="String"
+    )
+    access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    with pytest.raises(UserError) as caught:
+        preflight(plan, access)
+    manifest = f"models/tiny/artifacts/{DIGEST}/manifest.json"
+    assert [(problem.message, problem.remedy) for problem in caught.value.problems] == [
+        (
+            "the SSM parameter /slipway/local/models/tiny/artifact-key-arn is not there",
+            "Run `cdk deploy artifacts-tiny -c env=local`.",
+        ),
+        (
+            f"the artifact s3://{LOCAL.artifact_bucket}/{manifest} is not there",
+            "Run `slipway publish tiny --env local`.",
+        ),
+    ]
+    access.client("ssm").put_parameter(**parameter, Value=first)
+    access.client("s3").put_object(
+        Bucket=LOCAL.artifact_bucket,
+        Key=manifest,
+        Body=b"",
+        ServerSideEncryption="aws:kms",
+        SSEKMSKeyId=first,
+    )
+    assert preflight(plan, access)[0] == f"SSM parameter {parameter['Name']}"
+    access.client("ssm").put_parameter(**parameter, Value=second, Overwrite=True)
+    with pytest.raises(UserError) as caught:
+        preflight(plan, access)
+    (problem,) = caught.value.problems
+    assert problem.message.endswith(
+        f"is encrypted with {first}, and the key of the model is now {second}"
+    )
+
+
+def test_what_an_isolated_model_leaves_on_purpose_is_named(access):
+    assert find_kept("tiny", LOCAL, access) == []
+    s3 = access.client("s3")
+    s3.create_bucket(Bucket=LOCAL.artifact_bucket)
+    for key, used in (
+        (f"artifacts/{DIGEST}/manifest.json", "shared"),
+        (f"models/tiny-2/artifacts/{DIGEST}/manifest.json", "another"),
+        (f"models/tiny/artifacts/{DIGEST}/files/a/manifest.json", "no"),
+        (f"models/tiny/artifacts/{DIGEST}/manifest.json", "own"),
+    ):
+        s3.put_object(
+            Bucket=LOCAL.artifact_bucket, Key=key, Body=b"",
+            ServerSideEncryption="aws:kms", SSEKMSKeyId=used,
+        )  # fmt: skip
+    assert find_kept("tiny", LOCAL, access) == [
+        Leftover("artifacts", f"s3://{LOCAL.artifact_bucket}/models/tiny/"),
+        Leftover("key", "own"),
+    ]
+    # It is no reason to fail.
+    assert find_leftovers("tiny", LOCAL, access) == []
 
 
 def test_models_of_another_project_are_not_left_over(access):

@@ -10,6 +10,7 @@ import pytest
 
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
+from slipway.planning.artifact_place import shared_place
 from slipway.publishing.hub import fetch
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.store import ArtifactStore
@@ -217,7 +218,7 @@ def test_a_hub_that_does_not_answer(tmp_path, monkeypatch):
 def test_a_commit_is_published_once(hub, tmp_path, access, keys, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    store = ArtifactStore(access.client("s3"), LOCAL)
+    store = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
     def publish() -> tuple[object, Progress]:
         progress = Progress()

@@ -9,6 +9,7 @@ import yaml
 
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
+from slipway.planning.artifact_place import own_place, shared_place
 from slipway.project import Project
 from slipway.publishing import java_properties
 from slipway.publishing.lmi_package import (
@@ -123,10 +124,14 @@ def test_a_package_has_the_script_and_no_caches(root):
     assert java_properties.parse(package.files[PROPERTIES_FILE])["option.model_id"] == (
         f"s3://{{artifact_bucket}}/artifacts/{'cd' * 32}/files/"
     )
-    rendered = package.rendered("my-bucket")
-    assert java_properties.parse(rendered[PROPERTIES_FILE])["option.model_id"] == (
-        f"s3://my-bucket/artifacts/{'cd' * 32}/files/"
-    )
+    for place, root_of_place in (
+        (shared_place(STAGING), ""),
+        (own_place("flan", STAGING), "models/flan/"),
+    ):
+        rendered = package.rendered(place)
+        assert java_properties.parse(rendered[PROPERTIES_FILE])["option.model_id"] == (
+            f"s3://{STAGING.artifact_bucket}/{root_of_place}artifacts/{'cd' * 32}/files/"
+        )
     assert rendered["model.py"] == package.files["model.py"]
 
 

@@ -13,6 +13,7 @@ from botocore.exceptions import ResponseStreamingError
 from slipway.access import Access
 from slipway.config.sections.artifacts import S3Weights
 from slipway.errors import UserError
+from slipway.planning.artifact_place import shared_place
 from slipway.publishing import objects
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.objects import ObjectPrefix, publish_objects
@@ -44,7 +45,7 @@ def source(access: Access) -> Any:
 
 @pytest.fixture
 def store(access: Access) -> ArtifactStore:
-    return ArtifactStore(access.client("s3"), LOCAL)
+    return ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
 
 
 def refusal(client: Any, store: ArtifactStore, prefix: ObjectPrefix = PREFIX) -> str:
@@ -166,7 +167,7 @@ def test_an_object_that_is_replaced_meanwhile_is_never_mixed(source, store, keys
 def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
     # moto copies whatever is there: what is asked for is looked at.
     asked: list[dict[str, str]] = []
-    copying = ArtifactStore(access.client("s3"), LOCAL)
+    copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
     copying._client.meta.events.register(
         "before-call.s3.CopyObject", lambda params, **_: asked.append(dict(params["headers"]))
     )
@@ -186,7 +187,7 @@ def test_a_large_object_is_copied_in_parts(source, store, access, keys, monkeypa
     body = bytes(range(256)) * (44 << 10)
     source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=body)
     copied: list[str] = []
-    copying = ArtifactStore(access.client("s3"), LOCAL)
+    copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
     copying._client.meta.events.register(
         "before-call.s3.UploadPartCopy",
         lambda params, **_: copied.append(params["headers"]["x-amz-copy-source-if-match"]),

@@ -12,6 +12,7 @@ from botocore.credentials import ReadOnlyCredentials
 
 from slipway.access import Access
 from slipway.errors import UserError
+from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock, inputs_digest
 from slipway.project import Project
 from slipway.publishing.manifest import Manifest
@@ -245,7 +246,7 @@ def test_a_bucket_of_somebody_elses_is_told_from_a_missing_one():
             raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadBucket")
 
     with pytest.raises(UserError, match="cannot be reached: 403") as caught:
-        ArtifactStore(Denied(), LOCAL).require_bucket()
+        ArtifactStore(Denied(), LOCAL, shared_place(LOCAL)).require_bucket()
     assert caught.value.problems[0].remedy == (
         "Use credentials of account 123456789012 that may read and write the bucket."
     )

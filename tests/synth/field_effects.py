@@ -20,10 +20,11 @@ from tests.support.projects import LOCAL, PRODUCTION, config_text
 from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, neuron, triton, vllm
 
 # Where a change is seen: in the template; in what the lock pins (the sources, and the settings in
-# an LMI package); in the request for the training job that compiles; only in what a plan tells its
+# an LMI package); in the request for the training job that compiles; in the template of the stack
+# that an isolated model's artifacts have; only in what a plan tells its
 # reviewer (memory, cost, warnings), as a field says that is there for that; in a problem that names
 # the field or a section it is in; or in the refusal to publish for its container.
-Effect = Literal["template", "lock", "request", "plan", "refused", "unpublished"]
+Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused", "unpublished"]
 
 _IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
 _COMPILED = {
@@ -240,6 +241,11 @@ CHANGES: Mapping[str, Change] = {
     "artifacts.size_gb": Change(
         "template", "lmi", 99,
         over={"endpoint.container_startup_health_check_timeout_seconds": None},
+    ),
+    "artifacts.isolated": Change("template", "tensorrt", True),
+    "artifacts.key_arn": Change(
+        "artifacts", "tensorrt", "arn:aws:kms:us-east-1:123456789012:key/0a",
+        over={"artifacts.isolated": True},
     ),
     **_changes(
         "request", "compiled", "artifacts.compile.",

@@ -23,6 +23,7 @@ from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from slipway.planning.rules.situation import situation_of
 from slipway.planning.support import unpublishable
+from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from tests.support.projects import IMAGE_DIGESTS, lock_for
 from tests.synth.assemblies import new_app
@@ -101,6 +102,25 @@ def test_the_lock_pins(field_path: str):
 def test_the_training_job_is_told(field_path: str):
     change = CHANGES[field_path]
     assert _requested(*_before(change)) != _requested(*_after(field_path, change))
+
+
+@pytest.mark.parametrize("field_path", _rows("artifacts"))
+def test_the_artifacts_own_stack_has_it(field_path: str, tmp_path: Path):
+    change = CHANGES[field_path]
+    app = new_app(tmp_path)
+    texts = []
+    for construct_id, (environment, config) in (
+        ("before", _before(change)),
+        ("after", _after(field_path, change)),
+    ):
+        _plan(environment, config)  # no rule refuses it
+        env = cdk.Environment(account=environment.account, region=environment.region)
+        ArtifactsStack(app, construct_id, config=config, environment=environment, env=env)
+    directory = Path(app.synth().directory)
+    for construct_id in ("before", "after"):
+        text = (directory / f"{construct_id}.template.json").read_text("utf-8")
+        texts.append(text.replace(construct_id, "STACK"))
+    assert texts[0] != texts[1]
 
 
 @pytest.mark.parametrize("field_path", _rows("plan"))

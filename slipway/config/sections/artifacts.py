@@ -112,3 +112,14 @@ class Artifacts(Section):
     compile: Compile | None = Field(
         None, description="Without it the weights are served as they are."
     )
+    isolated: bool = Field(
+        False, description="Keeps the published files under a prefix and a key of the model's own, "
+        "which no other model's role can read. The stack `artifacts-NAME` makes the key.",
+        examples=[True],
+    )  # fmt: skip
+    key_arn: str | None = Field(
+        None, pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$",
+        description="KMS key of an isolated model, where one exists that shall be used. Without it "
+        "the stack `artifacts-NAME` makes a key. Its policy has to leave access to IAM.",
+        examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+    )  # fmt: skip

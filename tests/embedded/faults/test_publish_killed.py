@@ -20,6 +20,7 @@ import pytest
 from slipway.access import Access, open_access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+from slipway.planning.artifact_place import shared_place
 from slipway.planning.lock import Lock
 from slipway.project import Project
 from slipway.publishing.manifest import Manifest
@@ -399,7 +400,9 @@ def test_an_account_that_ends_meanwhile_is_the_users_problem() -> None:
     environment = Environment(
         name="local", account="123456789012", region="us-east-1", artifacts="sample"
     )
-    store = ArtifactStore(Access("us-east-1", gone).client("s3"), environment)
+    store = ArtifactStore(
+        Access("us-east-1", gone).client("s3"), environment, shared_place(environment)
+    )
     manifest = Manifest(())
     for act in (
         store.require_bucket,

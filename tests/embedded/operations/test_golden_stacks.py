@@ -16,6 +16,7 @@ from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
 from slipway.operations.status import find_status
+from slipway.planning.artifact_place import own_place
 from tests.support.accounts import embedded_aws
 from tests.support.projects import DIGEST, LOCAL
 from tests.support.slipway_stack import lay_foundation, publish_functions
@@ -51,11 +52,29 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
         clients.close()
 
 
+def lay_own_artifacts(stacks: Stacks, plan: dict[str, Any]) -> None:
+    """Deploys the stack with an isolated model's key, and puts its files where it reads."""
+    stack = plan["artifact_place"]["stack_id"]
+    template = (GOLDEN / "templates" / f"{stack}.json").read_text("utf-8")
+    assert stacks.create(LOCAL.stack_name(stack), template) == "CREATE_COMPLETE"
+    place = own_place(plan["name"], LOCAL)
+    key = stacks.client("ssm").get_parameter(Name=place.key_parameter)["Parameter"]["Value"]
+    stacks.client("s3").put_object(
+        Bucket=place.bucket,
+        Key=f"{place.files_prefix(DIGEST)}mode",
+        Body=b"ok",
+        ServerSideEncryption="aws:kms",
+        SSEKMSKeyId=key,
+    )
+
+
 @pytest.mark.parametrize("case", local_plans())
 def test_it_deploys_answers_and_leaves_nothing(stacks: Stacks, case: str) -> None:
     plan = local_plans()[case]
     template = (GOLDEN / "templates" / f"{case}.json").read_text("utf-8")
     publish_functions(stacks, json.loads(template))
+    if plan["artifact_place"]["root"]:
+        lay_own_artifacts(stacks, plan)
     name = plan["endpoint_name"]
     assert stacks.create(name, template) == "CREATE_COMPLETE"
     access = Access(

@@ -11,10 +11,12 @@ import pytest
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke import Request, invoke, invoke_stream
-from slipway.operations.leftovers import find_leftovers
+from slipway.operations.leftovers import find_kept, find_leftovers
 from slipway.operations.permissions import least_policy
 from slipway.operations.preflight import preflight
 from slipway.operations.status import find_status
+from slipway.planning.artifact_place import own_place
+from slipway.planning.plan import DeploymentPlan
 from slipway.project import Project
 from slipway.publishing.publish import planned_job, publish
 from tests.publishing.progress import Progress
@@ -54,6 +56,7 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path) -> None:
         with contextlib.suppress(UserError):
             invoke_stream(request, access, lambda _: None)
         find_leftovers(MODEL, LOCAL, access)
+        find_kept(MODEL, LOCAL, access)
         assert stack.delete() == "DELETE_COMPLETE"
     compiling, weights = planned_job(project, MODEL, LOCAL)
     policy = least_policy(plan, LOCAL, compiling=compiling, weights=weights)
@@ -62,3 +65,67 @@ def test_the_policy_is_what_the_commands_need(tmp_path: Path) -> None:
     assert recorded.unused_of(policy) == {("Deploy", "sts:AssumeRole")}
     assert "*" not in "".join(action for each in policy["Statement"] for action in each["Action"])
     assert json.loads(json.dumps(policy)) == policy
+
+
+@pytest.mark.size("all")
+def test_an_isolated_model_needs_its_own_prefix_and_key_alone(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    isolated = ("    target: sm75\n", "    target: sm75\n  isolated: true\n")
+    write_project(root, {MODEL: config_text(MODEL, isolated)})
+    project, place = Project(root), own_place(MODEL, LOCAL)
+    listed: list[str] = []
+    with slipway_stack(tmp_path / "account", time_scale=0.005) as stack:
+        key = stack.stacks.client("kms").create_key()["KeyMetadata"]["Arn"]
+        stack.stacks.client("ssm").put_parameter(Name=place.key_parameter, Value=key, Type="String")
+        access = Access(
+            LOCAL.region,
+            {
+                "AWS_ENDPOINT_URL": stack.stacks.aws.url,
+                "S3_ENDPOINT_URL": stack.stacks.aws.url,
+                "AWS_ACCESS_KEY_ID": "test",
+                "AWS_SECRET_ACCESS_KEY": "test",
+            },
+        )
+        recorded = RecordedCalls(access, f"{LOCAL.region}:{LOCAL.account}")
+        access._session.events.register(
+            "before-parameter-build.s3.ListObjectsV2",
+            lambda params, **_: listed.append(params["Prefix"]),
+        )
+        publish(project, MODEL, LOCAL, access, Progress())
+        plan = project.plan(MODEL, LOCAL)
+        preflight(plan, access)
+    compiling, weights = planned_job(project, MODEL, LOCAL)
+    policy = least_policy(plan, LOCAL, compiling=compiling, weights=weights)
+    assert recorded.denied_by(policy) == set()
+    found = {each["Sid"]: each for each in policy["Statement"]}
+    own = {"FindArtifacts", "WriteArtifacts", "UseArtifactKey", "FindFoundation"}
+    assert {pair for pair in recorded.unused_of(policy) if pair[0] in own} == set()
+    bucket = f"arn:aws:s3:::{LOCAL.artifact_bucket}"
+    assert found["WriteArtifacts"]["Resource"] == [f"{bucket}/models/{MODEL}/artifacts/*"]
+    # The recorder looks at no condition.
+    allowed = found["FindArtifacts"]["Condition"]["StringLike"]["s3:prefix"]
+    assert allowed == [f"models/{MODEL}/*", f"compile/models/{MODEL}/*"]
+    assert listed != []
+    assert {prefix for prefix in listed if not prefix.startswith(f"models/{MODEL}/")} == set()
+    assert found["UseArtifactKey"]["Condition"]["ForAnyValue:StringEquals"] == {
+        "kms:ResourceAliases": f"alias/slipway-local/{MODEL}"
+    }
+    named = plan_with_key(project, root, isolated, key)
+    assert least_policy(named, LOCAL, compiling=None, weights=None)["Statement"][2] == {
+        "Sid": "UseArtifactKey",
+        "Effect": "Allow",
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+        "Resource": [key],
+        "Condition": {"StringEquals": {"kms:ViaService": "s3.us-east-1.amazonaws.com"}},
+    }
+
+
+def plan_with_key(
+    project: Project, root: Path, isolated: tuple[str, str], key: str
+) -> DeploymentPlan:
+    """The plan of the model after its config names a key."""
+    edit = (isolated[0], f"{isolated[1]}  key_arn: {key}\n")
+    path = root / "model_configs" / f"{MODEL}.yaml"
+    path.write_text(config_text(MODEL, edit), "utf-8")
+    return project.plan(MODEL, LOCAL)

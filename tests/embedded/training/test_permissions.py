@@ -23,8 +23,14 @@ OTHERS = {
 }  # fmt: skip
 
 
-def test_publishing_needs_what_the_policy_has(account: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("isolated", [False, True])
+def test_publishing_needs_what_the_policy_has(account: Any, tmp_path: Path, isolated: bool) -> None:
     publishing = Publishing(account, tmp_path)
+    stack = "foundation-staging"
+    if isolated:
+        stack = "artifacts-tiny-staging"
+        publishing.edit_config("  compile:\n", "  isolated: true\n  compile:\n")
+        publishing.put_parameters("staging/models/tiny")
     publishing.build_image()
     recorded = RecordedCalls(publishing.access, f"{STAGING.region}:{STAGING.account}")
     publishing.write("fail")
@@ -41,7 +47,7 @@ def test_publishing_needs_what_the_policy_has(account: Any, tmp_path: Path) -> N
     denied = recorded.denied_by(policy)
     # The tests' role is not a foundation's.
     assert denied == {("iam:PassRole", publishing.account.role)}
-    foundation = "arn:aws:iam::123456789012:role/foundation-staging-CompileRole0A1B2C3D-x"
+    foundation = f"arn:aws:iam::123456789012:role/{stack}-CompilingRole0A1B2C3D-x"
     recorded.made = (recorded.made - denied) | {("iam:PassRole", foundation)}
     assert recorded.denied_by(policy) == set()
     unused = {pair for pair in recorded.unused_of(policy) if pair[0] not in OTHERS}

@@ -1,4 +1,4 @@
-"""What `slipway plan` says of where an LMI container's settings and weights are."""
+"""What `slipway plan` says of where a container's settings and files are."""
 
 from __future__ import annotations
 
@@ -32,3 +32,23 @@ def test_settings_are_properties_of_a_package_or_variables(configuration: str):
     told = [value.split() for label, value in lines if label == "env"]
     assert (["OPTION_DTYPE", "fp16"] in told) is not packaged
     assert ("property" in labels) is packaged
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "key"),
+    [
+        ({}, "alias/slipway-production/tiny"),
+        (
+            {"key_arn": "arn:aws:kms:eu-west-1:210987654321:key/0a"},
+            "arn:aws:kms:eu-west-1:210987654321:key/0a",
+        ),
+    ],
+)
+def test_an_isolated_model_shows_its_prefix_and_key(artifacts: dict[str, str], key: str):
+    config = model_config(artifacts={"isolated": True, **artifacts})
+    plan = resolve(config, instance_types(), PRODUCTION, lock_for(config), IMAGE_DIGESTS)
+    lines = dict(line.split(maxsplit=1) for line in describe_plan(plan).splitlines())
+    assert lines["isolated"] == f"only this model's role reads models/tiny/, with the key {key}"
+    shared = model_config()
+    plan = resolve(shared, instance_types(), PRODUCTION, lock_for(shared), IMAGE_DIGESTS)
+    assert "isolated" not in describe_plan(plan)

@@ -34,6 +34,14 @@ def source(uri: str) -> dict[str, Any]:
     ("container", "artifact"),
     [
         (source(OURS), DIGEST),
+        (
+            source(f"s3://bucket/models/mine/artifacts/{DIGEST}/files/"),
+            f"{DIGEST} in models/mine/",
+        ),
+        (
+            source(f"s3://bucket/other/artifacts/{DIGEST}/files/"),
+            f"s3://bucket/other/artifacts/{DIGEST}/files/",
+        ),
         (source("s3://other/model/"), "s3://other/model/"),
         ({"ModelDataUrl": "s3://other/model.tar.gz"}, "s3://other/model.tar.gz"),
         # Settings as variables: the weights are all there is.

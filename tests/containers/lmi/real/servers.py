@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,18 @@ from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.facts.images import image, versions
+from slipway.planning.artifact_place import shared_place
 from slipway.planning.lmi import ordered
 from slipway.planning.lmi_handlers import our_handler
 from slipway.publishing.lmi_package import lmi_package, script_files
-from tests.support.projects import model_config
+from tests.support.projects import LOCAL, model_config
 from tests.support.starts import count_start
 
 ROOT = Path(__file__).resolve().parents[4]
 HANDLER = "containers/lmi/handler"
 STAND_INS = Path(__file__).parent / "stand_ins"
 BUCKET = "artifacts"
+PLACE = replace(shared_place(LOCAL), bucket=BUCKET)
 WEIGHTS_DIGEST = "cd" * 32
 WEIGHTS = {
     "config.json": json.dumps(
@@ -158,7 +160,7 @@ def image_tag(config: ModelConfig) -> str:
 
 def package_for(config: ModelConfig, digest: str = WEIGHTS_DIGEST) -> dict[str, bytes]:
     """What `slipway publish` sends for it."""
-    return lmi_package(config, script_files(config, ROOT), digest).rendered(BUCKET)
+    return lmi_package(config, script_files(config, ROOT), digest).rendered(PLACE)
 
 
 def put_weights(

@@ -1,0 +1,150 @@
+"""Where a model's artifacts lie in the environment's bucket, and which key encrypts them.
+
+Whatever composes the address of an artifact takes it from here: a role that reads one place, and a
+publisher that writes to another one, would only meet in a real account.
+
+Shared artifacts lie under `artifacts/` and are encrypted with the key of the foundation. Every
+model's role reads them. Those of an isolated model lie under `models/NAME/artifacts/` and are
+encrypted with a key of the model, which the stack `artifacts-NAME` makes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ARTIFACTS_PREFIX, ModelConfig
+
+ARTIFACT_KEY_ARN = "artifact-key-arn"
+COMPILE_ROLE_ARN = "compile-role-arn"
+"""What the names of the parameters in SSM end with."""
+
+FOUNDATION_ID = "foundation"
+SHARED_ARTIFACTS = "artifacts/"
+# In the artifact bucket; SageMaker makes a folder there for each job. The foundation lets the job's
+# role write there only, and deletes what lies there after a while.
+OUTPUT_PREFIX = "compile/"
+
+
+@dataclass(frozen=True)
+class ArtifactPlace:
+    """The place of one model's artifacts.
+
+    Args:
+        bucket: the environment's artifact bucket.
+        root: what every key begins with: empty, or `models/NAME/` of an isolated model.
+        stack_id: id of the stack that makes the key: `foundation`, or `artifacts-NAME`.
+        parameter_prefix: what the names of that stack's parameters in SSM begin with.
+        key_alias: alias of the key, without `alias/`.
+        key_arn: the key, where it existed before that stack; None where the stack makes it.
+    """
+
+    bucket: str
+    root: str
+    stack_id: str
+    parameter_prefix: str
+    key_alias: str
+    key_arn: str | None
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether no other model's role may read it."""
+        return bool(self.root)
+
+    @property
+    def artifacts_prefix(self) -> str:
+        """Key prefix of all artifacts of the place, with the final slash."""
+        return f"{self.root}{SHARED_ARTIFACTS}"
+
+    @property
+    def recipes_prefix(self) -> str:
+        """Key prefix of the records of what was made of what, with the final slash."""
+        return f"{self.root}recipes/"
+
+    @property
+    def output_prefix(self) -> str:
+        """Key prefix of what training jobs write, with the final slash.
+
+        It begins alike everywhere, because one rule of the bucket deletes it all.
+        """
+        return f"{OUTPUT_PREFIX}{self.root}"
+
+    @property
+    def key_parameter(self) -> str:
+        """Name of the parameter in SSM with the key's ARN."""
+        return f"{self.parameter_prefix}{ARTIFACT_KEY_ARN}"
+
+    @property
+    def compile_role_parameter(self) -> str:
+        """Name of the parameter in SSM with the ARN of the role that compiles."""
+        return f"{self.parameter_prefix}{COMPILE_ROLE_ARN}"
+
+    def manifest_key(self, digest: str) -> str:
+        """Returns the key of an artifact's manifest."""
+        return f"{self.artifacts_prefix}{digest}/manifest.json"
+
+    def files_prefix(self, digest: str) -> str:
+        """Returns the key prefix of an artifact's files, with the final slash."""
+        return files_prefix(self.root, digest)
+
+    def files_uri(self, digest: str) -> str:
+        """Returns the address of an artifact's files, with the slash that SageMaker wants."""
+        return f"s3://{self.bucket}/{self.files_prefix(digest)}"
+
+
+def files_prefix(root: str, digest: str) -> str:
+    """Returns the key prefix of an artifact's files, with the final slash.
+
+    Args:
+        root: of its place.
+        digest: of the artifact.
+    """
+    return f"{root}{SHARED_ARTIFACTS}{digest}/files/"
+
+
+def artifact_label(root: str, digest: str) -> str:
+    """Returns what a person is shown of an artifact: its digest, and the place of an isolated one.
+
+    Args:
+        root: of its place.
+        digest: of the artifact.
+    """
+    return f"{digest} in {root}" if root else digest
+
+
+def artifact_place(config: ModelConfig, environment: Environment) -> ArtifactPlace:
+    """Returns the place of a model's artifacts in an environment."""
+    if config.artifacts.isolated:
+        return own_place(config.name, environment, config.artifacts.key_arn)
+    return shared_place(environment)
+
+
+def shared_place(environment: Environment) -> ArtifactPlace:
+    """Returns the place of the artifacts that every model's role reads."""
+    return ArtifactPlace(
+        bucket=environment.artifact_bucket,
+        root="",
+        stack_id=FOUNDATION_ID,
+        parameter_prefix=environment.parameter_prefix,
+        key_alias=environment.key_alias,
+        key_arn=environment.artifact_key_arn,
+    )
+
+
+def own_place(model: str, environment: Environment, key_arn: str | None = None) -> ArtifactPlace:
+    """Returns the place of an isolated model's artifacts.
+
+    Args:
+        model: its name.
+        environment: where it is deployed.
+        key_arn: the key, where it exists already.
+    """
+    return ArtifactPlace(
+        bucket=environment.artifact_bucket,
+        root=f"models/{model}/",
+        stack_id=f"{ARTIFACTS_PREFIX}{model}",
+        parameter_prefix=f"{environment.parameter_prefix}models/{model}/",
+        # No other alias of Slipway's has a slash, so this is nobody else's.
+        key_alias=f"{environment.key_alias}/{model}",
+        key_arn=key_arn,
+    )

@@ -1,0 +1,72 @@
+"""Rules about a model whose artifacts have a key of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.errors import Problem
+from slipway.planning.rules.situation import Rule, Situation, problem
+
+_FIELD = ("artifacts", "key_arn")
+
+
+def key_is_of_an_isolated_model(situation: Situation) -> Iterator[Problem]:
+    """Shared artifacts have the environment's key."""
+    artifacts = situation.config.artifacts
+    if artifacts.key_arn is not None and not artifacts.isolated:
+        yield problem(
+            "`key_arn` has no effect without `isolated: true`: shared artifacts are encrypted with "
+            "the environment's key",
+            "Add `isolated: true`, or leave `key_arn` out.",
+            *_FIELD,
+        )
+
+
+def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
+    """S3 encrypts with keys of the bucket's own Region alone.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html (2026-11-23). A
+    key of another account would need a key policy that Slipway can neither write nor check.
+    """
+    environment, key = situation.environment, situation.config.artifacts.key_arn
+    if key is None or not situation.config.artifacts.isolated:
+        return
+    _, _, _, region, account, _ = key.split(":")
+    remedy = (
+        f"Name a key of {environment.account} in {environment.region} under `environments: "
+        f"{environment.name}:`, or leave `key_arn` out: the stack then makes a key."
+    )
+    if region != environment.region:
+        yield problem(
+            f"the key is in {region}, and the artifact bucket of `{environment.name}` in "
+            f"{environment.region}",
+            remedy,
+            *_FIELD,
+        )
+    elif account != environment.account:
+        yield problem(
+            f"the key belongs to account {account}, and environment `{environment.name}` is "
+            f"{environment.account}",
+            remedy,
+            *_FIELD,
+        )
+
+
+def key_is_not_the_environments(situation: Situation) -> Iterator[Problem]:
+    """Every role of the environment may decrypt with that one."""
+    artifacts = situation.config.artifacts
+    if artifacts.isolated and artifacts.key_arn == situation.environment.artifact_key_arn:
+        if artifacts.key_arn is None:
+            return
+        yield problem(
+            "the key is the environment's own, with which every model's role may decrypt",
+            "Name another key, or leave `key_arn` out: the stack then makes a key.",
+            *_FIELD,
+        )
+
+
+RULES: tuple[Rule, ...] = (
+    key_is_of_an_isolated_model,
+    key_is_where_the_bucket_is,
+    key_is_not_the_environments,
+)

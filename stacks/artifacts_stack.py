@@ -1,0 +1,80 @@
+"""What an isolated model has for its artifacts alone: their key, and the role that compiles them.
+
+A stack of its own, because `slipway publish` encrypts with the key before the endpoint's stack can
+exist. The key outlives it as the foundation's does: without it, what was published is unreadable. A
+later stack makes another key, unless the model's config names the first.
+"""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_ssm as ssm
+from constructs import Construct
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.planning.artifact_place import ArtifactPlace, artifact_place
+from stacks.constructs.compile_role import CompileRole
+
+
+class ArtifactsStack(cdk.Stack):
+    """One for each isolated model, deployed after the foundation and before anything is published.
+
+    Args:
+        scope: the app.
+        construct_id: `artifacts-NAME`.
+        config: the model's.
+        environment: account and region.
+        env: the same account and region, for the CDK CLI.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: ModelConfig,
+        environment: Environment,
+        env: cdk.Environment,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=environment.stack_name(construct_id),
+            description=f"Slipway: the key of {config.name}'s artifacts in {environment.name}",
+            env=env,
+        )
+        tags = {**config.tags, "slipway:model": config.name, **environment.tags}
+        for name, value in sorted(tags.items()):
+            cdk.Tags.of(self).add(name, value)
+        place = artifact_place(config, environment)
+        key = self._key(config, environment, place)
+        ssm.CfnParameter(self, "KeyArn", name=place.key_parameter, type="String", value=key.key_arn)
+        if config.artifacts.compile is not None:
+            compiling = CompileRole(
+                self,
+                "Compiling",
+                environment=environment,
+                artifact_key_arn=key.key_arn,
+                place=place,
+            )
+            ssm.CfnParameter(
+                self,
+                "CompileRoleArn",
+                name=place.compile_role_parameter,
+                type="String",
+                value=compiling.role.role_arn,
+            )
+
+    def _key(self, config: ModelConfig, environment: Environment, place: ArtifactPlace) -> kms.IKey:
+        if place.key_arn is not None:
+            return kms.Key.from_key_arn(self, "Key", place.key_arn)
+        return kms.Key(
+            self,
+            "Key",
+            description=f"Slipway: artifacts of {config.name} in {environment.name}",
+            alias=place.key_alias,
+            enable_key_rotation=True,
+            removal_policy=cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        )

@@ -1,0 +1,218 @@
+"""An isolated model: a stack with its key, and roles that reach no other model's artifacts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from slipway.facts.instances import instance_types
+from slipway.planning.resolve import resolve
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from stacks.endpoint_stack import EndpointStack
+from tests.support.projects import (
+    ENVIRONMENTS,
+    IMAGE_DIGESTS,
+    PRODUCTION,
+    lock_for,
+    model_config,
+    write_project,
+)
+from tests.synth.assemblies import Assembly, new_app
+from tests.synth.scanners import nag
+
+ISOLATED = """\
+name: NAME
+model: {family: bert, parameters: 109482240, layers: 12, hidden_size: 768, attention_heads: 12}
+serving:
+  container: neuron
+  framework: neuron
+  task: question-answering
+  objective: throughput
+  sequence_length: 128
+artifacts:
+  weights: {source: path, path: build/bert}
+  compile: {instance: ml.c5.4xlarge}
+  isolated: true
+endpoint:
+  instances: [ml.inf1.xlarge]
+  instance_count: 2
+  model_data_download_timeout_seconds: 600
+  container_startup_health_check_timeout_seconds: 600
+alarms:
+  model_latency_p99_milliseconds: 600
+"""
+SHARED = ISOLATED.replace("  isolated: true\n", "")
+# A key that S3 refuses, which a rule reports.
+ELSEWHERE = ISOLATED.replace(
+    "isolated: true",
+    "isolated: true\n  key_arn: arn:aws:kms:us-east-2:210987654321:key/0a",
+)
+BUCKET = "arn:aws:s3:::slipway-search-production-210987654321-eu-west-1"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    models = {"own": ISOLATED, "shared": SHARED, "elsewhere": ELSEWHERE}
+    root = write_project(
+        tmp_path_factory.mktemp("project"),
+        {name: text.replace("NAME", name) for name, text in models.items()},
+        published=["own", "shared"],
+        environments=f"project: search\n{ENVIRONMENTS}",
+    )
+    return Project(root)
+
+
+@pytest.fixture(scope="module")
+def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
+    directory = tmp_path_factory.mktemp("cdk.out")
+    app = new_app(directory)
+    add_stacks(app, project, Selection(environment="production"))
+    app.synth()
+    return Assembly(directory)
+
+
+def statements(assembly: Assembly, stack: str, role: str) -> dict[str, dict[str, Any]]:
+    """The statements of a role by their ids."""
+    _, resource = assembly.named(stack, "AWS::IAM::Role", role)
+    (policy,) = resource["Properties"]["Policies"]
+    return {each["Sid"]: each for each in policy["PolicyDocument"]["Statement"]}
+
+
+def test_the_key_is_deployed_before_the_model_and_after_the_foundation(assembly: Assembly):
+    stacks = assembly.stacks()
+    assert set(stacks) == {
+        "foundation", "image-neuron", "artifacts-own", "own", "shared", "elsewhere",
+    }  # fmt: skip
+    assert stacks["artifacts-own"]["properties"]["stackName"] == (
+        "search--artifacts-own-production"
+    )
+    assert "foundation" in stacks["artifacts-own"]["dependencies"]
+    assert "artifacts-own" in stacks["own"]["dependencies"]
+    assert "artifacts-own" not in stacks["shared"]["dependencies"]
+
+
+def test_the_key_and_its_names_are_the_models(assembly: Assembly):
+    key = assembly.only("artifacts-own", "AWS::KMS::Key")
+    assert key["Properties"]["EnableKeyRotation"] is True
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == (
+        "RetainExceptOnCreate", "Retain",
+    )  # fmt: skip
+    alias = assembly.only("artifacts-own", "AWS::KMS::Alias")
+    assert alias["Properties"]["AliasName"] == "alias/slipway-search-production/own"
+    names = {
+        item["Properties"]["Name"]
+        for item in assembly.resources("artifacts-own", "AWS::SSM::Parameter").values()
+    }
+    assert names == {
+        "/slipway/search/production/models/own/artifact-key-arn",
+        "/slipway/search/production/models/own/compile-role-arn",
+    }
+
+
+def test_its_role_reads_its_own_prefix_with_its_own_key(assembly: Assembly):
+    found = statements(assembly, "own", "OwnExecutionRole")
+    assert found["ReadArtifacts"]["Resource"] == f"{BUCKET}/models/own/artifacts/*"
+    assert found["ListArtifacts"]["Condition"] == {
+        "StringLike": {"s3:prefix": "models/own/artifacts/*"}
+    }
+    assert found["DecryptArtifacts"]["Resource"] == {"Ref": "OwnArtifactKeyArn"}
+    parameters = assembly.template("own")["Parameters"]
+    assert parameters["OwnArtifactKeyArn"]["Default"] == (
+        "/slipway/search/production/models/own/artifact-key-arn"
+    )
+    # The shared key is not even known in its stack.
+    assert "ArtifactKeyArn" not in parameters
+
+
+def test_logs_that_have_the_environments_key_keep_it(tmp_path: Path):
+    """CloudWatch Logs may use that key, and no model's."""
+    environment = PRODUCTION.model_copy(update={"log_key": "artifact"})
+    config = model_config(artifacts={"isolated": True})
+    plan = resolve(config, instance_types(), environment, lock_for(config), IMAGE_DIGESTS)
+    app = new_app(tmp_path)
+    env = cdk.Environment(account=environment.account, region=environment.region)
+    EndpointStack(app, "tiny", plan=plan, env=env)
+    app.synth()
+    found = Assembly(tmp_path)
+    groups = found.resources("tiny", "AWS::Logs::LogGroup").values()
+    assert {json.dumps(item["Properties"]["KmsKeyId"]) for item in groups} == {
+        json.dumps({"Ref": "ArtifactKeyArn"})
+    }
+    assert statements(found, "tiny", "OwnExecutionRole")["DecryptArtifacts"]["Resource"] == {
+        "Ref": "OwnArtifactKeyArn"
+    }
+
+
+def test_nobody_elses_role_reads_there(assembly: Assembly):
+    execution = statements(assembly, "shared", "ExecutionRole")
+    compiling = statements(assembly, "foundation", "CompilingRole")
+    for sids in (execution["ReadArtifacts"], compiling["ReadWeights"]):
+        assert sids["Resource"] == f"{BUCKET}/artifacts/*"
+
+
+def test_it_compiles_with_its_own_prefix_and_key(assembly: Assembly):
+    found = statements(assembly, "artifacts-own", "CompilingRole")
+    assert found["ReadWeights"]["Resource"] == f"{BUCKET}/models/own/artifacts/*"
+    assert found["ListWeights"]["Condition"] == {
+        "StringLike": {"s3:prefix": "models/own/artifacts/*"}
+    }
+    assert found["WriteOutput"]["Resource"] == f"{BUCKET}/compile/models/own/*"
+    key, _ = assembly.named("artifacts-own", "AWS::KMS::Key", "Key")
+    assert found["UseArtifactKey"]["Resource"] == {"Fn::GetAtt": [key, "Arn"]}
+
+
+def test_moving_makes_another_role_and_keeps_no_logical_id(assembly: Assembly):
+    own, _ = assembly.named("own", "AWS::IAM::Role", "OwnExecutionRole")
+    shared, _ = assembly.named("shared", "AWS::IAM::Role", "ExecutionRole")
+    assert own not in assembly.template("shared")["Resources"]
+    assert shared not in assembly.template("own")["Resources"]
+    for stack, role in (("own", own), ("shared", shared)):
+        model = assembly.only(stack, "AWS::SageMaker::Model")
+        assert model["Properties"]["ExecutionRoleArn"] == {"Fn::GetAtt": [role, "Arn"]}
+
+
+def test_a_key_that_is_refused_makes_no_stack(assembly: Assembly):
+    (error,) = assembly.annotations("elsewhere", "error")
+    assert "model_configs/elsewhere.yaml:13:3: artifacts.key_arn: the key is in us-east-2" in error
+
+
+def test_before_anything_is_published_its_key_can_be_deployed(tmp_path: Path):
+    (tmp_path / "project").mkdir()
+    root = write_project(tmp_path / "project", {"own": ISOLATED.replace("NAME", "own")})
+    app = new_app(tmp_path / "cdk.out")
+    add_stacks(app, Project(root), Selection(environment="production"))
+    app.synth()
+    found = Assembly(tmp_path / "cdk.out")
+    assert "the release was never published" in found.annotations("own", "error")[0]
+    assert list(found.resources("artifacts-own", "AWS::KMS::Key")) != []
+
+
+def test_leaving_the_key_out_is_mentioned(project: Project, tmp_path: Path):
+    app = new_app(tmp_path, **{"aws:cdk:bundling-stacks": ["own"]})
+    add_stacks(app, project, Selection(environment="production", models=("own",)))
+    app.synth()
+    told = Assembly(tmp_path).annotations("own", "info")
+    assert (
+        "Deployed without its key (--exclusively). Where that is not there yet, run "
+        "`cdk deploy artifacts-own -c env=production` first."
+    ) in told
+
+
+def test_cdk_nag_finds_nothing_in_its_stacks(project: Project, tmp_path: Path):
+    app = new_app(tmp_path)
+    add_stacks(app, project, Selection(environment="production", models=("own",)))
+    report = nag(app, tmp_path)
+    assert report["violations"] == []
+    excused = {
+        item["ruleName"]
+        for item in report["suppressedViolations"]
+        for construct in item["violatingConstructs"]
+        if construct["constructPath"].startswith("artifacts-own/")
+    }
+    assert f"AwsSolutions-IAM5[Resource::{BUCKET}/models/own/artifacts/*]" in excused
+    assert len(excused) == 5
