@@ -28,6 +28,12 @@ from tests.support.stacks import Stacks
 
 MODEL = "autoscaling"
 NAME = f"{MODEL}-local"
+# The section `autoscaling` of its config.
+SCALING = {
+    "min_instance_count": 2,
+    "max_instance_count": 6,
+    "target_invocations_per_instance_per_minute": 600,
+}
 _TESTS = Path(__file__).parents[1]
 _TEMPLATE = _TESTS / "golden" / "templates" / f"{MODEL}.json"
 _FUNCTION = _TESTS.parent / "stacks" / "endpoint_update" / "handler.py"

@@ -18,7 +18,7 @@ from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
-from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
 from tests.support.waiting import eventually
 
 # 600 s, the template's timeouts, become 3 s.
@@ -32,7 +32,7 @@ def stack(tmp_path: Path) -> Iterator[SlipwayStack]:
 
 
 def plan_of(digest: str) -> DeploymentPlan:
-    config = model_config(MODEL)
+    config = model_config(MODEL, autoscaling=SCALING)
     plan = resolve(config, instance_types(), LOCAL, lock_for(config), IMAGE_DIGESTS)
     return replace(plan, artifact=replace(plan.artifact, digest=digest))
 

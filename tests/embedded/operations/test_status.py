@@ -17,7 +17,7 @@ from slipway.operations.status import find_status
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
-from tests.support.slipway_stack import MODEL, NAME, SlipwayStack, slipway_stack
+from tests.support.slipway_stack import MODEL, NAME, SCALING, SlipwayStack, slipway_stack
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,6 @@ def deployed(stack: SlipwayStack) -> Iterator[SlipwayStack]:
     assert stack.create("ok") == "CREATE_COMPLETE"
     yield stack
     assert stack.delete() == "DELETE_COMPLETE"
-
-
-SCALING = {
-    "min_instance_count": 2,
-    "max_instance_count": 6,
-    "target_invocations_per_instance_per_minute": 600,
-}
 
 
 def planned(instance_type: str, **sections: dict[str, Any]) -> DeploymentPlan:
