@@ -15,13 +15,13 @@ from pathlib import Path
 LONGEST_WORDS = 35
 # Turn to its replacement.
 TURNS = {
-    "the one of": "the noun",
-    "the ones of": "the noun",
-    "of ours": "Slipway's, and the noun",
-    "of theirs": "the noun",
-    "none of its": "no, and the noun",
-    "whoever": "anyone who",
-    "hence": "therefore",
+    "the one of": 'a noun for "one"',
+    "the ones of": 'a noun for "ones"',
+    "of ours": '"Slipway\'s" before the noun',
+    "of theirs": "the owner's name",
+    "none of its": '"no" and the noun',
+    "whoever": '"anyone who"',
+    "hence": '"therefore"',
 }
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`]*`")

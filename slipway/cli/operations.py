@@ -53,7 +53,7 @@ def leftovers(
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,
 ) -> None:
-    """List what is left of a destroyed model in the account; exit 1 if anything is."""
+    """List resources that a destroyed model left in the account; exit 1 if there are any."""
     from slipway.access import account_errors, open_access
     from slipway.operations.leftovers import find_kept, find_leftovers
 

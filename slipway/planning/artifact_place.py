@@ -58,7 +58,7 @@ class ArtifactPlace:
 
     @property
     def recipes_prefix(self) -> str:
-        """Key prefix of the records of what was made of what, with the final slash."""
+        """Key prefix of the records that name the inputs of each artifact, with a final slash."""
         return f"{self.root}recipes/"
 
     @property

@@ -56,7 +56,7 @@ class ArtifactStore:
         with self._reached():
             try:
                 if self.place.is_isolated:
-                    # Whoever publishes an isolated model may list its keys and no others.
+                    # The publisher of an isolated model may list its keys and no others.
                     self._client.list_objects_v2(
                         Bucket=self.bucket, Prefix=self.place.root, MaxKeys=1
                     )

@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 
 ACCOUNT = "123456789012"
 CONTAINER_TOKEN = "the-containers-token"  # noqa: S105  # worth nothing
+INSTANCE_TOKEN = "the-instances-token"  # noqa: S105  # worth nothing
+INSTANCE_ROLES = "/latest/meta-data/iam/security-credentials/"
 SSO_TOKEN = "the-portals-token"  # noqa: S105  # worth nothing
 
 
@@ -115,8 +117,26 @@ class _Handler(BaseHTTPRequestHandler):
                 "expiration": int(end.timestamp() * 1000),
             }
             self._send(200, json.dumps({"roleCredentials": answer}))
+        elif path.startswith(INSTANCE_ROLES):
+            assert self.headers["x-aws-ec2-metadata-token"] == INSTANCE_TOKEN
+            self._instance(path.removeprefix(INSTANCE_ROLES))
         else:
             self._send(404, "")
+
+    def _instance(self, role: str) -> None:
+        """Answers as an instance's metadata: the role's name, then its credentials."""
+        if not role:
+            self._send(200, "publisher")
+            return
+        key, secret, token, end = self.stand_in.issue("INSTANCE")
+        answer = {
+            "Code": "Success",
+            "AccessKeyId": key,
+            "SecretAccessKey": secret,
+            "Token": token,
+            "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        self._send(200, json.dumps(answer))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -133,6 +153,9 @@ class _Handler(BaseHTTPRequestHandler):
                        "</CompleteMultipartUploadResult>")  # fmt: skip
 
     def do_PUT(self) -> None:
+        if self.path == "/latest/api/token":
+            self._send(200, INSTANCE_TOKEN)
+            return
         left = int(self.headers.get("Content-Length", 0))
         while left:
             left -= len(self.rfile.read(min(left, 1 << 20)))

@@ -172,6 +172,12 @@ def container(shell: Shell) -> tuple[str, str]:
     return "ASIACONTAINER", "token-of-CONTAINER"
 
 
+def instance(shell: Shell) -> tuple[str, str]:
+    shell.patch.delenv("AWS_EC2_METADATA_DISABLED")
+    shell.patch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", shell.aws.url)
+    return "ASIAINSTANCE", "token-of-INSTANCE"
+
+
 def login(shell: Shell) -> tuple[str, str]:
     session = f"arn:aws:iam::{ACCOUNT}:user/me"
     shell.config(f"[default]\nlogin_session = {session}\n")
@@ -218,6 +224,7 @@ KINDS: list[Callable[[Shell], tuple[str, str]]] = [
     process,
     identity_center,
     container,
+    instance,
     login,
 ]
 

@@ -35,7 +35,7 @@ def test_code_tables_and_headings_are_left_out() -> None:
 
 def test_turns_that_make_a_reader_go_back_are_found() -> None:
     assert messages("Text.\n\nThe one of TensorRT builds two images.\n") == [
-        (3, '"the one of": write the noun: The one of TensorRT builds two ...')
+        (3, '"the one of": write a noun for "one": The one of TensorRT builds two ...')
     ]
     # Within another word it is another word.
     assert messages("Thence it goes.\n") == []
@@ -46,6 +46,6 @@ def test_the_command_fails_where_it_finds_something(tmp_path: Path, capsys) -> N
     page.parent.mkdir()
     page.write_text("A sentence of ours.\n", "utf-8")
     assert main([str(tmp_path)]) == 1
-    assert capsys.readouterr().out.startswith(f'{page}:1: "of ours": write Slipway\'s')
+    assert capsys.readouterr().out.startswith(f'{page}:1: "of ours": write "Slipway\'s"')
     page.write_text("A sentence.\n", "utf-8")
     assert main([str(tmp_path), str(page)]) == 0

@@ -43,7 +43,7 @@ class Line:
         self._passed_bytes = 0
         self._limit_bytes: int | None = None
         self._cuts = 0
-        # The port of the connection by which a cut knows that older ones were accepted, if any.
+        # The client port of the connection that marks a cut: older connections are accepted first.
         self._last_port: int | None = None
         self._last_accepted = asyncio.Event()
         self.port = 0
