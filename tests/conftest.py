@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = [
+    "tests.support.command_line",
     "tests.support.sizes",
     "tests.support.starts",
     "tests.support.summary",

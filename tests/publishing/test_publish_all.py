@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from slipway.access import Access
-from slipway.cli import main as cli
+from tests.support.command_line import Run
 from tests.support.projects import config_text, write_project
 
 WITHOUT_SAMPLE = ("  sample:\n    path: samples/tiny\n", "")
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], access: Access) -> Run:
-    """Runs a command line; returns exit code, standard output and standard error."""
+def run(monkeypatch: pytest.MonkeyPatch, access: Access, slipway_command: Run) -> Run:
+    """Runs a command line with the account of these tests."""
     monkeypatch.setattr("slipway.access.open_access", lambda *_: access)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
-        with pytest.raises(SystemExit) as exit_request:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(str(exit_request.value.code)), captured.out, captured.err
-
-    return run
+    return slipway_command
 
 
 @pytest.fixture

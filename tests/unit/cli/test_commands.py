@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import typer
@@ -25,19 +24,8 @@ def root(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a command line; returns exit code, standard output and standard error."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
-        with pytest.raises(SystemExit) as exit_request:
-            cli.main()
-        captured = capsys.readouterr()
-        code = exit_request.value.code
-        assert isinstance(code, int)
-        return code, captured.out, captured.err
-
-    return run
+def run(slipway_command):
+    return slipway_command
 
 
 def spoil(root, name: str = "fresh") -> None:

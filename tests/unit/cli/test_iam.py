@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from slipway.cli import main as cli
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, S3Weights
 from slipway.operations.permissions import Weights, least_policy
@@ -31,13 +29,11 @@ def statements(
     return found
 
 
-def test_it_prints_a_policy_without_an_account(project, monkeypatch, capsys):
+def test_it_prints_a_policy_without_an_account(project, monkeypatch, slipway_command):
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(sys, "argv", ["slipway", "iam", "tiny", "--env", "production"])
-    with pytest.raises(SystemExit) as exit_request:
-        cli.main()
-    assert exit_request.value.code == 0
-    policy = json.loads(capsys.readouterr().out)
+    code, output, errors = slipway_command("iam", "tiny", "--env", "production")
+    assert (code, errors) == (0, "")
+    policy = json.loads(output)
     assert {each["Sid"]: each for each in policy["Statement"]} == statements(project)
 
 

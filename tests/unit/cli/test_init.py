@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import typer
 import yaml
 
-from slipway.cli import main as cli
 from slipway.config.editor_schema import FIRST_LINE
 from slipway.config.starter import CONTAINERS, LMI_FRAMEWORKS, newest_lmi_version
 from slipway.facts.lmi import lmi_version
@@ -58,18 +55,10 @@ EXPECTED_WARNINGS = {"unpublished", "single-instance", "legacy-image", "triton-p
 
 
 @pytest.fixture
-def slipway(tmp_path, monkeypatch, capsys):
+def slipway(tmp_path, monkeypatch, slipway_command):
     """Runs a command in a new project."""
     monkeypatch.chdir(write_project(tmp_path, {}, environments=ENVIRONMENTS))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
-        with pytest.raises(SystemExit) as exit_request:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(str(exit_request.value.code)), captured.out, captured.err
-
-    return run
+    return slipway_command
 
 
 @pytest.fixture

@@ -1,0 +1,28 @@
+"""The `slipway` command in the tests' own process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from slipway.cli import main as cli
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def slipway_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `slipway` with the given arguments; returns exit status, standard output and error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slipway", *arguments])
+        with pytest.raises(SystemExit) as exit_request:
+            cli.main()
+        captured = capsys.readouterr()
+        code = exit_request.value.code
+        assert isinstance(code, int)
+        return code, captured.out, captured.err
+
+    return run
