@@ -15,6 +15,7 @@ from slipway.facts.images import image, newest_neuron_version
 from slipway.planning.images import NEURON_BASES
 from slipway.publishing.image_sources import image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
+from tests.support import dockerfiles
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "containers" / "neuron"
@@ -22,24 +23,9 @@ FOLDER = ROOT / "containers" / "neuron"
 OF_THE_BASE = ("numpy", "torch", "torch-neuron", "torch-neuronx", "neuron-cc", "neuronx-cc")
 
 
-def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's instructions and their arguments, continued lines joined."""
-    lines = (FOLDER / "Dockerfile").read_text("utf-8").splitlines()
-    code = "\n".join(line for line in lines if not line.startswith("#"))
-    joined = code.replace("\\\n", " ").splitlines()
-    return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined if line]
-
-
 def stage(target: str) -> dict[str, str]:
     """One stage's instructions; of those that it has several times, the last."""
-    found: dict[str, str] = {}
-    is_in_it = False
-    for name, arguments in instructions():
-        if name == "FROM":
-            is_in_it = arguments.endswith(f" AS {target}")
-        if is_in_it:
-            found[name] = arguments
-    return found
+    return dict(dockerfiles.stage("neuron", target))
 
 
 def test_hadolint_finds_nothing():
@@ -68,33 +54,11 @@ def test_the_compiler_runs_the_same_program_with_a_python_of_its_own():
     assert compiler["COPY"] == "--from=compiling /opt/slipway /opt/slipway"
 
 
-def test_the_compiler_for_inf1_gets_the_tensorflow_that_its_base_lacks():
-    """In the base's own Python, in which neuron-cc runs, and changing nothing of it."""
-    step = stage(COMPILER_TARGET)["RUN"].removeprefix("--mount=type=secret,id=ca_bundle ")
-    program = step.replace("python3 -m pip --isolated", "echo installs").replace(
-        "python3 -m pip list --format=freeze > /tmp/base.txt", "true"
-    )
-    program = program.replace("rm /tmp/base.txt", "true")
-    said = {}
-    for framework in NEURON_BASES.values():
-        base = image(framework, newest_neuron_version(framework), "us-east-1")
-        done = subprocess.run(
-            ["sh", "-c", program], capture_output=True, text=True, check=True,
-            env={"BASE_IMAGE": str(base.uri), "NEURON_INDEX": stage(COMPILER_TARGET)["ARG"][13:]},
-        )  # fmt: skip
-        said[framework] = done.stdout
-    assert said["pytorch-inference-neuronx"] == ""
-    assert said["pytorch-inference-neuron"].endswith(
-        "--constraint /tmp/base.txt --extra-index-url https://pip.repos.neuron.amazonaws.com "
-        "neuron-cc[tensorflow]==1.24.0.0\n"
-    )
-
-
 def test_what_is_copied_is_among_the_images_sources():
     sources = {path.relative_to(ROOT).as_posix() for path in image_files(ROOT, "neuron")}
     copied = [
         source
-        for name, arguments in instructions()
+        for name, arguments in dockerfiles.instructions("neuron")
         if name == "COPY" and not arguments.startswith("--from")
         for source in arguments.split()[:-1]
     ]

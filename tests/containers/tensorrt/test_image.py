@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 from slipway.facts.tensorrt import tensorrt_releases
 from slipway.publishing.image_sources import copy_image_files, image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
+from tests.support import dockerfiles
 from tests.support.groups import load
 
 ROOT = Path(__file__).parents[3]
@@ -41,24 +42,9 @@ PYTHON = {
 }
 
 
-def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's instructions and their arguments, continued lines joined."""
-    lines = (FOLDER / "Dockerfile").read_text("utf-8").splitlines()
-    code = "\n".join(line for line in lines if not line.startswith("#"))
-    joined = code.replace("\\\n", " ").splitlines()
-    return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined if line]
-
-
 def stage(target: str) -> dict[str, str]:
     """One stage's instructions; of those that it has several times, the last."""
-    found: dict[str, str] = {}
-    is_in_it = False
-    for name, arguments in instructions():
-        if name == "FROM":
-            is_in_it = arguments.endswith(f" AS {target}")
-        if is_in_it:
-            found[name] = arguments
-    return found
+    return dict(dockerfiles.stage("tensorrt", target))
 
 
 def last_stage() -> dict[str, str]:
@@ -88,7 +74,7 @@ def test_hadolint_would_find_something(tmp_path: Path):
 
 def test_the_default_base_is_the_newest_releases():
     newest = list(tensorrt_releases().values())[-1]
-    found = instructions()
+    found = dockerfiles.instructions("tensorrt")
     assert found[0] == ("ARG", f"BASE_IMAGE=nvcr.io/nvidia/tensorrt:{newest.base_image}")
     stages = [arguments for name, arguments in found if name == "FROM"]
     assert stages == [
@@ -106,7 +92,7 @@ def test_sagemaker_may_name_the_port_and_run_it_as_root():
     assert stage["STOPSIGNAL"] == "SIGTERM"
     assert json.loads(stage["CMD"]) == ["serve"]
     # AWS asks for root.
-    assert "USER" not in dict(instructions())
+    assert "USER" not in dict(dockerfiles.instructions("tensorrt"))
 
 
 def test_the_compiler_runs_the_same_program():
@@ -114,7 +100,7 @@ def test_the_compiler_runs_the_same_program():
     for name in ("ENTRYPOINT", "STOPSIGNAL"):
         assert compiler[name] == serving[name]
     # It chooses CUDA's library first, as the base's own entry point would.
-    assert json.loads(serving["ENTRYPOINT"])[1:] == ["-m", "containers.tensorrt.start"]
+    assert json.loads(serving["ENTRYPOINT"])[-2:] == ["-m", "containers.tensorrt.start"]
     assert json.loads(compiler["CMD"]) == ["compile"]
     [variable] = shlex.split(compiler["ENV"])
     assert variable in shlex.split(serving["ENV"])
@@ -126,7 +112,7 @@ def test_what_is_copied_is_among_the_images_sources():
     sources = {path.relative_to(ROOT).as_posix() for path in image_files(ROOT, "tensorrt")}
     copied = [
         source
-        for name, arguments in instructions()
+        for name, arguments in dockerfiles.instructions("tensorrt")
         if name == "COPY" and not arguments.startswith("--from")
         for source in arguments.split()[:-1]
     ]
@@ -138,8 +124,8 @@ def test_what_is_copied_is_among_the_images_sources():
 def test_the_images_files_alone_serve_as_its_entry_point_says(tmp_path: Path):
     copy_image_files(ROOT, "tensorrt", tmp_path / "opt" / "slipway" / "program")
     stage = last_stage()
-    interpreter, *arguments = json.loads(stage["ENTRYPOINT"])
-    assert interpreter == "/opt/slipway/venv/bin/python"
+    entry_point = json.loads(stage["ENTRYPOINT"])
+    arguments = entry_point[entry_point.index("/opt/slipway/venv/bin/python") + 1 :]
     variables = dict(item.split("=") for item in shlex.split(stage["ENV"]))
     assert variables.pop("SLIPWAY_BIND_ADDRESS") == "0.0.0.0"  # noqa: S104  # as SageMaker asks
     program = f"{tmp_path}{variables.pop('PYTHONPATH')}"
@@ -222,7 +208,8 @@ def imported_by(*, compiling: bool) -> set[str]:
 
 
 def test_it_installs_what_the_program_imports():
-    assert imported_by(compiling=False) == {*lines(FOLDER / "requirements.in"), *OF_THE_BASE}
+    installed = {*lines(FOLDER / "requirements.in"), *OF_THE_BASE}
+    assert imported_by(compiling=False) == installed - {"dumb-init"}
 
 
 def test_the_compiler_has_what_compile_imports_as_well():
@@ -324,7 +311,11 @@ def test_each_base_has_tensorrt_of_its_version(version: str):
 
 
 def test_the_file_of_the_base_is_installed_and_tensorrt_named_so():
-    [script] = [text for name, text in instructions() if name == "RUN" and "uv venv" in text]
+    [script] = [
+        text
+        for name, text in dockerfiles.instructions("tensorrt")
+        if name == "RUN" and "uv venv" in text
+    ]
     [expression] = re.findall(r'--requirement "(/build/requirements-\$\{[^"]*\}\.txt)"', script)
     for release in tensorrt_releases().values():
         done = subprocess.run(
@@ -338,7 +329,7 @@ def test_the_file_of_the_base_is_installed_and_tensorrt_named_so():
         assert (FOLDER / name).is_file()
         assert any(
             f"containers/tensorrt/{name}" in arguments.split()
-            for instruction, arguments in instructions()
+            for instruction, arguments in dockerfiles.instructions("tensorrt")
             if instruction == "COPY"
         )
     # The bindings alone are called otherwise than the package that the program imports.
@@ -346,13 +337,14 @@ def test_the_file_of_the_base_is_installed_and_tensorrt_named_so():
         script
     )
     # A build argument before the first stage is none of a stage unless it asks for it.
-    stage = [name for name, _ in instructions()]
+    stage = [name for name, _ in dockerfiles.instructions("tensorrt")]
     assert stage[:3] == ["ARG", "FROM", "ARG"]
 
 
 def test_the_lock_is_complete_and_of_the_versions_that_are_tested():
     tested = {}
-    for line in lines(ROOT / "requirements.txt"):
+    # The init is a package that only the tests need outside an image.
+    for line in lines(ROOT / "requirements-dev.txt"):
         requirement = Requirement(line)
         if requirement.marker is None or requirement.marker.evaluate(PYTHON):
             tested[canonicalize_name(requirement.name)] = str(requirement.specifier)
