@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,11 +96,25 @@ def _lacks_vllm() -> str:
     return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
 
 
+def _lacks_namespaces() -> str:
+    if shutil.which("unshare") is None:
+        return "unshare is not on the PATH"
+    kinds = ("--user", "--map-root-user", "--net", "--pid", "--mount-proc", "--fork")
+    done = subprocess.run(["unshare", *kinds, "true"], capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode else ""
+
+
 def _lacks_checkov() -> str:
     return "" if (BUILD / "checkov" / ".ready").exists() else "not in build/checkov (250 MB)"
 
 
 GROUPS: Mapping[str, Group] = {
+    "namespaces": Group(
+        needs="Linux with user namespaces, so that a program is process 1 or has its own network",
+        size="test",
+        install="sysctl user.max_user_namespaces=1000",
+        lacks=_lacks_namespaces,
+    ),
     "torch": Group(
         needs="PyTorch, transformers and what exports models (requirements-export.txt)",
         size="all",
