@@ -26,6 +26,7 @@ from botocore.exceptions import (
 
 from embedded_aws import control
 from embedded_aws.errors import LocalAwsError
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
 
@@ -162,7 +163,7 @@ def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
     elif isinstance(error, EOFError):
         reason = "the profile asks for an MFA code, and there is no terminal to type it at"
         remedy = "Run the command in a terminal, or use a role that needs no MFA."
-    return Problem(Kind.STATE, f"{what}: {reason}", remedy)
+    return Problem(Code.NO_CREDENTIALS, Kind.STATE, f"{what}: {reason}", remedy)
 
 
 @contextlib.contextmanager
@@ -172,6 +173,7 @@ def account_errors() -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise UserError.of(
+            Code.LOOKUP_FAILED,
             f"the account could not be looked into: {error}",
             "Use credentials that may make this call, then run the command again.",
         ) from None
@@ -205,6 +207,7 @@ def open_access(environment: Environment, root: Path) -> Access:
         raise UserError([credentials_problem(what, error, log_in)]) from None
     if account != environment.account:
         raise UserError.of(
+            Code.ANOTHER_ACCOUNT,
             f"the credentials are of account {account}; environment `{environment.name}` is "
             f"account {environment.account}",
             "Log in to that account, or choose another environment with `--env`.",
@@ -221,9 +224,13 @@ def local_variables(root: Path, region: str) -> dict[str, str | None]:
     try:
         status = control.status(root)
     except LocalAwsError as error:
-        raise UserError.of(str(error), "Stop it with `slipway local stop`.") from None
+        raise UserError.of(
+            Code.EMBEDDED_AWS_UNUSABLE, str(error), "Stop it with `slipway local stop`."
+        ) from None
     if status is None:
         raise UserError.of(
-            "the embedded AWS is not running", "Start it with `slipway local start`."
+            Code.EMBEDDED_AWS_NOT_RUNNING,
+            "the embedded AWS is not running",
+            "Start it with `slipway local start`.",
         )
     return control.environment(status.state, region=region)

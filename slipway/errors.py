@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePath
 
+from slipway.codes.code import Code
+
 FieldPath = tuple[str | int, ...]
 
 
@@ -42,6 +44,7 @@ class Problem:
     """One thing to put right.
 
     Args:
+        code: its entry in the table of `slipway.codes`, printed behind the message.
         kind: what sort of problem it is.
         message: what is wrong, with the bad value and the limit or the allowed values.
         remedy: what to do, as an instruction or a command.
@@ -49,6 +52,7 @@ class Problem:
         location: where that is, once known.
     """
 
+    code: Code
     kind: Kind
     message: str
     remedy: str
@@ -61,12 +65,13 @@ class Problem:
 
     def __str__(self) -> str:
         where = [part for part in (str(self.location or ""), dotted(self.field)) if part]
-        return f"{': '.join([*where, self.message])}\n    {self.remedy}"
+        return f"{': '.join([*where, self.message])} [{self.code}]\n    {self.remedy}"
 
     def as_json(self) -> dict[str, str | int | None]:
         """Returns the problem for machines; the keys are part of the command line's contract."""
         location = self.location or Location("")
         return {
+            "code": self.code.value,
             "kind": self.kind.value,
             "file": location.path or None,
             "line": location.line or None,
@@ -91,9 +96,16 @@ class UserError(Exception):
         super().__init__(str(self))
 
     @classmethod
-    def of(cls, message: str, remedy: str, *, kind: Kind = Kind.STATE) -> UserError:
-        """Makes the error of one problem that has no place in a file."""
-        return cls([Problem(kind, message, remedy)])
+    def of(cls, code: Code, message: str, remedy: str, *, kind: Kind = Kind.STATE) -> UserError:
+        """Makes the error of one problem that has no place in a file.
+
+        Args:
+            code: its entry in the table of `slipway.codes`.
+            message: what is wrong, with the bad value and the limit or the allowed values.
+            remedy: what to do, as an instruction or a command.
+            kind: what sort of problem it is.
+        """
+        return cls([Problem(code, kind, message, remedy)])
 
     def __str__(self) -> str:
         count = len(self.problems)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import (
     LoadedConfig,
@@ -54,6 +55,7 @@ class Project:
             if (folder / ENVIRONMENTS_FILE).is_file():
                 return cls(folder)
         raise UserError.of(
+            Code.NO_PROJECT,
             f"no Slipway project here: neither {start} nor a folder above has {ENVIRONMENTS_FILE}",
             "Run the command inside a project.",
         )
@@ -77,6 +79,7 @@ class Project:
                 known = ", ".join(self.files) or "none"
                 problems.append(
                     Problem(
+                        Code.UNKNOWN_MODEL,
                         Kind.VALUE,
                         f"no model config matches {pattern!r}",
                         f"{hint}{CONFIG_DIRECTORY}/ has: {known}.",
@@ -125,6 +128,7 @@ class Project:
             raise UserError(
                 [
                     Problem(
+                        Code.LOCK_UNREADABLE,
                         Kind.SHAPE,
                         f"the lock file cannot be read: {error.strerror}",
                         "Restore it with git.",
@@ -140,6 +144,7 @@ class Project:
             raise UserError(
                 [
                     Problem(
+                        Code.LOCK_UNREADABLE,
                         Kind.SHAPE,
                         f"not a lock file: {found}",
                         f"Restore it with git, or delete it and run `slipway publish {name}`.",

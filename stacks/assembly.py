@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import aws_cdk as cdk
 from constructs import Node
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
@@ -67,12 +68,14 @@ class Selection:
         allow = str(node.try_get_context("allow-unpublished") or "false").lower()
         if allow not in ("true", "false"):
             raise UserError.of(
+                Code.WRONG_OPTIONS,
                 f"`-c allow-unpublished={allow}` is neither true nor false",
                 "Write `-c allow-unpublished=true`, or leave it out.",
             )
         patterns = tuple(pattern.strip() for pattern in models.split(",") if pattern.strip())
         if not patterns:
             raise UserError.of(
+                Code.WRONG_OPTIONS,
                 f"`-c models={models}` names no model",
                 "Write names or patterns with commas between them, or leave it out.",
             )

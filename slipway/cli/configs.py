@@ -17,7 +17,7 @@ from slipway.cli.output import (
     current_project,
     print_json,
 )
-from slipway.cli.sarif import sarif_log
+from slipway.codes.code import Code
 from slipway.config.names import CONFIG_DIRECTORY
 from slipway.errors import Problem, UserError
 
@@ -58,6 +58,8 @@ def validate(
         found, warnings[name] = _checked(project, name, environment)
         problems += found
     if sarif is not None:
+        from slipway.cli.sarif import sarif_log
+
         sarif.write_text(json.dumps(sarif_log(problems), indent=2) + "\n", encoding="utf-8")
     if problems:
         raise UserError(problems)
@@ -131,7 +133,9 @@ def schema(
     shown, text = f"{CONFIG_DIRECTORY}/{SCHEMA_FILE}", render()
     stale = not path.is_file() or path.read_text("utf-8") != text
     if check and stale:
-        raise UserError.of(f"{shown} is stale", "Run `slipway schema` and commit the file.")
+        raise UserError.of(
+            Code.STALE_SCHEMA, f"{shown} is stale", "Run `slipway schema` and commit the file."
+        )
     if stale:
         path.write_text(text, encoding="utf-8")
     typer.echo(f"{shown} {'written' if stale else 'is up to date'}.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slipway.cli.output import current_project
+from slipway.codes.code import Code
 from slipway.config.names import CONFIG_DIRECTORY, LOCAL
 from slipway.errors import Kind, Problem, UserError, nearest
 
@@ -110,6 +111,7 @@ def _new_file(root: Path, name: str) -> tuple[Path, str]:
 
     if not is_model_name(name):
         raise UserError.of(
+            Code.RESERVED_NAME,
             f"no model may be called {name!r}",
             f"Use at most 40 characters of the form {NAME_PATTERN}, and no name of Slipway's own "
             "stacks (`foundation`, `image-*`).",
@@ -117,7 +119,9 @@ def _new_file(root: Path, name: str) -> tuple[Path, str]:
     shown = f"{CONFIG_DIRECTORY}/{name}.yaml"
     path = root / shown
     if path.exists():
-        raise UserError.of(f"{shown} is there already", "Choose another name, or edit that file.")
+        raise UserError.of(
+            Code.FILE_EXISTS, f"{shown} is there already", "Choose another name, or edit that file."
+        )
     return path, shown
 
 
@@ -128,6 +132,7 @@ def _known(container: str) -> Container:
         if known == container:
             return known
     raise UserError.of(
+        Code.UNKNOWN_CHOICE,
         f"there is no container family {container!r}",
         f"Use {', '.join(CONTAINERS)}; `custom` is for an image of your own.",
     )
@@ -139,6 +144,7 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
 
     problems = [
         Problem(
+            Code.WRONG_OPTIONS,
             Kind.VALUE,
             f"`{_flag(name)}` says nothing for the container `{container}`",
             f"Leave it out, or use `--container {_OWN_OPTIONS[name]}`.",
@@ -153,7 +159,10 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
         allowed = ", ".join(LMI_FRAMEWORKS)
         problems.append(
             Problem(
-                Kind.VALUE, f"there is no LMI framework {framework!r}", f"{hint}Allowed: {allowed}."
+                Code.UNKNOWN_CHOICE,
+                Kind.VALUE,
+                f"there is no LMI framework {framework!r}",
+                f"{hint}Allowed: {allowed}.",
             )
         )
     if problems:
@@ -183,7 +192,7 @@ def _answered(container: str, given: dict[str, Any]) -> dict[str, Any]:
             "--sample or --weights" if name in ("sample", "weights") else _flag(name)
             for name in missing
         )
-        raise UserError.of("this is no terminal to ask on", f"Give {options}.")
+        raise UserError.of(Code.NO_TERMINAL, "this is no terminal to ask on", f"Give {options}.")
     answered = dict(given)
     # The family may bring another question with it.
     while missing := _missing(container, answered):

@@ -16,6 +16,7 @@ from slipway.cli.output import (
     current_project,
     print_json,
 )
+from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError
 
 _JSON = "application/json"
@@ -99,6 +100,7 @@ def _request(name: str, body: str | None, file: str | None) -> bytes:
     if (body is None) == (file is None):
         what = "no request is given" if body is None else "two requests are given"
         raise UserError.of(
+            Code.NO_REQUEST,
             what,
             f"""Give one: `slipway invoke {name} '{{"inputs": "The"}}'`, or """
             f"`slipway invoke {name} --file request.json`.",
@@ -112,7 +114,9 @@ def _request(name: str, body: str | None, file: str | None) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UserError.of(
-            f"{path} cannot be read: {error.strerror}", "Name a file with the request."
+            Code.NO_REQUEST,
+            f"{path} cannot be read: {error.strerror}",
+            "Name a file with the request.",
         ) from None
 
 
@@ -124,6 +128,7 @@ def _check_json(request: bytes, file: str | None) -> None:
         json.loads(request)
     except json.JSONDecodeError as error:
         problem = Problem(
+            Code.NOT_JSON,
             Kind.SHAPE,
             f"not JSON: {error.msg}",
             remedy,
@@ -132,6 +137,7 @@ def _check_json(request: bytes, file: str | None) -> None:
         raise UserError([problem]) from None
     except UnicodeDecodeError as error:
         problem = Problem(
+            Code.NOT_JSON,
             Kind.SHAPE,
             f"not JSON: byte {error.start} is not {error.encoding}",
             remedy,

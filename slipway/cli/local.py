@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from slipway.cli.output import JsonOption, current_project, print_json
+from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
 
@@ -123,4 +124,6 @@ def _user_errors() -> Iterator[None]:
     try:
         yield
     except LocalAwsError as error:
-        raise UserError.of(str(error), "docs/embedded-aws.md describes it.") from None
+        raise UserError.of(
+            Code.EMBEDDED_AWS_UNUSABLE, str(error), "docs/embedded-aws.md describes it."
+        ) from None

@@ -16,9 +16,24 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 import typer
 
 import slipway
-from slipway.cli import configs, init, invoke, local, operations, permissions, publish, status
+from slipway.cli import (
+    configs,
+    explain,
+    init,
+    invoke,
+    local,
+    operations,
+    permissions,
+    publish,
+    status,
+)
 from slipway.cli.output import print_error
 from slipway.errors import UserError
+
+_BUG = (
+    "This is a bug in Slipway. Please report it, with the command and the traceback above, in the "
+    "issue tracker of the repository that you have Slipway from. Remove secrets first."
+)
 
 app = typer.Typer(
     name="slipway",
@@ -29,6 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 configs.register(app)
+explain.register(app)
 init.register(app)
 publish.register(app)
 operations.register(app)
@@ -66,7 +82,7 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-            typer.echo("This is a bug in Slipway; please report it.", err=True)
+            typer.echo(_BUG, err=True)
             sys.exit(2)
         show()
         sys.exit(1)

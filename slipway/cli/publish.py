@@ -15,6 +15,7 @@ from slipway.cli.output import (
     human_size,
     print_json,
 )
+from slipway.codes.code import Code
 from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def publish(
 
     if (name is None) != every:
         raise UserError.of(
+            Code.WRONG_OPTIONS,
             "`slipway publish` takes either the name of a model or `--all`",
             "Write `slipway publish NAME`, or `slipway publish --all`.",
         )
@@ -93,6 +95,7 @@ def _with_files(project: Project, environment: Environment) -> list[str]:
                 names.append(name)
     if not names:
         raise UserError.of(
+            Code.NOTHING_TO_PUBLISH,
             f"no model config has a {environment.artifacts} for {environment.name}",
             "`slipway publish NAME` says what one of them needs.",
         )

@@ -26,7 +26,10 @@ destroys stacks.
 ## What all commands have in common
 
 - Exit code 0 means success. 1 means something that you can put right: the report on standard error
-  says where it is, and the remedy. 2 means a fault of Slipway, with a traceback.
+  says where it is, and the remedy. 2 means a fault of Slipway, with a traceback: please report it
+  in the issue tracker of the repository that you have Slipway from.
+- Each problem of a report ends with a code. [Troubleshooting](../troubleshooting/index.md) and
+  `slipway explain CODE` explain it.
 - `--json` prints one JSON document on standard output instead of text, also for a report.
 - `--env NAME` picks an environment of `environments.yaml`. Without it, the variable `SLIPWAY_ENV`
   names the environment. Without both it is `local`, the embedded AWS.
@@ -61,6 +64,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
         ),
     ),
     "schema": (Example("slipway schema --check", "Fail in CI where the schema is stale."),),
+    "explain": (
+        Example("slipway explain SW201", "Read what a problem's code means."),
+        Example("slipway explain", "List all codes."),
+    ),
     "init": (
         Example("slipway init my-model", "Be asked for each fact."),
         Example(

@@ -9,21 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import slipway
-from slipway.errors import Kind, Problem
-
-_RULES = {
-    Kind.SHAPE: "The form of a file is wrong.",
-    Kind.VALUE: "A value is not one that is allowed.",
-    Kind.COMPATIBILITY: "Values do not go together.",
-    Kind.STATE: "Something outside the file is not as it has to be.",
-}
+from slipway.codes.entry import Entry
+from slipway.codes.table import entries
+from slipway.codes.text import plain
+from slipway.errors import Problem
 
 
 def sarif_log(problems: Sequence[Problem]) -> dict[str, Any]:
-    """Returns a SARIF 2.1.0 log with one result for each problem."""
-    rules = [
-        {"id": kind.value, "shortDescription": {"text": text}} for kind, text in _RULES.items()
-    ]
+    """Returns a SARIF 2.1.0 log with one result for each problem, and a rule for each code."""
+    codes = sorted({problem.code for problem in problems})
+    rules = [_rule(entries()[code]) for code in codes]
     driver = {"name": "slipway", "version": slipway.__version__, "rules": rules}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -38,11 +33,20 @@ def sarif_log(problems: Sequence[Problem]) -> dict[str, Any]:
     }
 
 
+def _rule(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.code.value,
+        "shortDescription": {"text": entry.title},
+        "fullDescription": {"text": plain(entry.cause)},
+        "help": {"text": plain(entry.remedy), "markdown": plain(entry.remedy)},
+    }
+
+
 def _result(problem: Problem) -> dict[str, Any]:
     shown = problem.as_json()
     subject = f"{shown['field']}: " if shown["field"] else ""
     result: dict[str, Any] = {
-        "ruleId": problem.kind.value,
+        "ruleId": problem.code.value,
         "level": "error",
         "message": {"text": f"{subject}{problem.message}\n{problem.remedy}"},
     }

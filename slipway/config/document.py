@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from slipway.codes.code import Code
 from slipway.errors import FieldPath, Kind, Location, Problem, UserError
 
 try:
@@ -107,10 +108,14 @@ def read_document(path: Path, shown_as: str) -> Document:
         raw = path.read_bytes()
     except OSError as error:
         raise _unreadable(
-            place, f"cannot be read: {error.strerror}", "Make a readable file of it, or remove it."
+            Code.FILE_UNREADABLE,
+            place,
+            f"cannot be read: {error.strerror}",
+            "Make a readable file of it, or remove it.",
         ) from None
     if len(raw) > MAX_BYTES:
         raise _unreadable(
+            Code.FILE_TOO_LARGE,
             place,
             f"has {len(raw)} bytes; the limit is {MAX_BYTES}",
             "Shorten it: weights and data are files of their own, which `artifacts` names.",
@@ -131,23 +136,27 @@ def _parse(raw: bytes, shown_as: str) -> Document:
         raise _too_deep(Location(shown_as, mark.line + 1, mark.column + 1)) from None
     except UnicodeDecodeError as error:
         raise _unreadable(
-            place, f"is not UTF-8 text (byte {error.start})", "Save it as UTF-8."
+            Code.FILE_UNREADABLE,
+            place,
+            f"is not UTF-8 text (byte {error.start})",
+            "Save it as UTF-8.",
         ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if mark is not None:
             place = Location(shown_as, mark.line + 1, mark.column + 1)
         raise _unreadable(
-            place, f"is not YAML: {error.problem or error.context}", _CORRECT_YAML
+            Code.NOT_YAML, place, f"is not YAML: {error.problem or error.context}", _CORRECT_YAML
         ) from None
     except yaml.YAMLError as error:
         # Characters that YAML allows nowhere: the error has a byte's place and no mark.
         reason = getattr(error, "reason", type(error).__name__)
-        raise _unreadable(place, f"is not YAML: {reason}", _CORRECT_YAML) from None
+        raise _unreadable(Code.NOT_YAML, place, f"is not YAML: {reason}", _CORRECT_YAML) from None
     if not isinstance(root, yaml.MappingNode):
         is_list = isinstance(root, yaml.SequenceNode)
         found = "empty" if root is None else "a list" if is_list else "a single value"
         raise _unreadable(
+            Code.NOT_A_MAPPING,
             Location(shown_as, 1, 1),
             f"is {found}; a mapping is needed",
             "Write `KEY: VALUE` lines; docs/reference.md lists the keys.",
@@ -190,14 +199,15 @@ class _Loader(_SafeLoader):
 
 def _too_deep(place: Location) -> UserError:
     return _unreadable(
+        Code.FILE_TOO_LARGE,
         place,
         f"is nested more than {MAX_DEPTH} levels deep",
         "Write it flatter; docs/reference.md shows how deep the sections go.",
     )
 
 
-def _unreadable(place: Location, message: str, remedy: str) -> UserError:
-    return UserError([Problem(Kind.SHAPE, f"the file {message}", remedy, location=place)])
+def _unreadable(code: Code, place: Location, message: str, remedy: str) -> UserError:
+    return UserError([Problem(code, Kind.SHAPE, f"the file {message}", remedy, location=place)])
 
 
 class _Walk:
@@ -220,6 +230,7 @@ class _Walk:
         if self._nodes > MAX_NODES:
             # Nodes are counted after expansion, which is what a bomb of aliases is made of.
             raise _unreadable(
+                Code.FILE_TOO_LARGE,
                 self._place(node),
                 f"has more than {MAX_NODES} values once its aliases are expanded",
                 "Write out what is needed: an alias of aliases grows with every level.",
@@ -239,6 +250,7 @@ class _Walk:
         except (yaml.YAMLError, ValueError, KeyError, AttributeError):
             # PyYAML lets its own lookups fail on a value that its tag does not fit.
             raise _unreadable(
+                Code.NOT_YAML,
                 self._place(node),
                 f"has a value that YAML cannot read: {node.value[:80]!r}",
                 "Put it in quotes if it is a text, and remove a tag (`!...`) before it.",
@@ -264,6 +276,7 @@ class _Walk:
                 for source in reversed(sources):
                     if not isinstance(source, yaml.MappingNode):
                         raise _unreadable(
+                            Code.NOT_YAML,
                             self._place(source),
                             "merges (`<<`) something that is not a mapping",
                             "Merge a mapping that has an anchor: `<<: *NAME`.",
@@ -272,6 +285,7 @@ class _Walk:
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _unreadable(
+                    Code.NOT_YAML,
                     self._place(key_node),
                     "has a key that is not a text",
                     "Write the key as a plain word.",
@@ -282,6 +296,7 @@ class _Walk:
                 first = self._positions[(*field, key)]
                 self._problems.append(
                     Problem(
+                        Code.DUPLICATE_KEY,
                         Kind.SHAPE,
                         f"the key is given twice; the first is on line {first.line}",
                         "Keep one of the two.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.sections.image_builds import PUBLIC_BUILDS
@@ -28,6 +29,7 @@ def image_build_problems(
     field = (environment.name, "image_builds")
     if environment.is_local and builds != PUBLIC_BUILDS:
         yield Problem(
+            Code.IMAGE_BUILDS,
             Kind.COMPATIBILITY,
             "the embedded AWS builds no images",
             "Remove `image_builds`; set it in the environments that are real accounts.",
@@ -47,6 +49,7 @@ def _repository_key(
 ) -> Iterator[Problem]:
     if not is_of_region(key, environment.region):
         yield Problem(
+            Code.KEY_ELSEWHERE,
             Kind.VALUE,
             f"{key} is in another region than the environment",
             "A key encrypts in its own region alone: name a key of the environment's region.",
@@ -55,6 +58,7 @@ def _repository_key(
     owner = _owner(environment, environments)
     if owner != environment.name:
         yield Problem(
+            Code.IMAGE_BUILDS,
             Kind.COMPATIBILITY,
             f"the repositories belong to the environment {owner}, which comes first in the file "
             "and has the same account and region",
@@ -81,6 +85,7 @@ def _ca_bundle(path: str, root: Path, field: _Field) -> Iterator[Problem]:
         content = (root / path).read_bytes()
     except OSError as error:
         yield Problem(
+            Code.UNUSABLE_CA_BUNDLE,
             Kind.VALUE,
             f"{path} cannot be read: {error.strerror}",
             "Name a PEM file below the project's folder.",
@@ -89,6 +94,7 @@ def _ca_bundle(path: str, root: Path, field: _Field) -> Iterator[Problem]:
         return
     if b"-----BEGIN CERTIFICATE-----" not in content:
         yield Problem(
+            Code.UNUSABLE_CA_BUNDLE,
             Kind.VALUE,
             f"{path} holds no certificate",
             "Name a PEM file: its certificates begin with `-----BEGIN CERTIFICATE-----`.",

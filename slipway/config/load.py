@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from slipway.codes.code import Code
 from slipway.config.document import Document, read_document
 from slipway.config.environments import (
     LONGEST_BUCKET_NAME,
@@ -75,6 +76,7 @@ def load_config(
     if not renamed and document.content.get("name") not in (None, path.stem):
         problems.append(
             Problem(
+                Code.NAME_IS_NOT_FILE_NAME,
                 Kind.VALUE,
                 f"{document.content['name']!r} is not the file's name, {path.stem!r}",
                 f"Write `name: {path.stem}`, or rename the file.",
@@ -95,6 +97,7 @@ def _misplaced(
             guess = nearest(name, known_environments)
             hint = f"Did you mean `{guess}`? " if guess else ""
             yield Problem(
+                Code.UNKNOWN_ENVIRONMENT,
                 Kind.VALUE,
                 f"there is no environment {name!r}",
                 f"{hint}{ENVIRONMENTS_FILE} has: {', '.join(known_environments) or 'none'}.",
@@ -103,6 +106,7 @@ def _misplaced(
         for field in ("name", OVERLAYS):
             if isinstance(content, dict) and field in content:
                 yield Problem(
+                    Code.MISPLACED_FIELD,
                     Kind.SHAPE,
                     f"`{field}` is the same in every environment",
                     "Remove this line.",
@@ -134,6 +138,7 @@ def load_environment(name: str, root: Path) -> Environment:
         raise UserError(
             [
                 Problem(
+                    Code.UNKNOWN_ENVIRONMENT,
                     Kind.VALUE,
                     f"there is no environment {name!r}",
                     f"{hint}Known are {', '.join(names) or 'none'}; choose one with `-c env=NAME` "
@@ -161,12 +166,22 @@ def load_environment(name: str, root: Path) -> Environment:
         problems.extend(problem for problem in found if problem.field not in elsewhere)
         for (_, key), message in elsewhere.items():
             if key in content:
-                problems.append(Problem(Kind.SHAPE, message, "Remove this line.", (name, key)))
+                problems.append(
+                    Problem(
+                        Code.MISPLACED_FIELD, Kind.SHAPE, message, "Remove this line.", (name, key)
+                    )
+                )
         if environment is not None and environment.bucket_name_excess:
             problems.append(_long_bucket_name(environment))
     else:
         problems.append(
-            Problem(Kind.SHAPE, "is not a mapping", "Give it `account` and `region`.", (name,))
+            Problem(
+                Code.NOT_A_MAPPING,
+                Kind.SHAPE,
+                "is not a mapping",
+                "Give it `account` and `region`.",
+                (name,),
+            )
         )
     if environment is not None:
         problems.extend(image_build_problems(environment, document.content, root))
@@ -190,9 +205,7 @@ def _validate(
             if _follows_from_another(detail):
                 continue
             problem = describe(detail, model)
-            problems.append(
-                Problem(problem.kind, problem.message, problem.remedy, (*prefix, *problem.field))
-            )
+            problems.append(replace(problem, field=(*prefix, *problem.field)))
         return None
 
 
@@ -214,6 +227,7 @@ def _project(document: Document, problems: list[Problem]) -> str:
 def _long_bucket_name(environment: Environment) -> Problem:
     excess = environment.bucket_name_excess
     return Problem(
+        Code.NAME_TOO_LONG,
         Kind.VALUE,
         f"the bucket {environment.access_log_bucket} would have "
         f"{len(environment.access_log_bucket)} characters, and S3 allows {LONGEST_BUCKET_NAME}",
@@ -227,10 +241,14 @@ def _validate_name(name: str, problems: list[Problem]) -> None:
         EnvironmentName(name=name)
     except ValidationError as error:
         problems.extend(
-            Problem(Kind.VALUE, describe(detail, EnvironmentName).message,
-                    "Use lower-case letters and digits, a letter first.", (name,))
+            replace(
+                describe(detail, EnvironmentName),
+                kind=Kind.VALUE,
+                remedy="Use lower-case letters and digits, a letter first.",
+                field=(name,),
+            )
             for detail in error.errors(include_url=False)
-        )  # fmt: skip
+        )
 
 
 def _in_file_order(document: Document, problems: Sequence[Problem]) -> list[Problem]:

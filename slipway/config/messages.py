@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from slipway.codes.code import Code
 from slipway.config.fields import Place, find, tag_of
 from slipway.config.schema import RESERVED_NAMES, RESERVED_PREFIXES
 from slipway.config.sections.base import (
@@ -20,7 +21,8 @@ from slipway.config.sections.base import (
 )
 from slipway.errors import Kind, Problem, nearest
 
-_Describe = Callable[[Any, Mapping[str, Any]], tuple[Kind, str, str]]
+_Described = tuple[Code, Kind, str, str]
+_Describe = Callable[[Any, Mapping[str, Any]], _Described]
 
 
 def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
@@ -41,14 +43,14 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
         return _tag(place, kind, context)
     writer = _WRITERS.get(kind)
     if writer is not None:
-        category, message, remedy = writer(error["input"], context)
+        code, category, message, remedy = writer(error["input"], context)
     elif kind.endswith(("_type", "_parsing")):
-        category, message, remedy = _wrong_type(kind, error["input"])
+        code, category, message, remedy = _wrong_type(kind, error["input"])
     else:
-        category = Kind.VALUE
+        code, category = Code.REFUSED_VALUE, Kind.VALUE
         message = f"{_shown(error['input'])}: {error['msg']}"
         remedy = "See docs/reference.md for what this field takes."
-    return Problem(category, message, _with_example(remedy, place), place.field)
+    return Problem(code, category, message, _with_example(remedy, place), place.field)
 
 
 def _unknown_field(place: Place) -> Problem:
@@ -56,13 +58,13 @@ def _unknown_field(place: Place) -> Problem:
     guess = nearest(place.field[-1], allowed)
     hint = f"Did you mean `{guess}`? " if guess else ""
     remedy = f"{hint}Allowed here: {', '.join(allowed)}."
-    return Problem(Kind.SHAPE, "unknown field", remedy, place.field)
+    return Problem(Code.UNKNOWN_FIELD, Kind.SHAPE, "unknown field", remedy, place.field)
 
 
 def _missing_field(place: Place) -> Problem:
     text = place.info.description if place.info else None
     remedy = _with_example(f"Add it. {text or 'It has no default.'}", place)
-    return Problem(Kind.SHAPE, "required field is missing", remedy, place.field)
+    return Problem(Code.MISSING_FIELD, Kind.SHAPE, "required field is missing", remedy, place.field)
 
 
 def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
@@ -73,15 +75,19 @@ def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
     field = (*place.field, name)
     if kind == "union_tag_not_found":
         return Problem(
-            Kind.SHAPE, "required field is missing", f"Add it. Allowed: {listed}.", field
+            Code.MISSING_FIELD,
+            Kind.SHAPE,
+            "required field is missing",
+            f"Add it. Allowed: {listed}.",
+            field,
         )
     guess = nearest(context["tag"], allowed)
     hint = f"Did you mean `{guess}`? " if guess else ""
     message = f"{_shown(context['tag'])} is not known here"
-    return Problem(Kind.VALUE, message, f"{hint}Allowed: {listed}.", field)
+    return Problem(Code.UNKNOWN_CHOICE, Kind.VALUE, message, f"{hint}Allowed: {listed}.", field)
 
 
-def _wrong_type(kind: str, value: Any) -> tuple[Kind, str, str]:
+def _wrong_type(kind: str, value: Any) -> _Described:
     names = {
         "int": "a whole number", "float": "a number", "string": "a text", "bool": "true or false",
         "dict": "a mapping", "model": "a mapping", "tuple": "a list", "list": "a list",
@@ -93,13 +99,14 @@ def _wrong_type(kind: str, value: Any) -> tuple[Kind, str, str]:
         remedy = "Write the number without quotes."
     elif isinstance(value, (int, float)) and wanted == "a text":
         remedy = "Put the value in quotes."
-    return Kind.SHAPE, f"{_shown(value)} is not {wanted}", remedy
+    return Code.WRONG_TYPE, Kind.SHAPE, f"{_shown(value)} is not {wanted}", remedy
 
 
 def _bound(word: str, key: str) -> _Describe:
-    def write(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    def write(value: Any, context: Mapping[str, Any]) -> _Described:
         limit = context[key]
         return (
+            Code.OUT_OF_RANGE,
             Kind.VALUE,
             f"{_shown(value)} is out of range: {word} {limit}",
             f"Use a value that is {word} {limit}.",
@@ -109,9 +116,10 @@ def _bound(word: str, key: str) -> _Describe:
 
 
 def _length(word: str, key: str) -> _Describe:
-    def write(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+    def write(value: Any, context: Mapping[str, Any]) -> _Described:
         limit = context[key]
         return (
+            Code.WRONG_LENGTH,
             Kind.VALUE,
             f"{_shown(value)} has length {len(value)}: {word} {limit}",
             f"Give {word} {limit}.",
@@ -120,72 +128,98 @@ def _length(word: str, key: str) -> _Describe:
     return write
 
 
-def _pattern(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _pattern(value: Any, context: Mapping[str, Any]) -> _Described:
     return (
+        Code.WRONG_FORM,
         Kind.VALUE,
         f"{_shown(value)} does not have the form {context['pattern']}",
         "Write it in that form.",
     )
 
 
-def _choice(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _choice(value: Any, context: Mapping[str, Any]) -> _Described:
     expected = str(context["expected"])
     guess = nearest(value, [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")])
     hint = f"Did you mean `{guess}`? " if guess else ""
-    return Kind.VALUE, f"{_shown(value)} is not known here", f"{hint}Allowed: {expected}."
+    return (
+        Code.UNKNOWN_CHOICE,
+        Kind.VALUE,
+        f"{_shown(value)} is not known here",
+        f"{hint}Allowed: {expected}.",
+    )
 
 
-def _instance_type(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _instance_type(value: Any, context: Mapping[str, Any]) -> _Described:
     guess = context["nearest"]
     hint = f"Did you mean `{guess}`? " if guess else ""
     return (
+        Code.UNKNOWN_INSTANCE_TYPE,
         Kind.VALUE,
         f"{_shown(value)} is not a known hosting instance type",
         f"{hint}slipway/facts/instances.json lists the {context['known']} known ones.",
     )
 
 
-def _finite(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
-    return Kind.VALUE, f"{_shown(value)} is not a finite number", "Write a finite number."
-
-
-def _reserved(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
-    names = ", ".join([*RESERVED_NAMES, *(f"{prefix}*" for prefix in RESERVED_PREFIXES)])
-    return Kind.VALUE, f"{_shown(value)} is reserved for Slipway's stacks", f"Not free: {names}."
-
-
-def _key_of_another_region(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _finite(value: Any, _: Mapping[str, Any]) -> _Described:
     return (
+        Code.OUT_OF_RANGE,
+        Kind.VALUE,
+        f"{_shown(value)} is not a finite number",
+        "Write a finite number.",
+    )
+
+
+def _reserved(value: Any, _: Mapping[str, Any]) -> _Described:
+    names = ", ".join([*RESERVED_NAMES, *(f"{prefix}*" for prefix in RESERVED_PREFIXES)])
+    return (
+        Code.RESERVED_NAME,
+        Kind.VALUE,
+        f"{_shown(value)} is reserved for Slipway's stacks",
+        f"Not free: {names}.",
+    )
+
+
+def _key_of_another_region(value: Any, _: Mapping[str, Any]) -> _Described:
+    return (
+        Code.KEY_ELSEWHERE,
         Kind.VALUE,
         f"{_shown(value)} is in another region than the environment",
         "A key encrypts in its own region alone: name a key of the environment's region.",
     )
 
 
-def _reserved_tag(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _reserved_tag(value: Any, _: Mapping[str, Any]) -> _Described:
     prefixes = " or ".join(f"`{prefix}`" for prefix in RESERVED_TAG_PREFIXES)
-    return Kind.VALUE, f"{_shown(value)} is not free", f"Use a key without {prefixes} in front."
+    return (
+        Code.REFUSED_TAG,
+        Kind.VALUE,
+        f"{_shown(value)} is not free",
+        f"Use a key without {prefixes} in front.",
+    )
 
 
-def _control_character(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _control_character(value: Any, context: Mapping[str, Any]) -> _Described:
     name = f"U+{ord(context['character']):04X}"
     return (
+        Code.CONTROL_CHARACTER,
         Kind.VALUE,
         f"{_shown(value)} has the control character {name}, which no template can hold",
         "Remove it.",
     )
 
 
-def _tag_characters(value: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _tag_characters(value: Any, context: Mapping[str, Any]) -> _Described:
     return (
+        Code.REFUSED_TAG,
         Kind.VALUE,
         f"{_shown(value)} has the character {_shown(context['character'])}, which tags cannot have",
         f"Use letters, digits, spaces and {' '.join(TAG_PUNCTUATION)}",
     )
 
 
-def _same_tag(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _same_tag(_: Any, context: Mapping[str, Any]) -> _Described:
     return (
+        Code.REFUSED_TAG,
         Kind.VALUE,
         f"{_shown(context['one'])} and {_shown(context['other'])} are one tag: IAM's keys are not "
         "case sensitive",
@@ -193,8 +227,9 @@ def _same_tag(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
     )
 
 
-def _large_variable(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _large_variable(_: Any, context: Mapping[str, Any]) -> _Described:
     return (
+        Code.VARIABLES_TOO_LARGE,
         Kind.VALUE,
         f"the variable {context['name']} has {context['size']} bytes: at most "
         f"{LARGEST_VARIABLE_BYTES}",
@@ -202,8 +237,9 @@ def _large_variable(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]
     )
 
 
-def _large_environment(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _large_environment(_: Any, context: Mapping[str, Any]) -> _Described:
     return (
+        Code.VARIABLES_TOO_LARGE,
         Kind.VALUE,
         f"the variables have {context['size']} bytes together, names included: at most "
         f"{LARGEST_ENVIRONMENT_BYTES}",
@@ -211,26 +247,29 @@ def _large_environment(_: Any, context: Mapping[str, Any]) -> tuple[Kind, str, s
     )
 
 
-def _outside(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _outside(value: Any, _: Mapping[str, Any]) -> _Described:
     return (
+        Code.PATH_OUTSIDE_PROJECT,
         Kind.VALUE,
         f"{_shown(value)} leads out of the project",
         "Write a path relative to the project's folder, without `..`.",
     )
 
 
-def _s3_prefix(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _s3_prefix(value: Any, _: Mapping[str, Any]) -> _Described:
     return (
+        Code.NOT_AN_S3_PREFIX,
         Kind.VALUE,
         f"{_shown(value)} is not a prefix in S3",
         "Write `s3://BUCKET/PREFIX/`, with the final slash.",
     )
 
 
-def _retention(value: Any, _: Mapping[str, Any]) -> tuple[Kind, str, str]:
+def _retention(value: Any, _: Mapping[str, Any]) -> _Described:
     near = min(LOG_RETENTION_DAYS, key=lambda days: abs(days - value))
     listed = ", ".join(map(str, LOG_RETENTION_DAYS))
     return (
+        Code.LOG_RETENTION,
         Kind.VALUE,
         f"{_shown(value)} is not a retention period of CloudWatch Logs",
         f"The nearest is {near}. Allowed: {listed}.",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from slipway.codes.code import Code
 from slipway.config.editor_schema import FIRST_LINE
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
@@ -90,6 +91,7 @@ def parse_weights(text: str) -> dict[str, str]:
     repository, _, revision = text.removeprefix("hub:").partition("@")
     if not repository or not revision:
         raise UserError.of(
+            Code.NO_COMMIT,
             f"`--weights {text}` names no commit",
             "Write `hub:OWNER/NAME@REVISION` with all 40 digits of the commit: a branch could "
             "change under you.",

@@ -13,6 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionError, EventStreamError, HTTPClientError
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.errors import UserError
 
 # SageMaker's limits of a real-time request: botocore's maximum of Body, and
@@ -125,6 +126,7 @@ def invoke_stream(request: Request, access: Access, show: Callable[[bytes], None
 def _client(request: Request, access: Access) -> Any:
     if len(request.body) > MAX_BODY_BYTES:
         raise UserError.of(
+            Code.REQUEST_TOO_LARGE,
             f"the request is {len(request.body):,} bytes; SageMaker takes at most "
             f"{MAX_BODY_BYTES:,}",
             "Send less in one request, or use an asynchronous endpoint.",
@@ -161,6 +163,7 @@ def _located_errors(endpoint_name: str) -> Iterator[None]:
     except EventStreamError as error:
         detail: Any = error.response
         raise UserError.of(
+            Code.NO_ANSWER,
             f"the answer of {endpoint_name} broke off: "
             f"{detail['Error'].get('Message') or detail.get('Message') or error}",
             f"Look at its log with `{_status_command(endpoint_name)}`.",
@@ -169,6 +172,7 @@ def _located_errors(endpoint_name: str) -> Iterator[None]:
         raise _refused(endpoint_name, error) from None
     except (ConnectionError, HTTPClientError) as error:
         raise UserError.of(
+            Code.NO_ANSWER,
             f"no answer from {endpoint_name}: {error}",
             f"Look at it with `{_status_command(endpoint_name)}`.",
         ) from None
@@ -182,14 +186,18 @@ def _refused(endpoint_name: str, error: ClientError) -> UserError:
         status = response.get("OriginalStatusCode") or "no status"
         original = _one_line(response.get("OriginalMessage", message))
         if isinstance(status, int) and 400 <= status < 500:
-            return UserError.of(f"the model refused the request ({status}): {original}", look)
-        return UserError.of(f"the model failed ({status}): {original}", look)
+            return UserError.of(
+                Code.REQUEST_REFUSED, f"the model refused the request ({status}): {original}", look
+            )
+        return UserError.of(Code.MODEL_FAILED, f"the model failed ({status}): {original}", look)
     if code in ("ValidationError", "ValidationException") and "not found" in message:
         model, _, environment = endpoint_name.rpartition("-")
         return UserError.of(
-            message, f"`slipway status {model} --env {environment}` says what there is."
+            Code.NOT_DEPLOYED,
+            message,
+            f"`slipway status {model} --env {environment}` says what there is.",
         )
-    return UserError.of(f"{code}: {message}", look)
+    return UserError.of(Code.INVOKE_REFUSED, f"{code}: {message}", look)
 
 
 def _one_line(text: str) -> str:

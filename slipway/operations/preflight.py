@@ -5,6 +5,7 @@ from __future__ import annotations
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.operations.repository_keys import compare_key
@@ -46,6 +47,7 @@ def preflight(
             _require_code(error, "ParameterNotFound")
             problems.append(
                 _missing(
+                    Code.FOUNDATION_MISSING,
                     f"the SSM parameter {parameter} is not there",
                     f"Run `cdk deploy {stack_id} -c env={plan.environment}`.",
                 )
@@ -61,6 +63,7 @@ def preflight(
         _require_code(error, "404", "NoSuchKey", "NoSuchBucket")
         problems.append(
             _missing(
+                Code.ARTIFACT_MISSING,
                 f"the artifact s3://{plan.artifact.bucket}/{key} is not there",
                 f"Run `slipway publish {plan.name} --env {plan.environment}`.",
             )
@@ -85,6 +88,7 @@ def preflight(
             _require_code(error, "ImageNotFoundException", "RepositoryNotFoundException")
             problems.append(
                 _missing(
+                    Code.IMAGE_MISSING,
                     f"the image {plan.image.uri} is not there",
                     f"Run `cdk deploy image-{family} -c env={plan.environment}`; it builds it.",
                 )
@@ -116,8 +120,8 @@ def notes(plan: DeploymentPlan) -> list[str]:
     ]
 
 
-def _missing(message: str, remedy: str) -> Problem:
-    return Problem(Kind.STATE, message, remedy)
+def _missing(code: Code, message: str, remedy: str) -> Problem:
+    return Problem(code, Kind.STATE, message, remedy)
 
 
 def _require_code(error: ClientError, *codes: str) -> None:
@@ -128,6 +132,7 @@ def _require_code(error: ClientError, *codes: str) -> None:
 
 def _closed(error: ClientError) -> UserError:
     return UserError.of(
+        Code.LOOKUP_FAILED,
         f"the account could not be looked into: {error}",
         "Use credentials that may read SSM parameters, the artifact bucket, ECR, SageMaker's "
         "endpoints, scalable targets and stacks.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.errors import Kind, Problem
 from slipway.planning.plan import DeploymentPlan
@@ -43,6 +44,7 @@ def compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[P
         else f"Write `repository_key: {key}` for {plan.environment} in environments.yaml"
     )
     yield Problem(
+        Code.REPOSITORY_KEY,
         Kind.STATE,
         f"the repository {name} is encrypted with {key or 'a key of ECR'}, and environments.yaml "
         f"asks for {wanted}",

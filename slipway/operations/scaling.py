@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.errors import Kind, Problem
 from slipway.operations.live import describe_endpoint, served_by
 from slipway.planning.plan import DeploymentPlan
@@ -73,6 +74,7 @@ def _fate(plan: DeploymentPlan, name: str, live: tuple[str, ...]) -> str:
 
 def _not_ours(name: str, resource_id: str) -> Problem:
     return Problem(
+        Code.FOREIGN_SCALABLE_TARGET,
         Kind.STATE,
         f"the variant {name} is a scalable target that its stack did not make: SageMaker refuses "
         "to remove the variant or to change its instances",
@@ -84,6 +86,7 @@ def _not_ours(name: str, resource_id: str) -> Problem:
 
 def _too_old(plan: DeploymentPlan, name: str) -> Problem:
     return Problem(
+        Code.OLD_SCALING,
         Kind.STATE,
         f"the autoscaling of {name} was deployed by an older Slipway, which cannot be undone "
         "together with a change of instances or variants",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.operations.alarms import endpoint_alarms
 from slipway.operations.deployment import Deployment, find_deployment
@@ -219,6 +220,7 @@ def find_status(
     if described is None and deployment is None:
         model, _, environment = endpoint_name.rpartition("-")
         raise UserError.of(
+            Code.NOT_DEPLOYED,
             f"{model} is not deployed in `{environment}`: there is no stack and no endpoint "
             f"{endpoint_name}",
             f"Deploy it with `cdk deploy {model} -c models={model} -c env={environment}`.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
@@ -114,9 +115,10 @@ def _unpublished(config: ModelConfig, environment: Environment, *, was_published
             "target, or set `artifacts: sample` for that environment.",
         }[wanted]
         message = f"environment `{environment.name}` deploys the {wanted}, and there is none"
-        return Problem(Kind.STATE, message, remedy, ("artifacts",))
+        return Problem(Code.NO_MODEL, Kind.STATE, message, remedy, ("artifacts",))
     for field, what in unpublishable(config):
         return Problem(
+            Code.NOT_SUPPORTED_YET,
             Kind.STATE,
             f"the {wanted} was never published: {what} is not supported yet",
             "`-c allow-unpublished=true` synthesises the deployment for reading.",
@@ -128,6 +130,7 @@ def _unpublished(config: ModelConfig, environment: Environment, *, was_published
         else f"the {wanted} was never published"
     )
     return Problem(
+        Code.CONFIG_CHANGED if was_published else Code.NEVER_PUBLISHED,
         Kind.STATE,
         state,
         f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "

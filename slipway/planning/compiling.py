@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.artifacts import Compile
@@ -186,6 +187,7 @@ def _partition_job(
 
 def _no_target(instances: tuple[InstanceFacts, ...], so: str, remedy: str) -> Problem:
     return Problem(
+        Code.UNKNOWN_COMPUTE_CAPABILITY,
         Kind.COMPATIBILITY,
         f"nobody says which compute capability the GPU of {instances[0].name} has, so {so}",
         remedy,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import (
@@ -58,6 +59,7 @@ def image_plan(
     digest = image_digests.get(family)
     if digest is None and not allow_unpublished:
         return Problem(
+            Code.NOT_SUPPORTED_YET,
             Kind.STATE,
             f"Slipway has no image for the container `{serving.container}` yet",
             "`-c allow-unpublished=true` synthesises the deployment for reading.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import FieldPath, Kind, Problem
 
@@ -14,6 +15,7 @@ def unsupported(config: ModelConfig) -> Iterator[Problem]:
     """Yields every part of a config that no stack is there for yet."""
     for field, what in _undeployable(config):
         yield Problem(
+            Code.NOT_SUPPORTED_YET,
             Kind.COMPATIBILITY,
             f"{what} is not supported yet",
             "Leave it out for now; docs/reference.md says what is deployed today.",

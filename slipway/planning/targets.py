@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
@@ -55,6 +56,7 @@ def wrong_target(
         else f"{instances[0].name} needs {wanted}"
     )
     return Problem(
+        Code.LOCKED_FOR_ANOTHER_TARGET,
         Kind.STATE,
         f"the release in the lock was compiled for {target}, and {has}",
         f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "

@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.manifest import is_portable
@@ -106,6 +107,7 @@ def fetch(
             raise UserError(
                 [
                     Problem(
+                        Code.HUB_FILE_CHANGED,
                         Kind.STATE,
                         f"{file.path} of {weights.repository} arrived with other content than the "
                         "commit has",
@@ -138,6 +140,7 @@ def _files(api: Any, weights: HubWeights) -> list[HubFile]:
         raise UserError(
             [
                 Problem(
+                    Code.HUB_PATTERNS,
                     Kind.VALUE,
                     f"no file of {weights.repository} matches `allow_patterns`",
                     f"It has {len(found)} files, for example "
@@ -150,6 +153,7 @@ def _files(api: Any, weights: HubWeights) -> list[HubFile]:
     if unnameable:
         raise UserError(
             Problem(
+                Code.UNUSABLE_FILE_NAME,
                 Kind.VALUE,
                 f"{weights.repository} has a file whose name cannot be used: {path!r}",
                 "Leave it out with `allow_patterns`.",
@@ -233,44 +237,66 @@ def _told_plainly(weights: HubWeights) -> Iterator[None]:
     try:
         yield
     except GatedRepoError:
-        message, remedy = (
+        code, message, remedy = (
+            Code.HUB_DENIED,
             f"{name} is gated",
             f"Accept its conditions at https://huggingface.co/{name} and set HF_TOKEN to a token "
             "of the account that did.",
         )
     except RepositoryNotFoundError:
-        message, remedy = (
+        code, message, remedy = (
+            Code.HUB_NOT_FOUND,
             f"the Hub has no repository {name}, or does not show it",
             "Correct `repository`; where it is private, set HF_TOKEN to a token that may read it.",
         )
     except RevisionNotFoundError:
-        message, remedy = (
+        code, message, remedy = (
+            Code.HUB_NOT_FOUND,
             f"{name} has no commit {weights.revision}",
             "Correct `revision`: the commit, all 40 digits.",
         )
     except HFValidationError:
-        message, remedy = (
-            f"{name} cannot be the name of a repository", "Correct `repository`: OWNER/NAME.",
-        )  # fmt: skip
+        code, message, remedy = (
+            Code.HUB_NOT_FOUND,
+            f"{name} cannot be the name of a repository",
+            "Correct `repository`: OWNER/NAME.",
+        )
     except OfflineModeIsEnabled:
-        message, remedy = "the Hub's client is switched off by HF_HUB_OFFLINE", "Unset it."
+        code, message, remedy = (
+            Code.HUB_UNAVAILABLE,
+            "the Hub's client is switched off by HF_HUB_OFFLINE",
+            "Unset it.",
+        )
     except HfHubHTTPError as error:
         status = error.response.status_code
         if status == 401:
-            message, remedy = (
+            code, message, remedy = (
+                Code.HUB_DENIED,
                 "the Hub does not take the token in HF_TOKEN",
                 "Set it to a token that is valid, or unset it for a public repository.",
             )
         else:
-            message, remedy = f"the Hub answers {status} about {name}", again
+            code, message, remedy = (
+                Code.HUB_UNAVAILABLE,
+                f"the Hub answers {status} about {name}",
+                again,
+            )
     except httpx2.TransportError as error:
-        message, remedy = f"the Hub does not answer: {type(error).__name__}", again
+        code, message, remedy = (
+            Code.HUB_UNAVAILABLE,
+            f"the Hub does not answer: {type(error).__name__}",
+            again,
+        )
     except OSError as error:
         # A disk that is full, or an answer that is shorter than it says.
-        message, remedy = f"{name} could not be downloaded: {error.strerror or error}", again
+        code, message, remedy = (
+            Code.HUB_UNAVAILABLE,
+            f"{name} could not be downloaded: {error.strerror or error}",
+            again,
+        )
     else:
         return
-    raise UserError([Problem(Kind.STATE, message, remedy, _FIELD)]) from None
+    raise UserError([Problem(code, Kind.STATE, message, remedy, _FIELD)]) from None
 
 
 def _require_space(directory: Path, total_bytes: int, *already: Path) -> None:
@@ -281,6 +307,7 @@ def _require_space(directory: Path, total_bytes: int, *already: Path) -> None:
     free = shutil.disk_usage(directory).free
     if total_bytes - there > free:
         raise UserError.of(
+            Code.NO_DISK_SPACE,
             f"the files need {(total_bytes - there) / 1e9:.1f} GB of disk in {directory}, and "
             f"{free / 1e9:.1f} GB are free",
             "Make room; they are deleted again once they are published.",

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from slipway.codes.code import Code
 from slipway.errors import UserError
 
 # Container family -> the folders and files under the project that its image takes.
@@ -67,7 +68,9 @@ def image_files(root: Path, family: str) -> list[Path]:
             files.extend(found for found in path.rglob("*") if _is_source(found, root, family))
         else:
             raise UserError.of(
-                f"{source} is missing, a source of the {family} image", "Restore it with git."
+                Code.IMAGE_SOURCE_MISSING,
+                f"{source} is missing, a source of the {family} image",
+                "Restore it with git.",
             )
     return sorted(files, key=lambda file: file.relative_to(root).as_posix())
 

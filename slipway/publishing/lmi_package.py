@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import Kind, Problem, UserError
@@ -115,6 +116,7 @@ def script_files(config: ModelConfig, root: Path) -> dict[str, bytes]:
         raise UserError(
             [
                 Problem(
+                    Code.HANDLER_FILES,
                     Kind.VALUE,
                     f"{script} has no {SCRIPT_FILE}, which is what DJL Serving starts",
                     f"Put the handler there, with `handle(inputs)` in {SCRIPT_FILE}.",
@@ -129,6 +131,7 @@ def script_files(config: ModelConfig, root: Path) -> dict[str, bytes]:
     }
     problems = [
         Problem(
+            Code.HANDLER_FILES,
             Kind.VALUE,
             f"{script} has a {PROPERTIES_FILE} of its own",
             "Delete it, and say under `serving` what it says: it is written from the config.",
@@ -139,6 +142,7 @@ def script_files(config: ModelConfig, root: Path) -> dict[str, bytes]:
     ]
     problems += [
         Problem(
+            Code.SYMBOLIC_LINK,
             Kind.VALUE,
             f"{script}/{name} is a symbolic link",
             "Replace it with the file it points to (`cp -rL` copies a directory so).",
@@ -170,6 +174,7 @@ def require_plain_weights(files: Iterable[str]) -> None:
         raise UserError(
             [
                 Problem(
+                    Code.WEIGHTS_NOT_PLAIN,
                     Kind.COMPATIBILITY,
                     "the weights have no file beside their folders and archives, each of which DJL "
                     "Serving would take for a model: with `configuration: environment` their "
@@ -184,6 +189,7 @@ def require_plain_weights(files: Iterable[str]) -> None:
         raise UserError(
             [
                 Problem(
+                    Code.WEIGHTS_NOT_PLAIN,
                     Kind.COMPATIBILITY,
                     f"the weights have {', '.join(found)}, which DJL Serving would follow: with "
                     "`configuration: environment` their directory is the model's",

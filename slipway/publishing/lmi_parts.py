@@ -13,6 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import Kind, Problem, UserError
@@ -44,6 +45,7 @@ def parts_inspection(config: ModelConfig) -> Inspection | None:
     def inspect(client: Any, job: str, uri: str) -> None:
         problems = [
             Problem(
+                Code.JOB_OUTPUT,
                 Kind.STATE,
                 f"the training job {job} {what}",
                 f"Its log says more: {LOG_GROUP}, streams {job}/. Without `compile` the weights "
@@ -147,6 +149,7 @@ def _text(client: Any, prefix: ObjectPrefix, path: str) -> str:
         )
     except (BotoCoreError, ClientError) as error:
         raise UserError.of(
+            Code.JOB_OUTPUT,
             f"{prefix.uri}{path} could not be read: {error}",
             "Use credentials that may read the artifact bucket, then run the command again.",
         ) from None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 
 _CHUNK_BYTES = 1 << 20
@@ -46,12 +47,15 @@ class Manifest:
             UserError: there is no such directory, it is empty, or it has files that cannot travel.
         """
         if not directory.is_dir():
-            raise UserError.of(f"{shown_as} is not a directory", "Put the model's files there.")
+            raise UserError.of(
+                Code.NO_FILES, f"{shown_as} is not a directory", "Put the model's files there."
+            )
         files = sorted(_files(directory))
         # A hub cache is made of links; what a link points to may be outside or gone.
         links = [path for path in directory.rglob("*") if path.is_symlink()]
         problems = [
             Problem(
+                Code.SYMBOLIC_LINK,
                 Kind.VALUE,
                 f"{shown_as}/{path.relative_to(directory).as_posix()} is a symbolic link",
                 "Replace it with the file it points to (`cp -rL` copies a directory so).",
@@ -60,6 +64,7 @@ class Manifest:
         ]
         problems += [
             Problem(
+                Code.UNUSABLE_FILE_NAME,
                 Kind.VALUE,
                 f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
                 "Rename it: a name is printable UTF-8 text.",
@@ -68,7 +73,11 @@ class Manifest:
             if not is_portable(name)
         ]
         if not files and not problems:
-            problems = [Problem(Kind.VALUE, f"{shown_as} has no files", "Put the model there.")]
+            problems = [
+                Problem(
+                    Code.NO_FILES, Kind.VALUE, f"{shown_as} has no files", "Put the model there."
+                )
+            ]
         if problems:
             raise UserError(problems)
         return cls(

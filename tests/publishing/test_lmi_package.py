@@ -335,6 +335,6 @@ class TestVariables:
         assert str(caught.value) == (
             "1 problem\n- artifacts.weights: the weights have no file beside their folders and "
             "archives, each of which DJL Serving would take for a model: with `configuration: "
-            "environment` their directory is the model's\n"
+            "environment` their directory is the model's [SW605]\n"
             "    Choose the folder with config.json as the weights, or use `configuration: file`."
         )

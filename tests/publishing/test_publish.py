@@ -202,7 +202,7 @@ def test_without_the_bucket_the_remedy_is_the_foundation(root, access):
         run(root, access)
     assert str(caught.value) == (
         "1 problem\n"
-        "- the artifact bucket slipway-local-123456789012-us-east-1 is not there\n"
+        "- the artifact bucket slipway-local-123456789012-us-east-1 is not there [SW506]\n"
         "    Run `cdk deploy foundation -c env=local` first."
     )
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
@@ -232,7 +232,7 @@ def test_a_release_that_is_not_configured_is_refused_with_its_place(tmp_path, ac
         run(root, access, PRODUCTION)
     assert str(caught.value).startswith(
         "1 problem\n- model_configs/tiny.yaml:15:1: artifacts: environment `production` deploys "
-        "the release, and there is none\n"
+        "the release, and there is none [SW318]\n"
     )
 
 

@@ -74,4 +74,4 @@ def test_where_no_model_has_files_that_is_the_report(run: Run, project: Path) ->
         (project / "model_configs" / f"{name}.yaml").unlink()
     code, output, errors = run("publish", "--all")
     assert (code, output) == (1, "")
-    assert errors.startswith("1 problem\n- no model config has a sample for local\n")
+    assert errors.startswith("1 problem\n- no model config has a sample for local [SW412]\n")

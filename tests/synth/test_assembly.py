@@ -45,8 +45,8 @@ def test_a_bad_models_stack_is_empty_and_carries_the_whole_report(assembly: Asse
     assert report.startswith("6 problems\n- model_configs/bad.yaml:6:3: model.parameters: ")
     for wording in (
         '"124439808" is not a whole number',
-        "unknown field\n    Did you mean `max_batch_size`?",
-        '"ml.g4dn.xlarg" is not a known hosting instance type\n    Did you mean `ml.g4dn.xlarge`?',
+        "unknown field [SW106]\n    Did you mean `max_batch_size`?",
+        '"ml.g4dn.xlarg" is not a known hosting instance type [SW201]\n    Did you mean',
         "the key is given twice; the first is on line 24",
         "59 is out of range: at least 60",
         "3601 is out of range: at most 3600",

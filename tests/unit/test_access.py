@@ -49,7 +49,7 @@ def test_another_account_is_refused(shell, tmp_path):
         open_access(environment("210987654321"), tmp_path)
     assert str(caught.value) == (
         "1 problem\n- the credentials are of account 123456789012; environment `production` is "
-        "account 210987654321\n"
+        "account 210987654321 [SW502]\n"
         "    Log in to that account, or choose another environment with `--env`."
     )
 
@@ -69,7 +69,8 @@ def test_local_is_the_embedded_aws_whatever_the_shell_has(shell, tmp_path):
     with pytest.raises(UserError) as caught:
         open_access(LOCAL, tmp_path)
     assert str(caught.value) == (
-        "1 problem\n- the embedded AWS is not running\n    Start it with `slipway local start`."
+        "1 problem\n- the embedded AWS is not running [SW504]\n"
+        "    Start it with `slipway local start`."
     )
 
 

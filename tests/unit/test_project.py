@@ -24,7 +24,7 @@ def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
         Project.find(elsewhere)
     assert str(caught.value) == (
         f"1 problem\n- no Slipway project here: neither {elsewhere} nor a folder above has "
-        "environments.yaml\n    Run the command inside a project."
+        "environments.yaml [SW401]\n    Run the command inside a project."
     )
 
 
@@ -83,7 +83,7 @@ def test_a_lock_that_cannot_be_read_is_reported(project):
         project.lock("search-a")
     assert str(caught.value) == (
         "1 problem\n- model_configs/search-a.lock.json: the lock file cannot be read: "
-        "Is a directory\n    Restore it with git."
+        "Is a directory [SW403]\n    Restore it with git."
     )
 
 
@@ -94,7 +94,7 @@ def test_problems_of_the_plan_have_their_place_in_the_config(project):
         project.plan("tiny", LOCAL)
     assert str(caught.value).startswith(
         "1 problem\n- model_configs/tiny.yaml:13:3: serving.default_new_tokens: "
-        "the default of 43 new tokens is above the limit of 42\n"
+        "the default of 43 new tokens is above the limit of 42 [SW390]\n"
     )
 
 

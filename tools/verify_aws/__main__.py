@@ -15,6 +15,7 @@ from types import FrameType
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.cli.output import print_error
+from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
 from tools.verify_aws.checks import Caller, check, find_region, identify
 from tools.verify_aws.commands import INTERRUPTS, Run, commands_of
@@ -102,6 +103,7 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
         key = artifact_key_arn(caller.access, target.environment)
         if key is not None and key_state(caller.access, key) != "Enabled":
             raise UserError.of(
+                Code.ARTIFACT_KEY,
                 f"the bucket {target.environment.artifact_bucket} of an earlier run is encrypted "
                 f"with {key}, which is no longer usable",
                 "Remove the bucket with the commands that the earlier run printed.",
@@ -110,6 +112,7 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
         earlier = [name for name in stacks if stack_status(caller.access, name) is not None]
     except (BotoCoreError, ClientError) as error:
         raise UserError.of(
+            Code.LOOKUP_FAILED,
             f"the account could not be looked into: {error}",
             "Use credentials that may read S3's buckets, KMS's keys and CloudFormation's stacks.",
         ) from None
@@ -135,12 +138,15 @@ def _confirm(is_sure: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UserError.of(
+            Code.NO_TERMINAL,
             "this command costs money, and there is no terminal to ask at",
             "Add `--yes`: `make verify-aws VERIFY_AWS_ARGS=--yes`.",
         )
     say("Go on? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise UserError.of("nothing was made", "Answer `y` to go on.", kind=Kind.VALUE)
+        raise UserError.of(
+            Code.NO_TERMINAL, "nothing was made", "Answer `y` to go on.", kind=Kind.VALUE
+        )
 
 
 def _run(
@@ -188,14 +194,18 @@ def _only_run(folder: Path) -> Iterator[None]:
         lock = (folder / "lock").open("w")
     except OSError as error:
         raise UserError.of(
-            f"{folder} cannot be written: {error.strerror}", "Name another with `--folder`."
+            Code.UNUSABLE_FOLDER,
+            f"{folder} cannot be written: {error.strerror}",
+            "Name another with `--folder`.",
         ) from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError.of(
-                f"another run uses {folder}", "Wait for it: it would destroy this run's endpoint."
+                Code.UNUSABLE_FOLDER,
+                f"another run uses {folder}",
+                "Wait for it: it would destroy this run's endpoint.",
             ) from None
         yield
 

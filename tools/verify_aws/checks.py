@@ -12,6 +12,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.access import Access, credentials_problem
+from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.facts.instances import instance_types
 from slipway.facts.regions import hosted_types
@@ -63,10 +64,15 @@ def find_region(given: str | None, environ: Mapping[str, str]) -> str:
             region = boto3.Session().region_name
         except BotoCoreError as error:
             # For example a profile that is not there.
-            raise UserError.of(str(error), "Set AWS_PROFILE to a profile that exists.") from None
+            raise UserError.of(
+                Code.UNKNOWN_REGION, str(error), "Set AWS_PROFILE to a profile that exists."
+            ) from None
     if not region:
         raise UserError.of(
-            "no region is chosen", "Name one with `--region`, or set AWS_REGION.", kind=Kind.VALUE
+            Code.UNKNOWN_REGION,
+            "no region is chosen",
+            "Name one with `--region`, or set AWS_REGION.",
+            kind=Kind.VALUE,
         )
     image_uri(region)
     return region
@@ -142,17 +148,22 @@ def _instance_type(target: Target) -> Iterator[Problem]:
         guess = nearest(name, instance_types())
         hint = f"Did you mean `{guess}`? " if guess else ""
         yield Problem(
-            Kind.VALUE, f"no instance type {name!r} is known", f"{hint}For example ml.m5.large."
+            Code.UNKNOWN_INSTANCE_TYPE,
+            Kind.VALUE,
+            f"no instance type {name!r} is known",
+            f"{hint}For example ml.m5.large.",
         )
     elif facts.accelerator is not None or facts.architecture != "x86_64":
         kind = facts.accelerator.product if facts.accelerator else facts.architecture
         yield Problem(
+            Code.ARM_PROCESSOR,
             Kind.COMPATIBILITY,
             f"{name} has {kind}, and the image runs on x86-64 processors alone",
             "Name a small CPU type with `--instance-type`, for example ml.m5.large.",
         )
     elif (hosted := hosted_types(target.region)) is not None and name not in hosted:
         yield Problem(
+            Code.TYPE_NOT_IN_REGION,
             Kind.COMPATIBILITY,
             f"{target.region} does not host {name}",
             "Name another type with `--instance-type`, or another region with `--region`.",
@@ -176,6 +187,7 @@ def _bootstrap(caller: Caller, _target: Target) -> Iterator[Problem]:
         if _code(error) != "ParameterNotFound":
             raise _UnknownError("whether the CDK is bootstrapped", error) from None
         yield Problem(
+            Code.NOT_BOOTSTRAPPED,
             Kind.STATE,
             f"the CDK is not bootstrapped in {caller.region}: there is no SSM parameter "
             f"{BOOTSTRAP_PARAMETER}",
@@ -185,6 +197,7 @@ def _bootstrap(caller: Caller, _target: Target) -> Iterator[Problem]:
     version = found["Parameter"]["Value"]
     if version.isdecimal() and int(version) < _BOOTSTRAP_VERSION:
         yield Problem(
+            Code.NOT_BOOTSTRAPPED,
             Kind.STATE,
             f"the CDK's bootstrap in {caller.region} has version {version}; templates need "
             f"{_BOOTSTRAP_VERSION}",
@@ -197,6 +210,7 @@ def _image(caller: Caller, target: Target) -> Iterator[Problem]:
     match = _IMAGE.fullmatch(uri)
     assert match is not None  # noqa: S101  # this module's own form
     missing = Problem(
+        Code.IMAGE_NOT_IN_REGION,
         Kind.STATE,
         f"the image {uri} is not there",
         "Name another region with `--region`, and report this: AWS may have withdrawn the tag.",
@@ -230,6 +244,7 @@ def _quota(caller: Caller, target: Target) -> Iterator[Problem]:
         raise _UnknownError(f"the quota {name!r}", "Service Quotas does not list it")
     if quota["Value"] < 1:
         yield Problem(
+            Code.QUOTA,
             Kind.STATE,
             f"the quota {name!r} is {quota['Value']:g} in {caller.region}",
             "Ask for 1 with `aws service-quotas request-service-quota-increase --service-code "

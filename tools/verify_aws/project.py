@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError, nearest
 from slipway.facts.images import UnknownRegionError, image
@@ -124,12 +125,14 @@ def image_uri(region: str) -> str:
         guess = nearest(region, error.known)
         hint = f" Did you mean {guess}?" if guess else ""
         raise UserError.of(
+            Code.UNKNOWN_REGION,
             f"the region {region!r} is not known",
             f"Name another one with `--region`.{hint}",
             kind=Kind.VALUE,
         ) from None
     if facts.account is None or facts.domain_suffix not in _SUFFIXES:
         raise UserError.of(
+            Code.IMAGE_NOT_IN_REGION,
             f"AWS publishes no image {facts.repository}:{IMAGE_TAG} that a custom container may "
             f"name in {region}",
             "Name another region with `--region`.",
@@ -167,7 +170,9 @@ def write_project(folder: Path, target: Target) -> None:
         write_config(folder, target, FIRST_LATENCY)
     except OSError as error:
         message = f"{folder} cannot be written: {error.strerror}"
-        raise UserError([Problem(Kind.STATE, message, "Name another with `--folder`.")]) from None
+        raise UserError(
+            [Problem(Code.UNUSABLE_FOLDER, Kind.STATE, message, "Name another with `--folder`.")]
+        ) from None
 
 
 def write_config(folder: Path, target: Target, latency: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
 from slipway.planning.rules.situation import Situation, problem, variants_of
 
@@ -21,6 +22,7 @@ def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
     for index, variant in enumerate(variants):
         if variant.name in seen:
             yield problem(
+                Code.NAMED_TWICE,
                 f"there are two variants {variant.name!r}",
                 "Give each variant its own name.",
                 "endpoint", "variants", index, "name",
@@ -28,12 +30,14 @@ def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
         seen.add(variant.name)
     if len(variants) == 1:
         yield problem(
+            Code.VARIANT_SET,
             "one variant alone is what there is without `variants`",
             "Remove `variants`, or add a second one.",
             "endpoint", "variants",
         )  # fmt: skip
     elif variants and not any(variant.weight for variant in variants):
         yield problem(
+            Code.VARIANT_SET,
             "every variant has weight 0: no request would reach one",
             "Give at least one variant a weight above 0.",
             "endpoint", "variants",
@@ -46,6 +50,7 @@ def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
     pools = [endpoint.instances, *(variant.instances or () for variant in endpoint.variants)]
     if endpoint.instance_provision_timeout_seconds is not None and all(len(p) < 2 for p in pools):
         yield problem(
+            Code.NO_SECOND_TYPE,
             "there is no second instance type to go on to",
             "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
             "endpoint", "instance_provision_timeout_seconds",
@@ -66,7 +71,9 @@ def instance_types_differ(situation: Situation) -> Iterator[Problem]:
     for field, types in lists:
         for index, name in enumerate(types):
             if name in types[:index]:
-                yield problem(f"{name} is named twice", "Remove it here.", *field, index)
+                yield problem(
+                    Code.NAMED_TWICE, f"{name} is named twice", "Remove it here.", *field, index
+                )
 
 
 def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
@@ -77,12 +84,14 @@ def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
     given = [name for name in _TARGETS if getattr(scaling, name) is not None]
     if len(given) > 1:
         yield problem(
+            Code.SCALING_TARGETS,
             f"there are {len(given)} targets: {', '.join(given)}",
             "Keep one of them.",
             "autoscaling", given[1],
         )  # fmt: skip
     elif not given:
         yield problem(
+            Code.SCALING_TARGETS,
             "there is no target to scale by",
             "Add `target_invocations_per_instance_per_minute`, or "
             "`target_concurrent_requests_per_instance`.",
@@ -99,6 +108,7 @@ def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
         for name in _TARGETS[:2]:
             if getattr(scaling, name) is not None:
                 yield problem(
+                    Code.SCALING_OF_MODE,
                     "an asynchronous endpoint has no such metric",
                     "Scale by `target_backlog_per_instance`.",
                     "autoscaling", name,
@@ -106,12 +116,14 @@ def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
         return
     if scaling.target_backlog_per_instance is not None:
         yield problem(
+            Code.SCALING_OF_MODE,
             "only an asynchronous endpoint has a backlog",
             "Scale by invocations or by concurrent requests, or set `mode: async`.",
             "autoscaling", "target_backlog_per_instance",
         )  # fmt: skip
     if scaling.min_instance_count == 0:
         yield problem(
+            Code.SCALING_OF_MODE,
             "a realtime endpoint keeps one instance at least",
             "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
             "autoscaling", "min_instance_count",
@@ -126,6 +138,7 @@ def scaling_bounds(situation: Situation) -> Iterator[Problem]:
     low, high = scaling.min_instance_count, scaling.max_instance_count
     if low > high:
         yield problem(
+            Code.SCALING_RANGE,
             f"the minimum, {low}, is above the maximum, {high}",
             "Raise `max_instance_count` or lower `min_instance_count`.",
             "autoscaling", "min_instance_count",
@@ -142,6 +155,7 @@ def scaling_bounds(situation: Situation) -> Iterator[Problem]:
     for field, count in counts:
         if not low <= count <= high:
             yield problem(
+                Code.SCALING_RANGE,
                 f"{count} instances at creation lie outside the autoscaling range of {low} to "
                 f"{high}",
                 f"Use a count from {low} to {high}.",
@@ -159,6 +173,7 @@ def burstable_types_do_not_scale(situation: Situation) -> Iterator[Problem]:
             if placement.instance.name.startswith("ml.trn"):
                 continue
             yield problem(
+                Code.BURSTABLE_TYPE,
                 f"{placement.instance.name} is burstable, and SageMaker does not scale such types",
                 "Choose another type, or remove `autoscaling`.",
                 *placement.field,
@@ -172,12 +187,14 @@ def mode_has_its_section(situation: Situation) -> Iterator[Problem]:
         section = getattr(endpoint, name)
         if endpoint.mode == mode and section is None:
             yield problem(
+                Code.MODE_SECTION,
                 f"`mode: {mode}` needs the section `{name}`",
                 f"Add `endpoint.{name}`.",
                 "endpoint", "mode",
             )  # fmt: skip
         elif endpoint.mode != mode and section is not None:
             yield problem(
+                Code.MODE_SECTION,
                 f"nothing reads `{name}` with `mode: {endpoint.mode}`",
                 f"Remove it, or set `mode: {mode}`.",
                 "endpoint", name,
@@ -191,6 +208,7 @@ def variant_names_differ_in_more_than_case(situation: Situation) -> Iterator[Pro
         lowered = [other.lower() for other in names[:index]]
         if name not in names[:index] and name.lower() in lowered:
             yield problem(
+                Code.NAMED_TWICE,
                 f"{name!r} differs from another variant in case only",
                 "Give each variant its own name.",
                 "endpoint", "variants", index, "name",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import TritonServing
 from slipway.errors import Problem
 from slipway.facts.instances import instance_types
@@ -19,6 +20,7 @@ def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
     )
     if engine and artifacts.weights is not None and artifacts.compile is None:
         yield problem(
+            Code.NOT_COMPILED,
             f"the container `{serving.container}` serves compiled models, and nothing compiles "
             "the weights",
             "Add `artifacts.compile` with the instance type that compiles, or set "
@@ -32,6 +34,7 @@ def custom_image_compiles_itself(situation: Situation) -> Iterator[Problem]:
     config = situation.config
     if config.serving.container == "custom" and config.artifacts.compile is not None:
         yield problem(
+            Code.CUSTOM_COMPILE,
             "Slipway cannot compile for a container of your own",
             "Remove `compile`: the weights are published as they are.",
             "artifacts", "compile",
@@ -50,6 +53,7 @@ def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
         wanted, has = placement.instance.compute_capability, host.compute_capability
         if wanted is not None and wanted != has:
             yield problem(
+                Code.COMPILE_INSTANCE,
                 f"{host.name} has {host.accelerator_title}; the endpoint's "
                 f"{placement.instance.name} has {placement.instance.accelerator_title}",
                 f"Compile on a type with {wanted}, for example `{placement.instance.name}`.",
@@ -66,6 +70,7 @@ def neuron_compiles_on_cpu(situation: Situation) -> Iterator[Problem]:
     host = instance_types()[compiling.instance]
     if host.accelerator_known and host.accelerator is not None:
         yield problem(
+            Code.COMPILE_INSTANCE,
             f"{host.name} has {host.accelerator_title}; Neuron compiles on a processor, and no "
             "training job runs on inf1 or inf2",
             "Use a CPU type with 32 GiB of memory or more, for example `ml.c5.4xlarge`.",
@@ -86,6 +91,7 @@ def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
         capability = instance.compute_capability
         if capability is not None and release.target != capability:
             yield problem(
+                Code.COMPILED_FOR_ANOTHER,
                 f"the engine was built for {release.target}, but {instance.name} has "
                 f"{instance.accelerator_title}",
                 f"Build the engine for {capability}, or choose an instance type with "
@@ -106,6 +112,7 @@ def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
         capability = placement.instance.compute_capability
         if capability is not None and capability != wanted:
             yield problem(
+                Code.POOL_OF_TARGETS,
                 f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
                 f"{first.instance.name} has {first.instance.accelerator_title}: one engine does "
                 "not run on both",

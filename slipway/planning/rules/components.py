@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.rules.situation import Situation, problem
 
@@ -18,6 +19,7 @@ def component_is_alone(situation: Situation) -> Iterator[Problem]:
     for name in ("variants", "shadow"):
         if getattr(endpoint, name):
             yield problem(
+                Code.COMPONENT_EXCLUDES,
                 f"`{name}` and `mode: scale_to_zero` exclude each other: copies of an inference "
                 "component take the requests",
                 f"Remove `{name}`, or set `mode: realtime`.",
@@ -46,6 +48,7 @@ def component_fits_instance(situation: Situation) -> Iterator[Problem]:
         for field, amount, available, unit in wanted:
             if amount is not None and available is not None and amount > available:
                 yield problem(
+                    Code.COMPONENT_TOO_LARGE,
                     f"a copy needs {amount:g} {unit}; {instance.name} has {available:g}",
                     "Lower it, or choose a larger instance type.",
                     "endpoint", "scale_to_zero", field,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
@@ -24,6 +25,7 @@ def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
             continue
         has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
         yield problem(
+            Code.NVIDIA_GPU,
             f"{instance.name} has {has}; the container `tensorrt` needs an NVIDIA GPU",
             "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
             "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
@@ -38,6 +40,7 @@ def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
     for placement in situation.placements:
         if placement.instance.architecture == "arm64":
             yield problem(
+                Code.ARM_PROCESSOR,
                 f"{placement.instance.name} has an arm64 processor; the image is for x86_64",
                 "Choose an instance type whose processor is Intel's or AMD's.",
                 *placement.field,
@@ -51,6 +54,7 @@ def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
     for instance in situation.instances:
         if instance.local_nvme_gb:
             yield problem(
+                Code.VOLUME_OF_NVME_TYPE,
                 f"{instance.name} stores on its local NVMe disk of {instance.local_nvme_gb} GB; "
                 "SageMaker refuses a volume size for it",
                 "Remove `volume_size_gb`.",
@@ -67,6 +71,7 @@ def ami_fits_accelerator(situation: Situation) -> Iterator[Problem]:
         reason = _ami_mismatch(chosen, placement)
         if reason:
             yield problem(
+                Code.HOST_IMAGE,
                 f"{chosen} does not fit {placement.instance.name}: {reason}",
                 "Remove `inference_ami_version`, or choose one with the type's driver.",
                 "endpoint", "inference_ami_version",
@@ -101,6 +106,7 @@ def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
             continue
         fitting = next(instance for instance in pool if ami_fits(ami, instance))
         yield problem(
+            Code.HOST_IMAGE,
             f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
             f"{fitting.name} of the same pool needs the host image {ami}",
             "Name only types with the same kind of accelerator, or give each kind a variant.",
@@ -117,6 +123,7 @@ def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
     needed = default_inference_ami(cuda)
     if needed == _CUDA_13_AMI and chosen != needed:
         yield problem(
+            Code.HOST_IMAGE,
             f"the image has CUDA {cuda}, whose driver {chosen} does not have",
             f"Use `{_CUDA_13_AMI}`, or leave it out: it is then chosen by the image's CUDA.",
             "endpoint", "inference_ami_version",
@@ -136,6 +143,7 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
             else f"no source says how many GPUs {instance.name} has; the metric adds them up"
         )
         yield problem(
+            Code.GPU_ALARM,
             reason,
             "Remove `gpu_memory_utilization_percent`.",
             "alarms", "gpu_memory_utilization_percent",
@@ -156,6 +164,7 @@ def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
         first = preferred.setdefault(placement.variant, instance)
         if 0 < instance.gpu_count != first.gpu_count > 0:
             yield problem(
+                Code.GPU_ALARM,
                 f"{instance.name} has {_gpus(instance)} and {first.name} has {_gpus(first)}; the "
                 "metric `GPUMemoryUtilization` adds up over the GPUs of an instance, so no one "
                 "threshold is right for both",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import CustomServing, TensorRTServing, TritonServing
 from slipway.errors import Problem, nearest
 from slipway.facts.images import ImageFacts, image, versions
@@ -22,6 +23,7 @@ def triton_release_exists(situation: Situation) -> Iterator[Problem]:
     guess = nearest(serving.version, versions(TRITON))
     hint = f"Did you mean `{guess}`? " if guess else ""
     yield problem(
+        Code.UNKNOWN_IMAGE_VERSION,
         f"there is no Triton image of release {serving.version}",
         f"{hint}There are {', '.join(versions(TRITON))}.",
         "serving", "version",
@@ -45,6 +47,7 @@ def image_is_in_region(situation: Situation) -> Iterator[Problem]:
         else "Choose another region, or another image."
     )
     yield problem(
+        Code.IMAGE_NOT_IN_REGION,
         f"AWS does not publish {aws.framework} {aws.version} in {region}",
         remedy,
         "serving", "container" if not elsewhere else "version",
@@ -65,6 +68,7 @@ def triton_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
         if accelerator is None or not accelerator.is_nvidia_gpu:
             has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no GPU"
             yield problem(
+                Code.NVIDIA_GPU,
                 f"{placement.instance.name} has {has}; the backend `{serving.backend}` of Triton "
                 "does not run on it",
                 "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
@@ -81,6 +85,7 @@ def triton_has_a_repository(situation: Situation) -> Iterator[Problem]:
         if config.model.family == _OWN_REPOSITORY_FAMILY:
             return
         yield problem(
+            Code.TRITON_REPOSITORY,
             f"Slipway makes no Triton model repository for the family `{config.model.family}`",
             "Add `repository` with the directory of your own.",
             "serving", "container",
@@ -97,6 +102,7 @@ def custom_image_has_its_regions_domain(situation: Situation) -> Iterator[Proble
     if registry.endswith(".cn") != in_china:
         domain = "amazonaws.com.cn" if in_china else "amazonaws.com"
         yield problem(
+            Code.WRONG_REGISTRY_DOMAIN,
             f"there is no registry {registry}: that region's domain is {domain}",
             f"Write it with {domain}.",
             "serving", "image_uri",
@@ -116,6 +122,7 @@ def custom_image_is_in_region(situation: Situation) -> Iterator[Problem]:
     region, image_region = situation.environment.region, serving.image_uri.split(".")[3]
     if image_region != region:
         yield problem(
+            Code.IMAGE_NOT_IN_REGION,
             f"the image lies in {image_region} and the endpoint in {region}; SageMaker pulls no "
             "image across regions",
             f"Copy the image to {region}, for example with a replication rule of ECR, and name "
@@ -135,6 +142,7 @@ def image_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
             older = _last_version_for(aws, capability)
             remedy = f"Use version {older}, or" if older else "Use"
             yield problem(
+                Code.GPU_TOO_OLD,
                 f"{aws.framework} {aws.version} needs {aws.minimum_compute_capability} or newer; "
                 f"{placement.instance.name} has {_product(placement)} ({capability})",
                 f"{remedy} an instance type with a newer GPU.",
@@ -153,6 +161,7 @@ def tensorrt_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
             fitting = [r.version for r in tensorrt_releases().values() if r.runs_on(capability)]
             remedy = f"Use {fitting[-1]}, or leave it out. Or choose" if fitting else "Choose"
             yield problem(
+                Code.GPU_TOO_OLD,
                 f"TensorRT {release.version} needs {release.minimum_compute_capability} or newer; "
                 f"{placement.instance.name} has {_product(placement)} ({capability})",
                 f"{remedy} an instance type with a newer GPU.",
@@ -168,6 +177,7 @@ def gpu_is_not_too_old(situation: Situation) -> Iterator[Problem]:
     for placement, capability in _gpus(situation):
         if not any(release.runs_on(capability) for release in tensorrt_releases().values()):
             yield problem(
+                Code.GPU_TOO_OLD,
                 f"no TensorRT of ours runs on {placement.instance.name}: {_product(placement)} is "
                 f"{capability}",
                 "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.rules.situation import Rule, Situation, problem
 
@@ -15,6 +16,7 @@ def key_is_of_an_isolated_model(situation: Situation) -> Iterator[Problem]:
     artifacts = situation.config.artifacts
     if artifacts.key_arn is not None and not artifacts.isolated:
         yield problem(
+            Code.ISOLATED_KEY,
             "`key_arn` has no effect without `isolated: true`: shared artifacts are encrypted with "
             "the environment's key",
             "Add `isolated: true`, or leave `key_arn` out.",
@@ -38,6 +40,7 @@ def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
     )
     if region != environment.region:
         yield problem(
+            Code.KEY_ELSEWHERE,
             f"the key is in {region}, and the artifact bucket of `{environment.name}` in "
             f"{environment.region}",
             remedy,
@@ -45,6 +48,7 @@ def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
         )
     elif account != environment.account:
         yield problem(
+            Code.KEY_ELSEWHERE,
             f"the key belongs to account {account}, and environment `{environment.name}` is "
             f"{environment.account}",
             remedy,
@@ -59,6 +63,7 @@ def key_is_not_the_environments(situation: Situation) -> Iterator[Problem]:
         if artifacts.key_arn is None:
             return
         yield problem(
+            Code.ISOLATED_KEY,
             "the key is the environment's own, with which every model's role may decrypt",
             "Name another key, or leave `key_arn` out: the stack then makes a key.",
             *_FIELD,

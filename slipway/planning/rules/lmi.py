@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import LmiServing
 from slipway.errors import Problem, nearest
 from slipway.facts.images import UnknownVersionError, versions
@@ -75,6 +76,7 @@ def lmi_version_exists(situation: Situation) -> Iterator[Problem]:
         wanted = ordered(serving.version)
         guess = next((name for name in error.known if ordered(name) >= wanted), error.known[-1])
         yield problem(
+            Code.UNKNOWN_IMAGE_VERSION,
             f"there is no image of {serving.framework} {serving.version}",
             f"Did you mean `{guess}`? There are {', '.join(error.known)}.",
             "serving", "version",
@@ -92,6 +94,7 @@ def engine_is_accepted(situation: Situation) -> Iterator[Problem]:
         guess = same or nearest(setup.engine, known)
         hint = f"Did you mean `{guess}`? " if guess else ""
         yield problem(
+            Code.LMI_ENGINE,
             f"{setup.image} has no engine '{setup.engine}'",
             f"{hint}There are {', '.join(known)}; case matters.",
             "serving", "engine",
@@ -105,6 +108,7 @@ def engine_has_handler(situation: Situation) -> Iterator[Problem]:
         return
     if setup.engine in setup.version.engines:
         yield problem(
+            Code.LMI_ENGINE,
             f"{setup.image} has no handler for the engine {setup.engine}",
             "Remove `engine`, or choose the framework's image that has it.",
             "serving", "engine",
@@ -120,6 +124,7 @@ def entry_point_is_built_in(situation: Situation) -> Iterator[Problem]:
     guess = nearest(setup.serving.entry_point, known)
     hint = f"Did you mean `{guess}`? " if guess else ""
     yield problem(
+        Code.LMI_HANDLER,
         f"{setup.image} has no handler '{setup.serving.entry_point}'",
         f"{hint}There are {', '.join(known)}; a model.py of your own goes into `script`.",
         "serving", "entry_point",
@@ -134,12 +139,14 @@ def there_is_one_handler(situation: Situation) -> Iterator[Problem]:
     given = [name for name in ("entry_point", "script") if getattr(setup.serving, name) is not None]
     if len(given) > 1:
         yield problem(
+            Code.LMI_HANDLER,
             "there are two handlers: `entry_point` and `script`",
             "Keep one of them.",
             "serving", "script",
         )  # fmt: skip
     elif given and not setup.runs_python:
         yield problem(
+            Code.LMI_HANDLER,
             f"the engine {setup.engine} runs no Python, so `{given[0]}` is not read",
             f"Remove it, or use the engine {setup.version.engines[-1]}.",
             "serving", given[0],
@@ -160,6 +167,7 @@ def image_has_its_accelerator(situation: Situation) -> Iterator[Problem]:
         needs = "Inferentia 2 or Trainium" if neuron else "an NVIDIA GPU"
         one, other = _NEURON_EXAMPLES if neuron else _GPU_EXAMPLES
         yield problem(
+            Code.LMI_ACCELERATOR,
             f"{instance.name} has {has}; {setup.version.framework} needs {needs}",
             f"Choose an instance type with {needs}, for example `{one}` or `{other}`.",
             *placement.field,
@@ -180,6 +188,7 @@ def copy_fits_instance(situation: Situation) -> Iterator[Problem]:
         count = devices(setup, placement.instance.accelerator)
         if count is not None and needed > count:
             yield problem(
+                Code.LMI_COPY_SIZE,
                 f"one copy takes {needed} {device_name(setup)} ({product}); "
                 f"{placement.instance.name} has {count}",
                 "Lower the degrees, or choose an instance type with more accelerators.",
@@ -200,6 +209,7 @@ def degree_divides_heads(situation: Situation) -> Iterator[Problem]:
             if heads % number == 0
         ]
         yield problem(
+            Code.LMI_ATTENTION_HEADS,
             f"{heads} attention heads cannot be split over {degree} accelerators",
             f"Use a degree that divides them: {', '.join(fitting)}.",
             "serving", "tensor_parallel_degree",
@@ -214,6 +224,7 @@ def pipeline_is_read(situation: Situation) -> Iterator[Problem]:
     degree = setup.serving.pipeline_parallel_degree
     if degree > 1 and not setup.reads("pipeline_parallel_degree"):
         yield problem(
+            Code.LMI_PIPELINE_PARALLELISM,
             f"{setup.image} has no pipeline parallelism: it would ignore the degree {degree}",
             "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
             "serving", "pipeline_parallel_degree",
@@ -230,6 +241,7 @@ def weights_can_be_named(situation: Situation) -> Iterator[Problem]:
         version for version in versions(framework) if lmi_version(framework, version).weights.s3
     ]
     yield problem(
+        Code.LMI_WEIGHTS_FROM_S3,
         f"{setup.image} does not copy weights from S3",
         f"Use version {able[0]} or a later one.",
         "serving", "version",
@@ -249,6 +261,7 @@ def weights_need_network(situation: Situation) -> Iterator[Problem]:
         return
     if situation.config.endpoint.network_isolation:
         yield problem(
+            Code.LMI_NETWORK_ISOLATION,
             "the container copies the weights from S3 itself, which network isolation forbids",
             _OPEN_OR_VARIABLES if _reads_variables(setup) else _OPEN,
             "endpoint", "network_isolation",
@@ -264,6 +277,7 @@ def loading_ends_in_time(situation: Situation) -> Iterator[Problem]:
     startup = startup_timeout_seconds(situation.config)
     if loading > startup:
         yield problem(
+            Code.LMI_TIMEOUT,
             f"the model may load for {loading} s, and SageMaker ends the start after {startup} s",
             f"Lower `model_loading_timeout_seconds` to {startup} or less, or raise "
             "`endpoint.container_startup_health_check_timeout_seconds`.",
@@ -279,6 +293,7 @@ def predictions_end_in_time(situation: Situation) -> Iterator[Problem]:
     seconds = setup.serving.predict_timeout_seconds
     if seconds > _REALTIME_SECONDS:
         yield problem(
+            Code.LMI_TIMEOUT,
             f"a prediction may take {seconds} s, and SageMaker ends realtime requests after "
             f"{_REALTIME_SECONDS} s",
             f"Lower `predict_timeout_seconds` to {_REALTIME_SECONDS} or less, or use "
@@ -301,6 +316,7 @@ def family_is_supported(situation: Situation) -> Iterator[Problem]:
                 continue
             what += " with `quantize: smoothquant`"
         yield problem(
+            Code.LMI_FAMILY,
             f"{what} takes no model of the family {situation.config.model.family}",
             f"It takes {', '.join(row.model_types)}; choose another version or framework.",
             "model", "family",
@@ -315,6 +331,7 @@ def answers_are_not_mixed(situation: Situation) -> Iterator[Problem]:
     for defect in setup.version.defects:
         if defect.name == "mixed_batch_answers" and defect.handler == setup.handler:
             yield problem(
+                Code.LMI_IMAGE_DEFECT,
                 f"{setup.image} with batches of {setup.serving.max_batch_size}: {defect.effect}",
                 "Set `max_batch_size: 1`, or use another version.",
                 "serving", "max_batch_size",
@@ -331,6 +348,7 @@ def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
         ours = setup.ours.replaces if setup.ours else None
         if defect.name == "t5_fp16" and defect.handler in (setup.handler, ours):
             yield problem(
+                Code.LMI_IMAGE_DEFECT,
                 f"T5 in fp16 on {setup.image}: {defect.effect}",
                 "Set `dtype: fp32` or `dtype: bf16`.",
                 "serving", "dtype",
@@ -345,6 +363,7 @@ def pytorch_backend_starts(situation: Situation) -> Iterator[Problem]:
     for defect in setup.version.defects:
         if defect.name == "pytorch_backend" and defect.handler == setup.handler:
             yield problem(
+                Code.LMI_IMAGE_DEFECT,
                 f"`backend: pytorch` on {setup.image}: {defect.effect}",
                 "Remove it: an engine is built of the weights, or compile them ahead of time.",
                 "serving", "options", "backend",

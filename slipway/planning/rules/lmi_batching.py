@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import Problem, nearest
 from slipway.facts.images import frameworks, versions
 from slipway.facts.lmi import lmi_version
@@ -23,6 +24,7 @@ def dtype_is_accepted(situation: Situation) -> Iterator[Problem]:
         return
     if setup.serving.dtype not in facts.allowed:
         yield problem(
+            Code.LMI_DTYPE,
             f"{setup.reader} does not load weights in {setup.serving.dtype}",
             f"Use one of {', '.join(value for value in facts.allowed if value != 'auto')}.",
             "serving", "dtype",
@@ -36,6 +38,7 @@ def remote_code_can_be_trusted(situation: Situation) -> Iterator[Problem]:
         return
     if not setup.reads("trust_remote_code") and setup.is_settled:
         yield problem(
+            Code.LMI_SETTING_UNREAD,
             f"{setup.reader} cannot run a checkpoint's own code",
             "Remove `trust_remote_code`, or choose a later version.",
             "serving", "trust_remote_code",
@@ -52,6 +55,7 @@ def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
     if facts is None:
         if not setup.is_open:
             yield problem(
+                Code.LMI_ROLLING_BATCH,
                 f"{setup.reader} has no rolling batch",
                 "Remove `rolling_batch`, or set `max_batch_size`.",
                 "serving", "rolling_batch",
@@ -65,6 +69,7 @@ def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
     if elsewhere:
         hint = f"It is in {' and '.join(elsewhere)} of that version. "
     yield problem(
+        Code.LMI_ROLLING_BATCH,
         f"{setup.reader} has no rolling batch '{batch}'",
         f"{hint}There are {', '.join(facts.allowed)}.",
         "serving", "rolling_batch",
@@ -80,6 +85,7 @@ def rolling_batch_fits_engine(situation: Situation) -> Iterator[Problem]:
     engines = setup.version.rolling_batch_engines.get(setup.serving.rolling_batch)
     if engines is not None and setup.engine not in engines:
         yield problem(
+            Code.LMI_ROLLING_BATCH,
             f"rolling batch {setup.serving.rolling_batch} of {setup.image} does not run on the "
             f"engine {setup.engine}",
             f"Set `engine: {engines[0]}`.",
@@ -94,6 +100,7 @@ def batches_are_of_one_kind(situation: Situation) -> Iterator[Problem]:
         return
     if setup.serving.max_batch_size > 1:
         yield problem(
+            Code.LMI_ROLLING_BATCH,
             f"batches of {setup.serving.max_batch_size} turn the rolling batch "
             f"{setup.serving.rolling_batch} off",
             "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or remove "
@@ -109,6 +116,7 @@ def rolling_batch_size_is_read(situation: Situation) -> Iterator[Problem]:
         return
     if not setup.rolls:
         yield problem(
+            Code.LMI_SETTING_UNREAD,
             "there is no rolling batch for `max_rolling_batch_size` to limit",
             "Set `rolling_batch`, or remove `max_rolling_batch_size`.",
             "serving", "max_rolling_batch_size",
@@ -125,6 +133,7 @@ def batch_settings_are_read(situation: Situation) -> Iterator[Problem]:
         default = type(serving).model_fields[field].default
         if getattr(serving, field) != default and key not in setup.version.server_keys:
             yield problem(
+                Code.LMI_SETTING_UNREAD,
                 f"{setup.image} does not read `{key}` from serving.properties",
                 f"Remove `{field}`, or use a later version.",
                 "serving", field,
@@ -132,6 +141,7 @@ def batch_settings_are_read(situation: Situation) -> Iterator[Problem]:
     delay = "max_batch_delay_milliseconds"
     if serving.max_batch_size == 1 and delay in serving.model_fields_set:
         yield problem(
+            Code.LMI_SETTING_UNREAD,
             "a batch of one waits for nobody",
             f"Set `max_batch_size`, or remove `{delay}`.",
             "serving", delay,

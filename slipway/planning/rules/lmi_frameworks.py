@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import OptionValue
 from slipway.errors import Problem
 from slipway.facts.images import versions
@@ -43,6 +44,7 @@ def pipeline_is_possible(situation: Situation) -> Iterator[Problem]:
         if _is_accelerate(frameworks):
             remedy = "Remove it, and set `tensor_parallel_degree` to the number of GPUs."
         yield problem(
+            Code.LMI_PIPELINE_PARALLELISM,
             f"{_named(frameworks)} of {setup.image} has no pipeline parallelism; the degree is "
             f"{degree}",
             remedy,
@@ -61,12 +63,14 @@ def layers_are_laid_out(situation: Situation) -> Iterator[Problem]:
         return
     if layers == "no":
         yield problem(
+            Code.LMI_DEVICE_MAP,
             f"{setup.reader} loads the model on one GPU; the degree is {degree}",
             "Set `tensor_parallel_degree: 1`, or use a later version.",
             "serving", "tensor_parallel_degree",
         )  # fmt: skip
     elif _has_no_places(setup, layers):
         yield problem(
+            Code.LMI_DEVICE_MAP,
             f"without a rolling batch {setup.reader} loads the model on one GPU of {degree}, "
             "whatever the degree",
             "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
@@ -87,6 +91,7 @@ def quantized_layers_have_places(situation: Situation) -> Iterator[Problem]:
         quantizes = key == "quantize" and value in _BITSANDBYTES
         if quantizes or (key in _LOADED_IN and _is_on(value)):
             yield problem(
+                Code.LMI_DEVICE_MAP,
                 f"without a rolling batch {setup.reader} loads with bitsandbytes only by a "
                 "`device_map`",
                 "Add `device_map: auto` to `options`.",
@@ -112,6 +117,7 @@ def streaming_option_has_an_effect(situation: Situation) -> Iterator[Problem]:
         remedy = "Remove it, and set `output_formatter: jsonlines`."
     condition = "with a rolling batch " if without_one else ""
     yield problem(
+        Code.LMI_STREAMING,
         f"{condition}{setup.reader} does not stream by `{_STREAMING}`",
         remedy,
         "serving", "options", _STREAMING,
@@ -129,6 +135,7 @@ def streams_share_no_batch(situation: Situation) -> Iterator[Problem]:
         for each in frameworks
     ):
         yield problem(
+            Code.LMI_BATCH_REFUSED,
             f"{setup.reader} cannot stream to the {setup.serving.max_batch_size} requests of a "
             "batch",
             f"Set `max_batch_size: 1`, or remove `{_STREAMING}`.",
@@ -157,6 +164,7 @@ def batches_are_answered(situation: Situation) -> Iterator[Problem]:
         else:
             remedy = "Set `max_batch_size: 1`; one request may hold several inputs."
         yield problem(
+            Code.LMI_BATCH_REFUSED,
             f"{setup.reader} takes one request at a time: a batch of up to {size} would fail for "
             "all of them",
             remedy + other,
@@ -174,6 +182,7 @@ def rolling_batch_is_on_where_needed(situation: Situation) -> Iterator[Problem]:
         if types is not None and family not in types:
             field = "max_batch_size" if setup.serving.max_batch_size > 1 else "rolling_batch"
             yield problem(
+                Code.LMI_FAMILY,
                 f"without a rolling batch {setup.reader} loads only {', '.join(types)}",
                 f"Remove `{field}`.",
                 "serving", field,
@@ -189,6 +198,7 @@ def framework_runs_on_neuron(situation: Situation) -> Iterator[Problem]:
     if frameworks and all(each.neuron.value == "no" for each in frameworks):
         own = setup.version.default_entry_point()
         yield problem(
+            Code.LMI_ACCELERATOR,
             f"{setup.reader} loads the model on a GPU, and Inferentia and Trainium have none",
             f"Remove `entry_point`: the image's own is `{own}`.",
             "serving", "entry_point",
@@ -202,6 +212,7 @@ def shards_are_not_quantized(situation: Situation) -> Iterator[Problem]:
         return
     if {"checkpoint", "quantize"} <= set(setup.serving.options) & set(setup.options):
         yield problem(
+            Code.LMI_OPTION_CONFLICT,
             f"{setup.reader} does not quantize the shards that `checkpoint` names",
             "Remove `quantize` or `checkpoint`.",
             "serving", "options", "quantize",
@@ -222,6 +233,7 @@ def compiling_has_a_command(situation: Situation) -> Iterator[Problem]:
         ]
         other = f" Or use version {able[-1]}, which does." if able else ""
         yield problem(
+            Code.LMI_NO_PARTITION,
             f"{_named(frameworks)} of {setup.image} partitions no weights ahead of time",
             f"Remove `compile`: they are split when they are loaded.{other}",
             "artifacts", "compile",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import OptionValue
 from slipway.errors import Problem, nearest
 from slipway.planning.lmi import OFF, rendered
@@ -33,6 +34,7 @@ def image_has_our_handler(situation: Situation) -> Iterator[Problem]:
     own = OUR_HANDLERS.get(setup.version.framework)
     titles = " and ".join(handler.title for handler in OUR_HANDLERS.values())
     yield problem(
+        Code.LMI_BUILT_IMAGE,
         f"Slipway has no handler for {setup.image}: `image: built` is for {titles}",
         "Use a later version, or `image: managed`."
         if own is not None
@@ -49,12 +51,14 @@ def image_brings_the_handler(situation: Situation) -> Iterator[Problem]:
     for name in ("entry_point", "script"):
         if getattr(setup.serving, name) is not None:
             yield problem(
+                Code.LMI_BUILT_IMAGE,
                 f"the image has its handler inside, and `{name}` would not be read",
                 f"Remove `{name}`, or use `image: managed`.",
                 "serving", name,
             )  # fmt: skip
     if _PATH_VARIABLE in setup.serving.environment:
         yield problem(
+            Code.LMI_BUILT_IMAGE,
             f"`{_PATH_VARIABLE}` is how the server finds the handler in the image",
             "Remove it, or use `image: managed` with a `script` beside what it is to import.",
             "serving", "environment", _PATH_VARIABLE,
@@ -73,6 +77,7 @@ def our_handler_reads_options(situation: Situation) -> Iterator[Problem]:
         guess = nearest(key, sorted(known))
         hint = f"Did you mean `{guess}`? " if guess else ""
         yield problem(
+            Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",
             f"{hint}It reads {', '.join(sorted(setup.ours.options - _SAID_BY_FIELDS))}.",
             "serving", "options", key,
@@ -87,24 +92,28 @@ def our_handler_follows_fields(situation: Situation) -> Iterator[Problem]:
     serving, ours = setup.serving, setup.ours
     if serving.dtype not in ours.dtypes:
         yield problem(
+            Code.LMI_DTYPE,
             f"{setup.reader} does not load weights in {serving.dtype}",
             f"Use one of {', '.join(ours.dtypes)}.",
             "serving", "dtype",
         )  # fmt: skip
     if serving.rolling_batch not in (None, OFF):
         yield problem(
+            Code.LMI_ROLLING_BATCH,
             f"{setup.reader} has no rolling batch",
             "Remove `rolling_batch`, or set `max_batch_size`.",
             "serving", "rolling_batch",
         )  # fmt: skip
     if serving.max_rolling_batch_size is not None:
         yield problem(
+            Code.LMI_SETTING_UNREAD,
             "there is no rolling batch for `max_rolling_batch_size` to limit",
             "Remove it, or set `max_batch_size`.",
             "serving", "max_rolling_batch_size",
         )  # fmt: skip
     if serving.pipeline_parallel_degree > 1 and "pipeline_parallel_degree" not in ours.options:
         yield problem(
+            Code.LMI_PIPELINE_PARALLELISM,
             f"{setup.reader} has no pipeline parallelism: it would ignore the degree "
             f"{serving.pipeline_parallel_degree}",
             "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
@@ -121,6 +130,7 @@ def our_handlers_limits_agree(situation: Situation) -> Iterator[Problem]:
     for key in sorted(_WHOLE_NUMBERS & set(options) & setup.ours.options):
         if _whole(options[key]) is None:
             yield problem(
+                Code.LMI_OPTION_VALUE,
                 f"`{key}` is a whole number from 1 to {_MOST}, not {rendered(options[key])}",
                 f"Set `{key}` to such a number.",
                 "serving", "options", key,
@@ -129,6 +139,7 @@ def our_handlers_limits_agree(situation: Situation) -> Iterator[Problem]:
     limit = _whole(options.get("max_new_tokens", _DEFAULT_MAX_NEW_TOKENS))
     if default is not None and limit is not None and default > limit:
         yield problem(
+            Code.LMI_OPTION_VALUE,
             f"`default_new_tokens` is {default}, and no answer may have more than {limit}",
             "Lower it, or raise `max_new_tokens`.",
             "serving", "options", "default_new_tokens",

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import OptionValue
 from slipway.errors import Problem, nearest
 from slipway.facts.lmi import OptionFacts
@@ -68,12 +69,14 @@ def options_have_no_field(situation: Situation) -> Iterator[Problem]:
         field = _field_of(setup, key)
         if field is not None:
             yield problem(
+                Code.LMI_OPTION_HAS_FIELD,
                 f"`{key}` has a field of its own: `{field}`",
                 f"Set `{field}` and remove the option.",
                 "serving", "options", key,
             )  # fmt: skip
         elif key in setup.version.server_keys and key not in setup.every_option:
             yield problem(
+                Code.LMI_OPTION_HAS_FIELD,
                 f"`{key}` is a key of the server, which does not read it as `option.{key}`",
                 "Remove it.",
                 "serving", "options", key,
@@ -91,6 +94,7 @@ def options_are_known(situation: Situation) -> Iterator[Problem]:
         guess = nearest(key, setup.options)
         hint = f"Did you mean `{guess}`? " if guess else ""
         yield problem(
+            Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",
             f"{hint}It would be ignored without a word.",
             "serving", "options", key,
@@ -116,12 +120,14 @@ def options_are_read(situation: Situation) -> Iterator[Problem]:
         if facts.status == "ignored":
             advice = f": {facts.note}" if facts.note else ""
             yield problem(
+                Code.LMI_OPTION_UNREAD,
                 f"{setup.image} ignores `{key}`{advice}",
                 "Remove it.",
                 "serving", "options", key,
             )  # fmt: skip
         elif needs is not None:
             yield problem(
+                Code.LMI_OPTION_UNREAD,
                 f"`{key}` is read {needs}",
                 "Remove it, or change the other.",
                 "serving", "options", key,
@@ -137,6 +143,7 @@ def options_are_said_once(situation: Situation) -> Iterator[Problem]:
         facts = setup.every_option.get(key)
         if facts is not None and facts.alias_of in setup.serving.options:
             yield problem(
+                Code.LMI_OPTION_CONFLICT,
                 f"`{key}` and `{facts.alias_of}` are one option",
                 "Keep one of them.",
                 "serving", "options", key,
@@ -156,12 +163,14 @@ def option_values_fit(situation: Situation) -> Iterator[Problem]:
         if wanted is not None:
             shown = f"'{value}'" if isinstance(value, str) else rendered(value)
             yield problem(
+                Code.LMI_OPTION_VALUE,
                 f"`{key}` is {wanted}, not {shown}",
                 "Write it in quotes." if wanted == "a text" else f"Set `{key}` to {wanted}.",
                 "serving", "options", key,
             )  # fmt: skip
         elif _is_false(value) and (facts.note or "").startswith(_ON_WHATEVER_THE_VALUE):
             yield problem(
+                Code.LMI_OPTION_VALUE,
                 f"`{key}` is on with any value in {setup.image}, false too",
                 "Remove it: it is off without.",
                 "serving", "options", key,
@@ -176,7 +185,7 @@ def environment_leaves_the_file_alone(situation: Situation) -> Iterator[Problem]
     for name in setup.serving.environment:
         found = _conflict(setup, name)
         if found is not None:
-            yield problem(*found, "serving", "environment", name)
+            yield problem(Code.LMI_VARIABLE_CONFLICT, *found, "serving", "environment", name)
 
 
 def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from slipway.codes.code import Code
 from slipway.config.sections.artifacts import Compile
 from slipway.errors import Problem
 from slipway.facts.images import versions
@@ -49,6 +50,7 @@ def images_handler_partitions(situation: Situation) -> Iterator[Problem]:
         else ("`image: built`", "use `image: managed`")
     )
     yield problem(
+        Code.LMI_NO_PARTITION,
         f"the image's own handler partitions weights, and {other} takes its place",
         f"Remove `compile`: the weights are split when they are loaded. Or {without}.",
         *_FIELD,
@@ -70,6 +72,7 @@ def partition_can_be_used(situation: Situation) -> Iterator[Problem]:
     ]
     other = f" Or use version {able[0]} or a later one." if able else ""
     yield problem(
+        Code.LMI_NO_PARTITION,
         f"{asked.partitioning.name} {asked.method.refused}",
         f"Remove `compile`: the weights are split when they are loaded.{other}",
         *_FIELD,
@@ -84,6 +87,7 @@ def engine_partitions(situation: Situation) -> Iterator[Problem]:
     wanted, has = asked.method.engine, asked.partitioning.setup.engine
     if wanted is not None and has != wanted:
         yield problem(
+            Code.LMI_NO_PARTITION,
             f"{asked.partitioning.name} partitions for the engine {wanted}; the engine is {has}",
             f"Remove `compile`, or serve with the engine {wanted}.",
             *_FIELD,
@@ -98,6 +102,7 @@ def there_is_something_to_split(situation: Situation) -> Iterator[Problem]:
     degree = asked.partitioning.setup.serving.tensor_parallel_degree
     if degree < asked.method.least_degree:
         yield problem(
+            Code.LMI_NO_PARTITION,
             f"{asked.partitioning.name} splits weights over GPUs, and `tensor_parallel_degree` is "
             f"{degree}",
             "Remove `compile`: there is nothing to split.",
@@ -112,6 +117,7 @@ def parts_load_again(situation: Situation) -> Iterator[Problem]:
         return
     if family not in asked.method.model_types:
         yield problem(
+            Code.LMI_NO_PARTITION,
             f"{asked.partitioning.name} loads the parts of {', '.join(asked.method.model_types)}; "
             f"the family is {family}",
             "Remove `compile`: the weights are split when they are loaded.",
@@ -130,6 +136,7 @@ def options_go_with_parts(situation: Situation) -> Iterator[Problem]:
             why = "is written by Slipway, with the address of the parts"
         if why is not None:
             yield problem(
+                Code.LMI_PARTITION_OPTION,
                 f"with `compile` the option `{key}` {why}",
                 f"Remove `{key}`, or `compile`.",
                 "serving", "options", key,
@@ -144,6 +151,7 @@ def settings_have_a_line_each(situation: Situation) -> Iterator[Problem]:
     for key, value in job_settings(asked.partitioning).items():
         if value.splitlines() not in ([], [value]) or value != value.strip():
             yield problem(
+                Code.LMI_PARTITION_OPTION,
                 f"the command that partitions reads the option `{key.removeprefix('option.')}` as "
                 "another value: it has a line break, or white space at an end",
                 "Write it on one line, without white space around it.",
@@ -162,6 +170,7 @@ def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
     if count is None or count < setup.devices_per_copy:
         has = "has none" if count is None else f"has {count}"
         yield problem(
+            Code.LMI_PARTITION_HOST,
             f"one copy takes {setup.devices_per_copy} {device_name(setup)}; {host.name} {has}",
             f"Partition on the endpoint's type, `{endpoint.name}`.",
             *_FIELD, "instance",
@@ -170,6 +179,7 @@ def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
     wanted, given = endpoint.compute_capability, host.compute_capability
     if wanted is not None and wanted != given:
         yield problem(
+            Code.COMPILE_INSTANCE,
             f"{host.name} has {host.accelerator_title}; the endpoint's {endpoint.name} has "
             f"{endpoint.accelerator_title}",
             f"Partition on a type with {wanted}, for example `{endpoint.name}`.",
@@ -188,6 +198,7 @@ def types_share_the_parts(situation: Situation) -> Iterator[Problem]:
         given = placement.instance.compute_capability
         if None not in (wanted, given) and given != wanted:
             yield problem(
+                Code.POOL_OF_TARGETS,
                 f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
                 f"{first.name} has {first.accelerator_title}: the weights are partitioned once, "
                 "for one of them",
@@ -204,6 +215,7 @@ def job_has_the_disk(situation: Situation) -> Iterator[Problem]:
     needed, local = 2 * size_gb, asked.host.local_nvme_gb
     if local and needed > local:
         yield problem(
+            Code.LMI_PARTITION_HOST,
             f"weights of {size_gb:g} GB and as much in parts do not fit on the local disk of "
             f"{asked.host.name}, which has {local} GB",
             "Partition on a type with the same GPU and a larger local disk.",
@@ -211,6 +223,7 @@ def job_has_the_disk(situation: Situation) -> Iterator[Problem]:
         )  # fmt: skip
     elif not local and needed > asked.compiling.volume_size_gb:
         yield problem(
+            Code.LMI_PARTITION_HOST,
             f"weights of {size_gb:g} GB and as much in parts do not fit on the job's volume of "
             f"{asked.compiling.volume_size_gb} GB",
             f"Set `volume_size_gb: {int(needed * 1.1) + 1}` or more.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import versions
 from slipway.planning.lmi import lmi_properties, ordered, rendered
@@ -35,6 +36,7 @@ def image_reads_variables(situation: Situation) -> Iterator[Problem]:
     if not able:
         other = f", or {' or '.join(FRAMEWORKS)} from 0.28.0 on"
     yield problem(
+        Code.LMI_VARIABLES_UNREAD,
         f"Slipway makes no variables of the settings of {setup.image}",
         f"Use `configuration: file`{other}.",
         "serving", "configuration",
@@ -47,6 +49,7 @@ def script_has_a_package(situation: Situation) -> Iterator[Problem]:
     if setup is None or setup.serving.configuration == "file" or setup.serving.script is None:
         return
     yield problem(
+        Code.LMI_NEEDS_FILE,
         "without a package there is no place for `script`",
         "Use `configuration: file`, or remove `script`.",
         "serving", "script",
@@ -60,6 +63,7 @@ def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
         return
     if situation.config.artifacts.compile is not None:
         yield problem(
+            Code.LMI_NEEDS_FILE,
             "what `compile` writes has a serving.properties beside it, which counts more than "
             "variables",
             "Use `configuration: file`, or remove `compile`.",
@@ -76,18 +80,21 @@ def options_have_variables(situation: Situation) -> Iterator[Problem]:
         text = rendered(value)
         if option_variable(key) is None:
             yield problem(
+                Code.LMI_NEEDS_FILE,
                 f"no variable of {setup.image} leads to the option '{key}'",
                 "Use `configuration: file`, or remove the option.",
                 "serving", "options", key,
             )  # fmt: skip
         elif not text:
             yield problem(
+                Code.LMI_NEEDS_FILE,
                 f"`{key}` is empty, and {setup.image} passes over an empty variable",
                 "Use `configuration: file`, or remove the option.",
                 "serving", "options", key,
             )  # fmt: skip
         elif len(text) > MAX_VALUE_LENGTH:
             yield problem(
+                Code.LMI_NEEDS_FILE,
                 f"`{key}` has {len(text)} characters, and a variable of a container has "
                 f"{MAX_VALUE_LENGTH} at most",
                 "Use `configuration: file`.",
@@ -106,6 +113,7 @@ def variables_are_few(situation: Situation) -> Iterator[Problem]:
     count = len({*own, *setup.serving.environment})
     if count > MAX_VARIABLES:
         yield problem(
+            Code.LMI_NEEDS_FILE,
             f"the container would have {count} variables; SageMaker takes {MAX_VARIABLES}",
             "Use `configuration: file`, or remove some.",
             "serving", "configuration",

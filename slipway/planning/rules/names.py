@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.planning.rules.situation import Rule, Situation, problem
 
@@ -19,6 +20,7 @@ def endpoint_name_fits(situation: Situation) -> Iterator[Problem]:
     excess = len(name) - _LONGEST_ENDPOINT_NAME
     if excess > 0:
         yield problem(
+            Code.NAME_TOO_LONG,
             f"the endpoint {name} would have {len(name)} characters, and SageMaker allows "
             f"{_LONGEST_ENDPOINT_NAME}",
             f"Shorten the model's name, or `project` or the environment's name in "

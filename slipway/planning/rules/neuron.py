@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import CustomServing, NeuronServing
 from slipway.errors import Problem
 from slipway.facts.images import neuron_driver_need, neuron_inference_ami
@@ -46,6 +47,7 @@ def neuron_needs_device(situation: Situation) -> Iterator[Problem]:
                 "follow"
             )
         yield problem(
+            Code.NEURON_DEVICE,
             message,
             "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
             *item.field,
@@ -60,6 +62,7 @@ def image_fits_generation(situation: Situation) -> Iterator[Problem]:
     for item, wanted in _frameworks(situation):
         if serving.framework != wanted:
             yield problem(
+                Code.NEURON_FRAMEWORK,
                 f"`framework: {serving.framework}` is for {_FAMILIES_OF[serving.framework]}; "
                 f"{item.instance.name} has {_devices(item.instance)}",
                 f"Set `framework: {wanted}`, or choose {_AN_INSTANCE_OF[serving.framework]}.",
@@ -77,6 +80,7 @@ def aws_image_fits_hardware(situation: Situation) -> Iterator[Problem]:
     for item in situation.placements:
         if item not in right and item.instance.accelerator_known:
             yield problem(
+                Code.NEURON_FRAMEWORK,
                 f"AWS's image {facts.repository} is for {_FAMILIES_OF[facts.accelerator]}; "
                 f"{item.instance.name} has {_devices(item.instance)}",
                 f"Choose {_AN_INSTANCE_OF[facts.accelerator]}, or another image.",
@@ -96,6 +100,7 @@ def driver_runs_the_sdk(situation: Situation) -> Iterator[Problem]:
     if not _older(host.neuron_driver, need.oldest_driver):
         return
     yield problem(
+        Code.NEURON_DRIVER,
         f"AWS's image has Neuron SDK {sdk}, whose runtime {need.runtime_library} needs Neuron "
         f"driver {need.oldest_driver}; the newest host image, {host.name}, has "
         f"{host.neuron_driver}",
@@ -114,6 +119,7 @@ def generation_can_be_compiled_for(situation: Situation) -> Iterator[Problem]:
     for item, _ in _frameworks(situation):
         if instance_family(item.instance) not in TARGETS:
             yield problem(
+                Code.NEURON_DEVICE,
                 f"{item.instance.name} has {_devices(item.instance)}; models are compiled for "
                 "inf1, inf2 and trn1 only",
                 "Choose a type of one of these families, for example `ml.inf2.xlarge`.",
@@ -126,6 +132,7 @@ def model_is_an_encoder(situation: Situation) -> Iterator[Problem]:
     family = situation.config.model.family
     if isinstance(situation.config.serving, NeuronServing) and family not in _ENCODERS:
         yield problem(
+            Code.NEURON_ENCODER,
             f"{family} generates text; the container `neuron` serves encoders: "
             f"{', '.join(_ENCODERS[:-1])}",
             "Choose another container, or `family: other` for an encoder that is not listed.",
@@ -140,6 +147,7 @@ def pipeline_is_for_latency(situation: Situation) -> Iterator[Problem]:
         return
     if serving.framework != "neuron":
         yield problem(
+            Code.NEURON_PIPELINE,
             f"there is no NeuronCore Pipeline with `framework: {serving.framework}`: inf1 alone "
             "has it",
             "Remove `pipeline_cores`.",
@@ -147,6 +155,7 @@ def pipeline_is_for_latency(situation: Situation) -> Iterator[Problem]:
         )  # fmt: skip
     elif serving.objective != "latency":
         yield problem(
+            Code.NEURON_PIPELINE,
             f"`objective: {serving.objective}` is data parallel, a copy of the model on each core; "
             "a copy in a pipeline cannot be served so",
             "Remove `pipeline_cores`, or set `objective: latency`.",
@@ -160,6 +169,7 @@ def pipeline_fits_cores(situation: Situation) -> Iterator[Problem]:
         placement = place(situation.config, instance)
         if placement is not None and placement.pipeline_cores > placement.cores:
             yield problem(
+                Code.NEURON_CORES,
                 f"a pipeline of {placement.pipeline_cores} NeuronCores does not fit "
                 f"{instance.name}, which has {placement.cores}",
                 f"Use {placement.cores} or fewer, or leave it out: it then follows the number of "
@@ -178,6 +188,7 @@ def workers_fit_cores(situation: Situation) -> Iterator[Problem]:
             wanted = placement.workers * placement.cores_per_worker
             most = placement.cores // placement.cores_per_worker
             yield problem(
+                Code.NEURON_CORES,
                 f"{placement.summary} take {wanted} NeuronCores; {instance.name} has "
                 f"{placement.cores}",
                 f"Use {most} at most, or leave it out: it is then as many as the cores carry.",
@@ -205,6 +216,7 @@ def placements_agree(situation: Situation) -> Iterator[Problem]:
         differing = [name for name in expected if expected[name] != here[name]]
         if differing:
             yield problem(
+                Code.NEURON_POOL,
                 f"{first.instance.name} takes {before.summary}, {item.instance.name} "
                 f"{placement.summary}; one environment is for both: {', '.join(differing)}",
                 f"Choose types with as many NeuronCores, or set {_settings(config.serving)} to "
@@ -221,6 +233,7 @@ def latency_waits_for_no_batch(situation: Situation) -> Iterator[Problem]:
     for item, wanted in _frameworks(situation):
         if serving.objective == "latency" and wanted == "neuronx":
             yield problem(
+                Code.NEURON_BATCH,
                 f"`objective: latency` serves every request by itself on {item.instance.name}; "
                 f"batches of {serving.batch_size} would make it wait for others",
                 "Remove `batch_size`, or set `objective: throughput`.",
@@ -234,6 +247,7 @@ def queue_holds_a_batch(situation: Situation) -> Iterator[Problem]:
     serving = situation.config.serving
     if isinstance(serving, NeuronServing) and serving.max_queue_length < serving.batch_size:
         yield problem(
+            Code.NEURON_BATCH,
             f"a queue of {serving.max_queue_length} never holds a batch of {serving.batch_size}",
             "Raise `max_queue_length` or lower `batch_size`.",
             "serving", "max_queue_length",
@@ -249,12 +263,14 @@ def buckets_end_at_the_longest(situation: Situation) -> Iterator[Problem]:
     shown = ", ".join(map(str, lengths))
     if list(lengths) != sorted(set(lengths)):
         yield problem(
+            Code.NEURON_LENGTHS,
             f"sequence lengths go up from one to the next, and {shown} do not",
             f"Write `sequence_lengths: {sorted(set(lengths))}`.",
             "serving", "sequence_lengths",
         )  # fmt: skip
     elif lengths[-1] != serving.sequence_length:
         yield problem(
+            Code.NEURON_LENGTHS,
             f"the longest of {shown} is not `sequence_length: {serving.sequence_length}`, which is "
             "the longest text that the endpoint takes",
             f"End the list with {serving.sequence_length}, or change `sequence_length`.",
@@ -273,6 +289,7 @@ def inf1_has_no_single_precision(situation: Situation) -> Iterator[Problem]:
         and serving.dtype == "fp32"
     ):
         yield problem(
+            Code.NEURON_FP32,
             "inf1 computes every matrix product in bf16 or fp16, and so nothing can be compiled "
             "with `dtype: fp32`",
             "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
@@ -299,6 +316,7 @@ def release_fits_family(situation: Situation) -> Iterator[Problem]:
         told.add(family)
         other = f", or choose a type of {release.target}" if release.target in TARGETS else ""
         yield problem(
+            Code.COMPILED_FOR_ANOTHER,
             f"the model was compiled for {release.target}, but {item.instance.name} has "
             f"{_devices(item.instance)} ({target})",
             f"Compile the model for {target}{other}.",
@@ -320,6 +338,7 @@ def compiled_for_one_family(situation: Situation) -> Iterator[Problem]:
         before = TARGETS[instance_family(first)]
         if target != before:
             yield problem(
+                Code.NEURON_POOL,
                 f"{first.name} needs a model compiled for {before}, {item.instance.name} one for "
                 f"{target}; there is one model for both",
                 "Choose types of one family.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.alarms import Rollout
 from slipway.errors import Problem
 from slipway.planning.rules.situation import Situation, problem
@@ -29,18 +30,21 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
         return
     if config.endpoint.variants:
         yield problem(
+            Code.ROLLOUT_STRATEGY,
             f"SageMaker moves several variants all at once; there is no `{rollout.strategy}` there",
             "Remove `variants`, or set `strategy: all_at_once`.",
             "rollout", "strategy",
         )  # fmt: skip
     elif any(item.name.startswith("ml.inf1.") for item in situation.instances):
         yield problem(
+            Code.ROLLOUT_STRATEGY,
             f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
             "Set `strategy: all_at_once`.",
             "rollout", "strategy",
         )  # fmt: skip
     elif config.endpoint.instance_count < _SMALLEST_GUARDED_FLEET:
         yield problem(
+            Code.ROLLOUT_STRATEGY,
             f"`{rollout.strategy}` needs 2 instances at least; there is "
             f"{config.endpoint.instance_count}",
             "Use 2 instances or more, or set `strategy: all_at_once`.",
@@ -48,12 +52,14 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
         )  # fmt: skip
     if rollout.step_percent is None:
         yield problem(
+            Code.ROLLOUT_SETTING,
             f"`{rollout.strategy}` needs the size of a step",
             "Add `step_percent`.",
             "rollout", "strategy",
         )  # fmt: skip
     elif rollout.strategy == "linear" and rollout.step_percent < 10:
         yield problem(
+            Code.ROLLOUT_SETTING,
             f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
             "Use 10 or more.",
             "rollout", "step_percent",
@@ -72,6 +78,7 @@ def guards_have_effect(situation: Situation) -> Iterator[Problem]:
         return  # `rollout_has_capacity` looks at those
     if "step_percent" in rollout.model_fields_set:
         yield problem(
+            Code.ROLLOUT_SETTING,
             "nothing reads `step_percent` with `strategy: all_at_once`",
             "Remove it, or choose a strategy with steps.",
             "rollout", "step_percent",
@@ -80,6 +87,7 @@ def guards_have_effect(situation: Situation) -> Iterator[Problem]:
     for name in sorted(rollout.model_fields_set - {"strategy", "step_percent"}):
         if inf1 is not None:
             yield problem(
+                Code.ROLLOUT_SETTING,
                 f"SageMaker updates {inf1} without guards: `{name}` would have no effect",
                 "Remove it.",
                 "rollout", name,
@@ -91,6 +99,7 @@ def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
     config = situation.config
     if config.endpoint.mode == "scale_to_zero" and config.rollout.strategy in ("canary", "linear"):
         yield problem(
+            Code.ROLLOUT_STRATEGY,
             f"an inference component is updated copy by copy; there is no "
             f"`{config.rollout.strategy}` with `mode: scale_to_zero`",
             "Set `strategy: rolling`, or `strategy: all_at_once`.",
@@ -107,6 +116,7 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
     least = waits * rollout.wait_seconds + rollout.termination_wait_seconds
     if rollout.max_execution_seconds <= least:
         yield problem(
+            Code.ROLLOUT_TIME,
             f"{rollout.max_execution_seconds} s are over before the update is: it waits "
             f"{waits} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
             "end",
@@ -129,6 +139,7 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
         return
     if not config.rollout.rollback_alarms and config.rollout.strategy != "all_at_once":
         yield problem(
+            Code.ROLLBACK_ALARMS,
             f"nothing would undo a `{config.rollout.strategy}` update",
             "Name an alarm at least, for example `server_error_rate`.",
             "rollout", "rollback_alarms",
@@ -137,6 +148,7 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
         field = _OPTIONAL_ALARMS.get(name)
         if field is not None and getattr(config.alarms, field) is None:
             yield problem(
+                Code.ROLLBACK_ALARMS,
                 f"there is no alarm `{name}` to undo an update",
                 f"Add `alarms.{field}`, or remove it here.",
                 "rollout", "rollback_alarms", index,
@@ -150,6 +162,7 @@ def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
     count = len(names) * variants
     if config.rollout.is_guarded and count > _MOST_ROLLBACK_ALARMS:
         yield problem(
+            Code.ROLLBACK_ALARMS,
             f"{len(names)} alarms of {variants} variants are {count}; an update watches "
             f"{_MOST_ROLLBACK_ALARMS} at most",
             f"Name {_MOST_ROLLBACK_ALARMS // variants} at most.",
@@ -158,7 +171,12 @@ def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name in names[:index]:
             yield problem(
-                f"`{name}` is named twice", "Remove it here.", "rollout", "rollback_alarms", index
+                Code.NAMED_TWICE,
+                f"`{name}` is named twice",
+                "Remove it here.",
+                "rollout",
+                "rollback_alarms",
+                index,
             )
 
 

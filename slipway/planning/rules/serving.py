@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway.codes.code import Code
 from slipway.config.sections.serving import NeuronServing, TensorRTServing
 from slipway.errors import Problem
 from slipway.planning.artifacts import any_source
@@ -17,6 +18,7 @@ def artifact_exists(situation: Situation) -> Iterator[Problem]:
     """Each environment deploys the sample or the release; without either there is no model."""
     if not any_source(situation.config):
         yield problem(
+            Code.NO_MODEL,
             "there is no model: neither a sample, nor a release, nor weights",
             "Add `artifacts.sample` with the path of a small model for the embedded AWS, and "
             "`artifacts.weights` or `artifacts.release` for the real one.",
@@ -29,12 +31,14 @@ def release_has_one_source(situation: Situation) -> Iterator[Problem]:
     artifacts = situation.config.artifacts
     if artifacts.release is not None and artifacts.weights is not None:
         yield problem(
+            Code.ARTIFACT_SOURCES,
             "there are two sources of the release: `release` and `weights`",
             "Keep one of them.",
             "artifacts", "weights",
         )  # fmt: skip
     if artifacts.compile is not None and artifacts.weights is None:
         yield problem(
+            Code.ARTIFACT_SOURCES,
             "there are no weights to compile",
             "Add `artifacts.weights`, or remove `compile`.",
             "artifacts", "compile",
@@ -48,6 +52,7 @@ def token_budget(situation: Situation) -> Iterator[Problem]:
         return
     if serving.default_new_tokens > serving.max_new_tokens:
         yield problem(
+            Code.ANSWER_LENGTHS,
             f"the default of {serving.default_new_tokens} new tokens is above the limit of "
             f"{serving.max_new_tokens}",
             "Lower `default_new_tokens` or raise `max_new_tokens`.",
@@ -66,6 +71,7 @@ def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
     milliseconds = config.alarms.model_latency_p99_milliseconds
     if milliseconds / 1000 >= limit:
         yield problem(
+            Code.LATENCY_UNREACHABLE,
             f"{milliseconds} ms is never reached: requests end after {limit} s",
             f"Set the latency objective below {where}.",
             "alarms", "model_latency_p99_milliseconds",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import Variant
@@ -95,6 +96,13 @@ def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant |
         yield (own if variant.instances else shared), variant.name, variant
 
 
-def problem(message: str, remedy: str, *field: str | int) -> Problem:
-    """Makes the problem of values that do not go together."""
-    return Problem(Kind.COMPATIBILITY, message, remedy, field)
+def problem(code: Code, message: str, remedy: str, *field: str | int) -> Problem:
+    """Makes the problem of values that do not go together.
+
+    Args:
+        code: its entry in the table of `slipway.codes`.
+        message: what is wrong, with the values and the limit.
+        remedy: what to do, as an instruction or a command.
+        field: path of the field in the file.
+    """
+    return Problem(code, Kind.COMPATIBILITY, message, remedy, field)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving import (
     CustomServing,
@@ -47,6 +48,7 @@ def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
             takes += f", {memory.weights_gib:.1f} on each of {spread}"
         ways = _ways_out(config, placement.instance)
         yield problem(
+            Code.WEIGHTS_TOO_LARGE,
             f"{copies}{config.model.parameters:,} weights in {memory.dtype} take {takes}; "
             f"{placement.instance.name} has {each}{memory.room}",
             _sentence(ways) if ways else "Use a smaller model: no instance type has the memory.",
@@ -182,6 +184,7 @@ def artifact_fits_disk(situation: Situation) -> Iterator[Problem]:
             continue
         if instance.local_nvme_gb:
             yield problem(
+                Code.DISK_TOO_SMALL,
                 f"the artifact of {size:g} GB does not fit on the local NVMe disk of "
                 f"{instance.name}, which has {disk} GB",
                 _larger_disk(instance, size),
@@ -191,6 +194,7 @@ def artifact_fits_disk(situation: Situation) -> Iterator[Problem]:
         given = endpoint.volume_size_gb is not None
         default = "" if given else f": SageMaker's default is {DEFAULT_VOLUME_GB}"
         yield problem(
+            Code.DISK_TOO_SMALL,
             f"the artifact of {size:g} GB does not fit on the volume of {instance.name}, which has "
             f"{disk} GB{default}",
             f"Set `volume_size_gb: {advised_volume_gb(size)}`."

@@ -215,7 +215,8 @@ class TestKilled:
         assert status == {"running": False, "endpoints": []}
         report = bench.fails("slipway", "publish", MODEL)
         assert (
-            "- the embedded AWS is not running\n    Start it with `slipway local start`." in report
+            "- the embedded AWS is not running [SW504]\n    Start it with `slipway local start`."
+            in report
         )
 
         output = bench.must("slipway", "local", "start", "--port", "0")

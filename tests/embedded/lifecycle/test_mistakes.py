@@ -15,7 +15,7 @@ BROKEN = (
         "description: 5 #",
         "broken.yaml:3:1: description: 5 is not a text",
     ),
-    ("model:\n", "modell: {}\nmodel:\n", "unknown field\n    Did you mean `model`?"),
+    ("model:\n", "modell: {}\nmodel:\n", "unknown field [SW106]\n    Did you mean `model`?"),
     (
         "  family: gpt2\n",
         "  family: gpt2\n  family: gpt2\n",

@@ -10,6 +10,7 @@ import typer
 from slipway import __version__
 from slipway.cli import main as cli
 from slipway.cli.output import human_size
+from slipway.codes.code import Code
 from slipway.errors import UserError
 from tests.support.projects import DIGEST, config_text, write_project
 
@@ -94,6 +95,7 @@ def test_as_json_problems_are_data_on_standard_output(run, root):
     assert json.loads(output) == {
         "problems": [
             {
+                "code": "SW203",
                 "kind": "value",
                 "file": "model_configs/fresh.yaml",
                 "line": 24,
@@ -135,7 +137,7 @@ def test_a_plan_as_json_is_the_plan(run, root):
 def test_an_unpublished_plan_has_to_be_allowed(run, root):
     code, _, errors = run("plan", "fresh")
     assert code == 1
-    assert "the sample was never published\n    Run `slipway publish fresh --env local`" in errors
+    assert "the sample was never published [SW404]\n    Run `slipway publish fresh" in errors
     code, output, _ = run("plan", "fresh", "--allow-unpublished")
     assert code == 0
     assert "The artifact is not published: SageMaker would refuse this." in output
@@ -144,12 +146,12 @@ def test_an_unpublished_plan_has_to_be_allowed(run, root):
 @pytest.mark.parametrize(
     ("arguments", "report"),
     [
-        (["plan", "tinny"], "no model config matches 'tinny'\n    Did you mean `tiny`?"),
+        (["plan", "tinny"], "no model config matches 'tinny' [SW402]\n    Did you mean `tiny`?"),
         (["plan", "tiny", "--env", "prod"], "there is no environment 'prod'"),
-        (["publish", "tiny"], "the embedded AWS is not running\n    Start it with "),
-        (["preflight", "tiny"], "the embedded AWS is not running\n    Start it with "),
-        (["leftovers", "tiny"], "the embedded AWS is not running\n    Start it with "),
-        (["local", "env"], "the embedded AWS is not running\n    Start it with "),
+        (["publish", "tiny"], "the embedded AWS is not running [SW504]\n    Start it with "),
+        (["preflight", "tiny"], "the embedded AWS is not running [SW504]\n    Start it with "),
+        (["leftovers", "tiny"], "the embedded AWS is not running [SW504]\n    Start it with "),
+        (["local", "env"], "the embedded AWS is not running [SW504]\n    Start it with "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -203,7 +205,8 @@ def test_our_bug_ends_with_2_and_a_traceback(run, app):
     code, output, errors = run("broken")
     assert (code, output) == (2, "")
     assert errors.startswith("Traceback (most recent call last):")
-    assert errors.endswith("KeyError: 'surprise'\nThis is a bug in Slipway; please report it.\n")
+    assert "KeyError: 'surprise'\nThis is a bug in Slipway. Please report it, with the " in errors
+    assert "in the issue tracker of the repository" in errors
 
 
 def test_being_stopped_ends_as_shells_expect(run, app):
@@ -221,10 +224,10 @@ def test_a_command_chooses_its_exit_code(run, app):
 
     @app.command()
     def wrong() -> None:
-        raise UserError.of("a", "b")
+        raise UserError.of(Code.NO_FILES, "a", "b")
 
     assert run("found") == (1, "", "")
-    assert run("wrong") == (1, "", "1 problem\n- a\n    b\n")
+    assert run("wrong") == (1, "", "1 problem\n- a [SW601]\n    b\n")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +242,7 @@ def test_the_editor_schema_is_written_and_checked(run, root):
     path = root / "model_configs" / "schema.json"
     code, _, errors = run("schema", "--check")
     assert (code, path.exists()) == (1, False)
-    assert "model_configs/schema.json is stale\n    Run `slipway schema`" in errors
+    assert "model_configs/schema.json is stale [SW407]\n    Run `slipway schema`" in errors
     assert run("schema") == (0, "model_configs/schema.json written.\n", "")
     assert run("schema") == (0, "model_configs/schema.json is up to date.\n", "")
     assert run("schema", "--check")[0] == 0
@@ -254,7 +257,10 @@ def test_problems_go_to_code_review_as_sarif(run, root):
     log = json.loads((root / "report.sarif").read_text("utf-8"))
     (result,) = log["runs"][0]["results"]
     assert log["version"] == "2.1.0"
-    assert result["ruleId"] in {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    (rule,) = log["runs"][0]["tool"]["driver"]["rules"]
+    assert (result["ruleId"], rule["id"]) == ("SW203", "SW203")
+    assert rule["shortDescription"] == {"text": "The number is out of range"}
+    assert rule["help"]["text"].startswith("Use a number within the limit.")
     assert result["level"] == "error"
     assert result["message"]["text"].startswith("endpoint.instance_count: 0 is out of range")
     (place,) = result["locations"]

@@ -256,7 +256,7 @@ def test_a_sample_and_weights_together(run, tmp_path):
 def test_without_a_terminal_all_missing_options_are_named(run, tmp_path, arguments, named):
     code, _, errors = run("search", *arguments)
     assert code == 1
-    assert errors == f"1 problem\n- this is no terminal to ask on\n    Give {named}.\n"
+    assert errors == f"1 problem\n- this is no terminal to ask on [SW410]\n    Give {named}.\n"
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
 
 
@@ -305,7 +305,7 @@ def test_weights_of_the_hub_need_their_commit(run, tmp_path):
     assert code == 1
     assert errors == (
         "1 problem\n"
-        "- `--weights hub:openai-community/gpt2` names no commit\n"
+        "- `--weights hub:openai-community/gpt2` names no commit [SW411]\n"
         "    Write `hub:OWNER/NAME@REVISION` with all 40 digits of the commit: a branch could "
         "change under you.\n"
     )
@@ -317,14 +317,15 @@ def test_options_of_another_family_are_not_passed_over(run, tmp_path):
     assert code == 1
     assert errors == (
         "2 problems\n"
-        "- `--framework` says nothing for the container `tensorrt`\n"
+        "- `--framework` says nothing for the container `tensorrt` [SW409]\n"
         "    Leave it out, or use `--container lmi`.\n"
-        "- `--task` says nothing for the container `tensorrt`\n"
+        "- `--task` says nothing for the container `tensorrt` [SW409]\n"
         "    Leave it out, or use `--container neuron`.\n"
     )
     code, _, errors = run("search", "--container", "lmi", *FLAGS, "--framework", "djl-deepspped")
     assert code == 1
-    assert "there is no LMI framework 'djl-deepspped'\n    Did you mean `djl-deepspeed`?" in errors
+    assert "there is no LMI framework 'djl-deepspped' [SW202]\n    Did you mean" in errors
+    assert "Did you mean `djl-deepspeed`?" in errors
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
 
 
@@ -336,7 +337,7 @@ def test_nothing_is_overwritten_and_no_family_is_guessed(run):
     code, _, errors = run("other", "--container", "tgi", *FLAGS)
     assert code == 1
     assert (
-        "there is no container family 'tgi'\n"
+        "there is no container family 'tgi' [SW202]\n"
         "    Use tensorrt, lmi, triton, neuron, custom; `custom` is for an image of your own."
     ) in errors
 
@@ -345,5 +346,8 @@ def test_nothing_is_overwritten_and_no_family_is_guessed(run):
 def test_a_name_that_no_model_can_have_is_refused(run, tmp_path, name):
     code, _, errors = run(name, *FLAGS)
     assert code == 1
-    assert f"no model may be called {name!r}\n    Use at most 40 characters of the form" in errors
+    assert (
+        f"no model may be called {name!r} [SW206]\n    Use at most 40 characters of the form"
+        in errors
+    )
     assert [path.name for path in tmp_path.rglob("*.yaml")] == ["environments.yaml"]

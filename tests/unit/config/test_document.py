@@ -85,7 +85,8 @@ def test_a_byte_order_mark_is_not_part_of_the_first_key(read):
 def test_duplicate_keys_are_each_reported_with_the_first_ones_line(read):
     found = read('a: 1\nb: {c: 1, c: 2}\na: 3\n"a": 4\n')
     assert [str(problem) for problem in found.problems] == [
-        f"{field}: the key is given twice; the first is on line {line}\n    Keep one of the two."
+        f"{field}: the key is given twice; the first is on line {line} [SW105]\n"
+        "    Keep one of the two."
         for field, line in [("x.yaml:2:11: b.c", 2), ("x.yaml:3:1: a", 1), ("x.yaml:4:1: a", 1)]
     ]
 

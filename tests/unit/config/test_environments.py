@@ -33,7 +33,7 @@ def test_the_artifact_key_is_of_the_environments_region(tmp_path):
         "1 problem\n"
         "- environments.yaml:9:3: production.artifact_key_arn: "
         '"arn:aws:kms:us-east-1:210987654321:key/1234abcd" is in another region than the '
-        "environment\n"
+        "environment [SW216]\n"
         "    A key encrypts in its own region alone: name a key of the environment's region. "
         "Example: "
         '`artifact_key_arn: "arn:aws:kms:eu-west-1:123456789012:key/'
@@ -47,7 +47,7 @@ def test_the_artifact_key_is_of_the_environments_region(tmp_path):
 def test_an_unknown_one_is_answered_with_those_there_are(tmp_path):
     assert report(tmp_path, ENVIRONMENTS, "prodution") == (
         "1 problem\n"
-        "- environments.yaml:1:1: there is no environment 'prodution'\n"
+        "- environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
         "    Did you mean `production`? Known are local, production; choose one with "
         "`-c env=NAME` (cdk) or `--env NAME` (slipway), or add it to the file."
     )
@@ -61,20 +61,21 @@ def test_everything_wrong_with_one_is_reported_with_its_place(tmp_path):
     found = report(tmp_path, text, "x").splitlines()
     assert [line for line in found if line.startswith(("- ", "5 "))] == [
         "5 problems",
-        "- environments.yaml:2:3: x.account: 123456789012 is not a text",
+        "- environments.yaml:2:3: x.account: 123456789012 is not a text [SW108]",
         '- environments.yaml:3:3: x.region: "mars" does not have the form '
-        "^[a-z]{2}(-[a-z]+)+-[0-9]$",
-        '- environments.yaml:4:3: x.artifacts: "none" is not known here',
+        "^[a-z]{2}(-[a-z]+)+-[0-9]$ [SW205]",
+        '- environments.yaml:4:3: x.artifacts: "none" is not known here [SW202]',
         '- environments.yaml:5:25: x.notification_emails[0]: "nobody" does not have the form '
-        r"^[^@\s]+@[^@\s]+$",
-        "- environments.yaml:6:3: x.vpc: unknown field",
+        r"^[^@\s]+@[^@\s]+$ [SW205]",
+        "- environments.yaml:6:3: x.vpc: unknown field [SW106]",
     ]
 
 
 def test_a_bad_name_is_reported_once(tmp_path):
     assert report(tmp_path, ENVIRONMENTS.replace("production:", "Prod_1:"), "Prod_1") == (
         "1 problem\n"
-        '- environments.yaml:5:1: Prod_1: "Prod_1" does not have the form ^[a-z][a-z0-9]*$\n'
+        '- environments.yaml:5:1: Prod_1: "Prod_1" does not have the form ^[a-z][a-z0-9]*$ '
+        "[SW205]\n"
         "    Use lower-case letters and digits, a letter first."
     )
 
@@ -83,7 +84,8 @@ def test_one_cannot_call_itself_by_another_name(tmp_path):
     text = ENVIRONMENTS.replace("production:\n", "production:\n  name: local\n")
     assert report(tmp_path, text, "production") == (
         "1 problem\n"
-        "- environments.yaml:6:3: production.name: an environment's name is its key in the file\n"
+        "- environments.yaml:6:3: production.name: an environment's name is its key in the file "
+        "[SW109]\n"
         "    Remove this line."
     )
 
@@ -91,7 +93,7 @@ def test_one_cannot_call_itself_by_another_name(tmp_path):
 def test_one_that_is_not_a_mapping_is_refused(tmp_path):
     assert report(tmp_path, "x: 1\n", "x") == (
         "1 problem\n"
-        "- environments.yaml:1:1: x: is not a mapping\n"
+        "- environments.yaml:1:1: x: is not a mapping [SW104]\n"
         "    Give it `account` and `region`."
     )
 
@@ -124,9 +126,9 @@ def test_the_project_is_of_every_environment(tmp_path):
 @pytest.mark.parametrize(
     ("project", "line"),
     [
-        ("Search-1", '"Search-1" does not have the form ^[a-z][a-z0-9]*$'),
-        ("{account: x}", '{"account": "x"} is not a text'),
-        ("[search]", '["search"] is not a text'),
+        ("Search-1", '"Search-1" does not have the form ^[a-z][a-z0-9]*$ [SW205]'),
+        ("{account: x}", '{"account": "x"} is not a text [SW108]'),
+        ("[search]", '["search"] is not a text [SW108]'),
     ],
 )
 def test_a_wrong_project_is_reported_with_its_place(tmp_path, project, line):
@@ -142,7 +144,7 @@ def test_an_environment_has_no_project_of_its_own(tmp_path):
     assert report(tmp_path, text, "production") == (
         "1 problem\n"
         "- environments.yaml:6:3: production.project: the project is the same for every "
-        "environment\n"
+        "environment [SW109]\n"
         "    Remove this line."
     )
 
@@ -153,7 +155,7 @@ def test_a_bucket_name_that_s3_refuses_is_found_before_s3_does(tmp_path):
     assert report(tmp_path, text, "production") == (
         "1 problem\n"
         f"- environments.yaml:1:1: project: the bucket {bucket} would have 67 characters, and S3 "
-        "allows 63\n"
+        "allows 63 [SW215]\n"
         "    Shorten the project or the environment's name by 4."
     )
 
@@ -188,7 +190,7 @@ def test_certificates_that_are_none_are_named_with_their_place(tmp_path):
     assert report(tmp_path, BUILDS, "x") == (
         "1 problem\n"
         "- environments.yaml:7:5: x.image_builds.ca_bundle: certificates/mirror.pem cannot be "
-        "read: No such file or directory\n"
+        "read: No such file or directory [SW217]\n"
         "    Name a PEM file below the project's folder."
     )
     (tmp_path / "certificates").mkdir()
@@ -205,7 +207,7 @@ def test_the_embedded_aws_builds_no_images(tmp_path):
     text = BUILDS.replace("x:", "local:", 1).replace("    ca_bundle: certificates/mirror.pem\n", "")
     assert report(tmp_path, text, "local") == (
         "1 problem\n"
-        "- environments.yaml:4:3: local.image_builds: the embedded AWS builds no images\n"
+        "- environments.yaml:4:3: local.image_builds: the embedded AWS builds no images [SW221]\n"
         "    Remove `image_builds`; set it in the environments that are real accounts."
     )
 
@@ -227,13 +229,13 @@ def test_keys_are_of_the_environments_region(tmp_path):
     assert report(tmp_path, ENVIRONMENTS + lines, "production").startswith(
         "1 problem\n"
         f'- environments.yaml:9:3: production.log_key: "{key}" is in another region than the '
-        "environment\n"
+        "environment [SW216]\n"
     )
     lines = lines.replace(f"  log_key: {key}\n", "")
     assert report(tmp_path, ENVIRONMENTS + lines, "production") == (
         "1 problem\n"
         f"- environments.yaml:10:5: production.image_builds.repository_key: {key} is in another "
-        "region than the environment\n"
+        "region than the environment [SW216]\n"
         "    A key encrypts in its own region alone: name a key of the environment's region."
     )
 
@@ -253,7 +255,7 @@ def test_the_key_of_a_repository_is_set_where_the_repository_is(tmp_path):
         "1 problem\n"
         "- environments.yaml:13:5: staging.image_builds.repository_key: the repositories belong to "
         "the environment production, which comes first in the file and has the same account and "
-        "region\n"
+        "region [SW221]\n"
         "    Remove this line; `repository_key` of production says what encrypts them."
     )
     elsewhere = second.replace("eu-west-1", "eu-west-2")

@@ -54,20 +54,23 @@ def test_tags_that_every_service_takes(tmp_path, key):
     [
         (
             {"R&D": "search"},
-            'tags.R&D: "R&D" has the character "&", which tags cannot have\n'
+            'tags.R&D: "R&D" has the character "&", which tags cannot have [SW212]\n'
             "    Use letters, digits, spaces and _ . : / = + - @",
         ),
-        ({"team": "a\tb"}, 'tags.team: "a\\tb" has the character "\\t", which tags cannot have\n'),
-        ({"team": ""}, 'tags.team: "" has length 0: at least 1\n'),
+        (
+            {"team": "a\tb"},
+            'tags.team: "a\\tb" has the character "\\t", which tags cannot have [SW212]\n',
+        ),
+        ({"team": ""}, 'tags.team: "" has length 0: at least 1 [SW204]\n'),
         (
             {"AWS:team": "search"},
-            'tags.AWS:team: "AWS:team" is not free\n'
+            'tags.AWS:team: "AWS:team" is not free [SW212]\n'
             "    Use a key without `slipway:` or `aws:` in front.",
         ),
-        ({"Slipway:model": "x"}, '"Slipway:model" is not free\n'),
+        ({"Slipway:model": "x"}, '"Slipway:model" is not free [SW212]\n'),
         (
             {"Team": "a", "team": "b"},
-            'tags: "Team" and "team" are one tag: IAM\'s keys are not case sensitive\n'
+            'tags: "Team" and "team" are one tag: IAM\'s keys are not case sensitive [SW212]\n'
             "    Keep one of them.",
         ),
     ],
@@ -84,7 +87,9 @@ def test_text_that_no_template_can_hold(tmp_path, letter, name):
     written = f'"a\\u{ord(letter):04x}"'
     edit = ("A model to test with", written)
     found = report(tmp_path, config_text("tiny", edit))
-    message = f"has the control character {name}, which no template can hold\n    Remove it."
+    message = (
+        f"has the control character {name}, which no template can hold [SW213]\n    Remove it."
+    )
     assert f"tiny.yaml:2:1: description: {json.dumps('a' + letter, ensure_ascii=False)} " in found
     assert message in found
     assert message in report(tmp_path, custom(environment={"A": f"a{letter}"}))
@@ -98,7 +103,8 @@ def test_text_may_have_several_lines(tmp_path):
 def test_variables_are_counted_in_bytes(tmp_path):
     assert load(tmp_path, custom(environment={"A": "é" * 512})).serving.environment
     found = report(tmp_path, custom(environment={"A": "é" * 513}))
-    assert "environment: the variable A has 1026 bytes: at most 1024\n    Shorten it." in found
+    assert "environment: the variable A has 1026 bytes: at most 1024 [SW214]\n" in found
+    assert "\n    Shorten it." in found
 
 
 def test_variables_are_counted_together(tmp_path):
@@ -108,7 +114,8 @@ def test_variables_are_counted_together(tmp_path):
     assert load(tmp_path, custom(environment=fitting | more)).serving.environment
     found = report(tmp_path, custom(environment=fitting | more | {"Z": "x" * 992}))
     assert (
-        "environment: the variables have 31745 bytes together, names included: at most 31744\n"
+        "environment: the variables have 31745 bytes together, names included: at most 31744 "
+        "[SW214]\n"
         "    Put what is long into a file of the artifact."
     ) in found
 
@@ -142,4 +149,4 @@ def test_a_target_that_autoscaling_takes(tmp_path, field, value, limit):
     for fitting in ("0.001", "1000000000"):
         assert load(tmp_path, f"{text}  {field}: {fitting}\n").autoscaling
     found = report(tmp_path, f"{text}  {field}: {value}\n")
-    assert f"autoscaling.{field}: {float(value)} is out of range: {limit}\n" in found
+    assert f"autoscaling.{field}: {float(value)} is out of range: {limit} [SW203]\n" in found

@@ -45,24 +45,24 @@ def test_all_that_is_wrong_is_in_one_report_in_the_files_order(tmp_path):
         report(tmp_path, text)
         == """\
 6 problems
-- model_configs/tiny.yaml:6:3: model.parameters: "124439808" is not a whole number
+- model_configs/tiny.yaml:6:3: model.parameters: "124439808" is not a whole number [SW108]
     Write the number without quotes. Example: `parameters: 1557611200`.
-- model_configs/tiny.yaml:10:3: serving.max_batchsize: unknown field
+- model_configs/tiny.yaml:10:3: serving.max_batchsize: unknown field [SW106]
     Did you mean `max_batch_size`? Allowed here: container, default_new_tokens, dtype, \
 max_batch_delay_milliseconds, max_batch_size, max_input_tokens, max_new_tokens, max_queue_length, \
 request_timeout_seconds, tensorrt_version.
 - model_configs/tiny.yaml:23:15: endpoint.instances[0]: "ml.g4dn.xlrge" is not a known \
-hosting instance type
+hosting instance type [SW201]
     Did you mean `ml.g4dn.xlarge`? slipway/facts/instances.json lists the 277 known ones. \
 Example: `instances: ["ml.g4dn.xlarge"]`.
 - model_configs/tiny.yaml:25:3: endpoint.instance_count: the key is given twice; the first is on \
-line 24
+line 24 [SW105]
     Keep one of the two.
 - model_configs/tiny.yaml:26:3: endpoint.model_data_download_timeout_seconds: 59 is out of range: \
-at least 60
+at least 60 [SW203]
     Use a value that is at least 60. Example: `model_data_download_timeout_seconds: 600`.
 - model_configs/tiny.yaml:27:3: endpoint.container_startup_health_check_timeout_seconds: 3601 is \
-out of range: at most 3600
+out of range: at most 3600 [SW203]
     Use a value that is at most 3600. \
 Example: `container_startup_health_check_timeout_seconds: 600`."""
     )
@@ -86,13 +86,13 @@ def test_timeouts_take_both_ends_of_their_range(tmp_path, field, seconds):
 def test_timeouts_take_nothing_beyond_them(tmp_path, field, seconds):
     found = report(tmp_path, config_text("tiny", (f"{field}: 600", f"{field}: {seconds}")))
     limit = "at least 60" if seconds < 60 else "at most 3600"
-    assert f"endpoint.{field}: {seconds} is out of range: {limit}\n" in found
+    assert f"endpoint.{field}: {seconds} is out of range: {limit} [SW203]\n" in found
 
 
 def test_the_name_is_the_files(tmp_path):
     assert report(tmp_path, config_text("other")) == (
         "1 problem\n"
-        "- model_configs/tiny.yaml:1:1: name: 'other' is not the file's name, 'tiny'\n"
+        "- model_configs/tiny.yaml:1:1: name: 'other' is not the file's name, 'tiny' [SW207]\n"
         "    Write `name: tiny`, or rename the file."
     )
 
@@ -107,7 +107,7 @@ def test_a_missing_section_is_shown_where_the_file_begins(tmp_path):
     found = report(tmp_path, config_text("tiny").split("alarms:")[0])
     assert found == (
         "1 problem\n"
-        "- model_configs/tiny.yaml:1:1: alarms: required field is missing\n"
+        "- model_configs/tiny.yaml:1:1: alarms: required field is missing [SW107]\n"
         "    Add it. It has no default."
     )
 
@@ -115,7 +115,8 @@ def test_a_missing_section_is_shown_where_the_file_begins(tmp_path):
 def test_a_list_is_not_also_too_short_because_its_only_item_is_wrong(tmp_path):
     text = config_text("tiny", ("[ml.g4dn.xlarge]", "[5]"))
     assert report(tmp_path, text).startswith(
-        "1 problem\n- model_configs/tiny.yaml:23:15: endpoint.instances[0]: 5 is not a text\n"
+        "1 problem\n- model_configs/tiny.yaml:23:15: endpoint.instances[0]: 5 is not a text "
+        "[SW108]\n"
     )
 
 

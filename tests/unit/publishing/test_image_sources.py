@@ -104,6 +104,6 @@ def test_a_missing_source_is_named(root, source):
     with pytest.raises(UserError) as caught:
         image_digest(root, "tensorrt")
     assert str(caught.value) == (
-        f"1 problem\n- {source} is missing, a source of the tensorrt image\n"
+        f"1 problem\n- {source} is missing, a source of the tensorrt image [SW414]\n"
         "    Restore it with git."
     )

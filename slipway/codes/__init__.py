@@ -1,0 +1,1 @@
+"""Codes of problems and their explanations."""

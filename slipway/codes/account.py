@@ -1,0 +1,115 @@
+"""Codes of accounts, credentials and stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slipway.codes.code import Code
+from slipway.codes.entry import Entry
+
+ENTRIES: Sequence[Entry] = (
+    Entry(
+        Code.NO_CREDENTIALS,
+        "There are no usable AWS credentials",
+        "boto3 found no credentials, could not renew them, or AWS does not accept them. The "
+        "message has its reason.",
+        "Log in, for example with `aws sso login`, and set `AWS_PROFILE` if you use a named "
+        "profile.",
+    ),
+    Entry(
+        Code.ANOTHER_ACCOUNT,
+        "The credentials belong to another account",
+        "Each environment has one account in environments.yaml. Slipway stops before it "
+        "changes anything in another account.",
+        "Log in to the environment's account, or choose another environment with `--env`.",
+    ),
+    Entry(
+        Code.LOOKUP_FAILED,
+        "AWS refused or did not answer a call",
+        "The credentials lack a permission, or AWS could not be reached. The message has AWS's "
+        "error.",
+        "Use credentials with the permissions that `slipway iam NAME --env ENV` prints, then "
+        "run the command again.",
+    ),
+    Entry(
+        Code.EMBEDDED_AWS_NOT_RUNNING,
+        "The embedded AWS is not running",
+        "The environment `local` is a program on this machine, and it has not been started for "
+        "this project.",
+        "Run `slipway local start`.",
+    ),
+    Entry(
+        Code.EMBEDDED_AWS_UNUSABLE,
+        "The embedded AWS cannot be used",
+        "The embedded AWS did not start, did not stop, or does not answer. The message has the "
+        "reason.",
+        "Run `slipway local stop`, then `slipway local start`. [The embedded "
+        "AWS](../embedded-aws.md) describes its log.",
+    ),
+    Entry(
+        Code.FOUNDATION_MISSING,
+        "The foundation stack is missing",
+        "The artifact bucket, the notification topic and the compile role belong to the "
+        "foundation. It is not deployed in this environment, or an older version is.",
+        "Run `cdk deploy foundation -c env=ENV`. For an isolated model, deploy the stack that "
+        "the printed remedy names.",
+    ),
+    Entry(
+        Code.IMAGE_MISSING,
+        "The container image is not built",
+        "Slipway builds its own images in your account, and ECR does not have this tag.",
+        "Run the `cdk deploy image-...` command of the printed remedy; it builds the image.",
+    ),
+    Entry(
+        Code.ARTIFACT_MISSING,
+        "The artifact is not in the bucket",
+        "The lock file names an artifact that the environment's bucket does not have. Another "
+        "environment may have it.",
+        "Run `slipway publish NAME --env ENV`.",
+    ),
+    Entry(
+        Code.REPOSITORY_KEY,
+        "The image repository has another key",
+        "ECR cannot change the encryption of a repository. `repository_key` in "
+        "environments.yaml differs from the repository's key.",
+        "Write the `repository_key` of the printed remedy in environments.yaml, or delete the "
+        "setting if the printed remedy says so.",
+    ),
+    Entry(
+        Code.FOREIGN_SCALABLE_TARGET,
+        "Another tool scales the endpoint",
+        "SageMaker refuses to remove a variant, or to change its instances, while it is "
+        "registered as a scalable target. The target does not come from this stack.",
+        "Run the `aws application-autoscaling deregister-scalable-target` command of the "
+        "printed remedy, deploy, and register the target again.",
+    ),
+    Entry(
+        Code.OLD_SCALING,
+        "An older Slipway deployed the autoscaling",
+        "The stack lacks the resource that suspends autoscaling during an update. It cannot be "
+        "added together with this change.",
+        "Deploy once without the change of instances or variants, then deploy the change.",
+    ),
+    Entry(
+        Code.NOT_BOOTSTRAPPED,
+        "The CDK is not bootstrapped in the region",
+        "The CDK CLI needs the bootstrap stack in each account and region. It is missing or "
+        "too old.",
+        "Run the `cdk bootstrap` command of the printed remedy.",
+    ),
+    Entry(
+        Code.QUOTA,
+        "The account's quota is too small",
+        "AWS limits how many instances of each type an account may use. New accounts often "
+        "have a quota of 0 for types with accelerators.",
+        "Ask for more in Service Quotas, as the printed remedy shows, or choose another "
+        "instance type.",
+    ),
+    Entry(
+        Code.ARTIFACT_KEY,
+        "The artifact has another encryption key",
+        "The files in S3 are encrypted with another key than the model or the environment has "
+        "now. The endpoint's role could not decrypt them.",
+        "Follow the printed remedy. Files must be uploaded again to get another key.",
+    ),
+)

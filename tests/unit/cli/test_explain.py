@@ -1,0 +1,81 @@
+"""`slipway explain` prints what the table says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import slipway
+from slipway.cli.main import main
+from slipway.codes.code import Code
+from slipway.codes.table import entries
+
+ROOT = Path(slipway.__file__).parents[1]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def _run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["slipway", "explain", *words])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        output = capsys.readouterr()
+        return caught.value.code, output.out, output.err
+
+    return _run
+
+
+def test_the_page_shows_what_the_command_prints(run):
+    page = (ROOT / "docs" / "troubleshooting" / "index.md").read_text("utf-8")
+    code, output, errors = run("SW201")
+    assert (code, errors) == (0, "")
+    assert f"$ slipway explain SW201\n{output}```" in page
+
+
+@pytest.mark.parametrize("text", ["SW201", "sw201", "201", "[SW201]"])
+def test_a_code_is_known_however_it_is_written(run, text):
+    assert run(text)[1].startswith("SW201: The instance type is not known\n")
+
+
+def test_every_page_that_is_named_has_the_heading(run):
+    _, output, _ = run("--json")
+    documents = json.loads(output)
+    assert [document["code"] for document in documents] == sorted(Code)
+    for document in documents:
+        text = (ROOT / document["page"]).read_text("utf-8")
+        assert f"\n## {document['code']}: {document['title']}\n" in text
+        for page in re.findall(r"\((docs/[^)]*)\)", document["cause"] + document["remedy"]):
+            assert (ROOT / page).is_file(), document
+
+
+def test_one_entry_as_json(run):
+    code, output, _ = run("SW504", "--json")
+    entry = entries()[Code.EMBEDDED_AWS_NOT_RUNNING]
+    assert code == 0
+    assert json.loads(output) == {
+        "code": "SW504",
+        "title": entry.title,
+        "cause": entry.cause,
+        "remedy": entry.remedy,
+        "page": "docs/troubleshooting/account.md",
+    }
+
+
+def test_without_a_code_all_are_listed(run):
+    lines = run()[1].splitlines()
+    assert len(lines) == len(Code)
+    assert lines[0] == "SW101  The file cannot be read"
+
+
+def test_an_unknown_code_ends_with_1_and_the_nearest(run):
+    code, output, errors = run("SW299")
+    assert (code, output) == (1, "")
+    assert errors == (
+        "1 problem\n- there is no problem with the code 'SW299' [SW416]\n"
+        "    The nearest codes are SW301, SW302, SW303. `slipway explain` lists all codes.\n"
+    )
+    assert json.loads(run("SW299", "--json")[1])["problems"][0]["code"] == "SW416"
