@@ -65,7 +65,9 @@ class Problem:
 
     def __str__(self) -> str:
         where = [part for part in (str(self.location or ""), dotted(self.field)) if part]
-        return f"{': '.join([*where, self.message])} [{self.code}]\n    {self.remedy}"
+        # Behind the first line: a message may quote a log.
+        first, *quoted = ": ".join([*where, self.message]).split("\n")
+        return "\n".join([f"{first} [{self.code}]", *quoted, f"    {self.remedy}"])
 
     def as_json(self) -> dict[str, str | int | None]:
         """Returns the problem for machines; the keys are part of the command line's contract."""

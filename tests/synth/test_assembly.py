@@ -75,8 +75,8 @@ def test_no_report_of_one_model_fails_the_synthesis_of_all(assembly: Assembly):
 @pytest.mark.parametrize(
     ("model", "state"),
     [
-        ("fresh", "the sample was never published"),
-        ("stale", "the config changed after the sample was published"),
+        ("fresh", "the sample was never published [SW404]"),
+        ("stale", "the config changed after the sample was published [SW405]"),
     ],
 )
 def test_what_is_not_published_as_it_stands_carries_the_command(assembly, model, state):
@@ -232,7 +232,10 @@ def test_an_unknown_environment_is_a_report_and_no_traceback(tmp_path):
         output, errors = process.communicate()
     assert process.returncode == 1
     assert output == ""
-    assert "1 problem\n- environments.yaml:1:1: there is no environment 'prodution'\n" in errors
+    assert (
+        "1 problem\n- environments.yaml:1:1: there is no environment 'prodution' [SW208]\n"
+        in errors
+    )
     assert "Did you mean `production`? Known are local, production;" in errors
     assert "Traceback" not in errors
     assert not (root / "out" / "manifest.json").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -17,6 +18,8 @@ def test_a_problem_reads_place_field_message_code_remedy():
     assert str(problem) == "f.yaml:3:7: a[0].b: 5 is odd [SW203]\n    Use 6."
     gone = Problem(Code.NO_FILES, Kind.STATE, "gone", "Look.")
     assert str(gone) == "gone [SW601]\n    Look."
+    quoting = replace(gone, message="ended; its log:\n      a line")
+    assert str(quoting) == "ended; its log: [SW601]\n      a line\n    Look."
     assert problem.as_json() == {
         "code": "SW203",
         "kind": "value",

@@ -176,7 +176,7 @@ class TestStopped:
         assert bench.must("slipway", "local", "stop") == "It was not running.\n"
         assert bench.fails("slipway", "publish", MODEL) == (
             "1 problem\n"
-            "- the embedded AWS is not running\n"
+            "- the embedded AWS is not running [SW504]\n"
             "    Start it with `slipway local start`.\n"
         )
 

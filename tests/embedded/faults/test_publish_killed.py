@@ -348,7 +348,7 @@ def test_slipway_outlives_s5cmd_and_says_so(publishing: Publishing) -> None:
     assert process.returncode == 1
     assert output == (
         "1 problem\n"
-        "- an upload failed: s5cmd was ended by SIGKILL\n"
+        "- an upload failed: s5cmd was ended by SIGKILL [SW630]\n"
         "    Run the command again: what has arrived is not sent twice.\n"
     )
     untouched.check()

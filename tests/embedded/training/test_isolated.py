@@ -51,7 +51,7 @@ def test_it_compiles_under_its_own_prefix_with_the_least_role(publishing: Publis
     publishing.edit_config("  compile:\n", "  isolated: true\n  compile:\n")
     (problem,) = publishing.refused().problems
     assert str(problem) == (
-        f"the SSM parameter {PLACE.key_parameter} is not there\n"
+        f"the SSM parameter {PLACE.key_parameter} is not there [SW506]\n"
         "    Run `cdk deploy artifacts-tiny -c env=local` first."
     )
     role, key = lay_stack(publishing)

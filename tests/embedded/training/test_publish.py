@@ -173,7 +173,7 @@ def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing
         "1 problem\n"
         "- model_configs/tiny.yaml:21:3: artifacts.compile: the training job "
         f"{name} failed: AlgorithmError: config.json has model_type bert: only gpt2 is compiled, "
-        "exit code: 1; the end of its log:\n"
+        "exit code: 1; the end of its log: [SW642]\n"
         "      compiling as fail: compile\n"
         "    Put right what it says and run the command again. The whole log is in "
         f"/aws/sagemaker/TrainingJobs, streams {name}/"
@@ -332,7 +332,7 @@ def test_an_older_foundation_has_to_be_deployed_again(publishing: Publishing):
     finally:
         publishing.put_parameters("local")
     assert str(problem) == (
-        "the SSM parameter /slipway/local/compile-role-arn is not there\n"
+        "the SSM parameter /slipway/local/compile-role-arn is not there [SW506]\n"
         "    Run `cdk deploy foundation -c env=local` first."
     )
 
