@@ -1,7 +1,7 @@
-"""What scanners may find: docs/security.md has a table of it, with the reason of each.
+"""Which findings of scanners are excused: docs/security.md lists them, each with its reason.
 
-A finding is a rule and a construct's path. A row of the table stands for each of its rules on each
-of its resources. A row that stands for nothing any more is as wrong as a finding without a row.
+A finding is a rule and a construct's path. A section of the page excuses each of its rules on each
+of its resources. A section whose finding is gone is as wrong as a finding without a section.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tests.synth.assemblies import AUTOSCALING, CONTEXT, ROOT
 
 PAGE = ROOT / "docs" / "security.md"
 _CASES = ROOT / "tests" / "golden" / "cases"
-_HEADING = "| cdk-nag's rule | in the packs | checkov's check | resources | why it stays |"
-# The name of each pack in the table, and what cdk-nag puts before its rules.
+_HEADING = "\n## Findings that remain\n"
+# The name of each pack on the page, and what cdk-nag puts before its rules.
 PACKS = {"NIST": "NIST.800.53.R5", "HIPAA": "HIPAA.Security", "PCI": "PCI.DSS.321"}
 # The last part of the path of a construct that stands for one resource.
 _RESOURCE = "/Resource"
@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Excuse:
-    """A row of the table, for one rule and one kind of resource.
+    """A section of the page, for one rule and one kind of resource.
 
     Args:
         rule: with its pack, or checkov's number.
@@ -66,19 +66,25 @@ class Excuse:
 
 
 def excuses(page: str) -> Iterator[Excuse]:
-    """Yields what the table of a page excuses."""
-    _, _, rows = page.partition(f"{_HEADING}\n|---|---|---|---|---|\n")
-    for line in rows.split("\n\n")[0].splitlines():
-        rule, packs, check, resources, reason = line.strip("|").split("|")
-        rules = [f"{PACKS[pack.strip()]}-{_code(rule)}" for pack in packs.split(",") if _code(rule)]
-        rules += re.findall("CKV_[A-Z]+_[0-9]+", check)
-        for resource in re.findall("`([^`]+)`", resources):
-            yield from (Excuse(each, resource, reason.strip()) for each in rules)
+    """Yields what the sections below a page's heading excuse.
 
-
-def _code(cell: str) -> str:
-    found = re.search("`([^`]+)`", cell)
-    return found[1] if found else ""
+    Raises:
+        ValueError: a section names no rule, no resource or no reason.
+    """
+    _, _, findings = page.partition(_HEADING)
+    for section in findings.split("\n## ")[0].split("\n### ")[1:]:
+        title, listed, reason = (part.strip() for part in section.split("\n\n", 2))
+        items = dict(item.split(": ", 1) for item in listed.removeprefix("- ").split("\n- "))
+        rules = [
+            f"{PACKS[pack]}-{rule}"
+            for rule, packs in re.findall(r"`(\w+)` \(([\w, ]+)\)", items.pop("cdk-nag", ""))
+            for pack in packs.split(", ")
+        ]
+        rules += re.findall("CKV_[A-Z]+_[0-9]+", items.pop("checkov", ""))
+        resources = re.findall("`([^`]+)`", items.pop("resources"))
+        if not rules or not resources or items:
+            raise ValueError(f"{title}: rules {rules}, resources {resources}, others {items}")
+        yield from (Excuse(rule, resource, reason) for resource in resources for rule in rules)
 
 
 def compare(findings: Collection[Finding], excused: Collection[Excuse]) -> list[str]:

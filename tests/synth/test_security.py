@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import aws_cdk as cdk
+import pytest
 from aws_cdk import aws_s3 as s3
 from cdk_nag import HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks
 
@@ -86,18 +87,40 @@ def test_the_packs_do_fire(tmp_path: Path):
     assert expected <= found_by_packs(app)
 
 
-ROWS = """
-| cdk-nag's rule | in the packs | checkov's check | resources | why it stays |
-|---|---|---|---|---|
-| `Rule` | NIST, PCI | `CKV_AWS_1` | `NAME/Role`, `foundation/Guard` | Because. |
-| | | `CKV_AWS_2` | `image-FAMILY/Project` | Because. |
+SECTIONS = """
+## Findings that remain
 
-| another | table |
+- cdk-nag: no section yet
+
+### One
+
+- cdk-nag: `Rule` (NIST, PCI)
+- checkov: `CKV_AWS_1`
+- resources: `NAME/Role`,
+  `foundation/Guard`
+
+Because.
+
+### Another
+
+- checkov: `CKV_AWS_2`
+- resources: `image-FAMILY/Project`
+
+Because.
+
+## Another heading
+
+### Three
+
+- checkov: `CKV_AWS_3`
+- resources: `NAME/Role`
+
+Because.
 """
 
 
-def test_a_row_excuses_its_rules_on_its_resources_alone():
-    excused = list(excuses(ROWS))
+def test_a_section_excuses_its_rules_on_its_resources_alone():
+    excused = list(excuses(SECTIONS))
     findings = {
         Finding(rule, path)
         for rule in ("NIST.800.53.R5-Rule", "PCI.DSS.321-Rule", "CKV_AWS_1")
@@ -116,6 +139,12 @@ def test_a_row_excuses_its_rules_on_its_resources_alone():
     assert compare(findings - {Finding("CKV_AWS_2", "image-lmi/Project")}, excused) == [
         "excused and not found: CKV_AWS_2 at image-FAMILY/Project"
     ]
+
+
+def test_a_section_without_a_rule_is_an_error():
+    section = "\n## Findings that remain\n\n### One\n\n- resources: `NAME/Role`\n\nBecause.\n"
+    with pytest.raises(ValueError, match="One: rules \\[\\]"):
+        list(excuses(section))
 
 
 def test_every_reason_is_a_sentence_and_the_keys_are_those_of_the_page():
