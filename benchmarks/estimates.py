@@ -69,6 +69,6 @@ def resampled_medians(values: Sequence[float], generator: np.random.Generator) -
 
 
 def estimate(value: float, resampled: FloatArray) -> Estimate:
-    """Returns a number with the interval of what it would have been in other draws."""
+    """Returns a number with its bootstrap confidence interval."""
     low, high = np.percentile(resampled, _INTERVAL_PERCENT)
     return Estimate(value, float(low), float(high))

@@ -251,7 +251,7 @@ def held_lock(directory: Path) -> Iterator[None]:
         LocalAwsError: another process holds it.
     """
     with (directory / LOCK_FILE).open("a") as file:
-        # Whoever only looks whether the lock is held holds it for a moment.
+        # A status check also takes the lock briefly, so retry.
         deadline = time.monotonic() + _LOCK_SECONDS
         while True:
             try:

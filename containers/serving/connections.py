@@ -39,7 +39,7 @@ class BoundedConnection(H11Protocol):
         self._wait_for_request()
 
     def data_received(self, data: bytes) -> None:
-        """Limits the time that what was begun may take."""
+        """Starts a timeout for the rest of a partly received request."""
         super().data_received(data)
         if self.transport.is_closing() or self._is_answering():
             self._stop_headers_timer()

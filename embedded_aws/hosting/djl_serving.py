@@ -73,7 +73,7 @@ def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def tag_environment(tag: str) -> dict[str, str]:
-    """Returns what an image sets by its version and engine, and the version itself.
+    """Returns the environment variables implied by the image tag, including its version.
 
     By SERVING_FEATURES the server chooses its handler where a package names none.
     """

@@ -40,7 +40,7 @@ _VLLM_SHARE = 0.9
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Use of one accelerator's memory, in GiB; of those that a copy is spread over, the fullest.
+    """Memory use in GiB, for the most heavily loaded accelerator of one copy.
 
     Args:
         accelerator: product.

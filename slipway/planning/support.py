@@ -1,4 +1,4 @@
-"""What the language can say and Slipway cannot do yet: refused by name, never ignored."""
+"""Rejects settings that Slipway cannot deploy yet, and names them in the error."""
 
 from __future__ import annotations
 
