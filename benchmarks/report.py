@@ -35,22 +35,31 @@ class Context:
             "machine": asdict(self.machine),
         }
 
-    def sentences(self) -> str:
-        """Returns the circumstances as the sentences at the end of a page."""
+    def as_list(self, *notes: str, command: str = "") -> str:
+        """Returns the circumstances as the list at the end of a page.
+
+        Args:
+            notes: further items, at the end of the list.
+            command: the command line that made the result; empty if the page names none.
+        """
         machine = self.machine
-        versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+        versions = ", ".join(f"`{name} {version}`" for name, version in machine.versions.items())
         commit = "no commit"
         if self.commit:
             commit = f"commit {self.commit.id[:12]}"
             if self.commit.modified:
                 commit += " with uncommitted changes"
         minutes = (self.ended_at - self.started_at).total_seconds() / 60
-        return (
-            f"{self.started_at:%Y-%m-%d %H:%M} UTC, {minutes:.0f} minutes, {commit}. "
-            f"{machine.processor}, {machine.core_count} cores, "
-            f"{machine.memory_bytes / 1e9:.1f} GB, {machine.system}; load average "
-            f"{machine.load_average:g} at the start. {versions}."
-        )
+        items = [
+            f"Run: {f'`{command}`, ' if command else ''}{self.started_at:%Y-%m-%d %H:%M} UTC, "
+            f"{minutes:.0f} minutes, {commit}.",
+            f"Machine: {machine.processor}, {machine.core_count} cores, "
+            f"{machine.memory_bytes / 1e9:.1f} GB, {machine.system}.",
+            f"Load average at the start: {machine.load_average:g}.",
+            f"Versions: {versions}.",
+            *notes,
+        ]
+        return "\n".join(f"- {item}" for item in items)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -53,8 +53,10 @@ def as_markdown(design: Design, rows: Sequence[Row], context: Context) -> str:
         "# What reading, checking and planning configs costs",
         verdict_line(design, rows),
         _rows(rows),
-        f"{context.sentences()} Order and configs: seed {design.seed}. "
-        "[What is measured](../README.md).",
+        "## Circumstances",
+        context.as_list(
+            f"Order and configs: seed {design.seed}.", "[What is measured](../README.md)."
+        ),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -69,7 +71,10 @@ def verdict_line(design: Design, rows: Sequence[Row]) -> str:
     else:
         line = f"**All {len(judged)} goals met**, by every trial."
     if design.config_count != GOAL_CONFIGS:
-        line += f" Those of `slipway validate` are about {GOAL_CONFIGS:,} configs: not measured."
+        line += (
+            f" The goals of `slipway validate` are for {GOAL_CONFIGS:,} configs, and were not "
+            "measured."
+        )
     return line
 
 

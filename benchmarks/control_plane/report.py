@@ -65,6 +65,7 @@ def as_markdown(design: Design, summary: Summary, context: Context) -> str:
         _medians(design, summary),
         "Shortest to longest trial in seconds, and number of trials:",
         _spread(design, summary),
+        "## Circumstances",
         _circumstances(design, context),
     ]
     return "\n\n".join(sections) + "\n"
@@ -126,7 +127,7 @@ def _interval(ratio: Ratio) -> str:
 
 
 def _circumstances(design: Design, context: Context) -> str:
-    return (
-        f"{context.sentences()} Order: seed {design.seed}. Everything runs against the embedded "
-        "AWS; [what that means](../README.md)."
+    return context.as_list(
+        f"Order: seed {design.seed}.",
+        "Everything runs against the embedded AWS ([what that means](../README.md)).",
     )

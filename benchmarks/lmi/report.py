@@ -184,7 +184,7 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
     return [
         "## The sample model through DJL Serving and through Slipway's core",
         table(comparisons, [_comparison(found) for found in summary.comparisons]),
-        "Each is the ratio of the medians, and in brackets the range of the rounds.",
+        "A number is the ratio of the medians. The range of the rounds is in brackets.",
         table(
             ["server", "ready s", "shortest", "longest", "first answer s", "starts"],
             starts,
@@ -196,21 +196,30 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             ],
             loads,
         ),
-        f"{len(PROMPTS)} prompts, up to {MAX_NEW_TOKENS} new tokens, greedy. Before it was timed "
-        "every server gave the same text for every prompt; while it was timed, "
-        f"{agreement.same:,} of {agreement.answers:,} answers were that text. Every server: one "
-        f"worker, {design.cores} threads, float32. *Its batches*: `batch_size` "
-        f"{design.max_batch_size}, decoded together to the end of the longest. *Shared batches*: "
-        f"up to {design.max_batch_size} texts that come and go between two tokens.",
-        "*Requests/s* is all answers by the time from the first request to the last answer, and "
-        "*longest ms* the longest that one request took: a server may let some clients wait until "
-        "others have ended, and is not faster for it.",
-        f"**What it does not say.** Nothing of a GPU, of vLLM or another engine of AWS's images, "
-        "which are what LMI is for: DJL Serving hands requests to them as they come, and here it "
-        "waits for a script. Nothing of a large model: with one, computing takes nearly all of "
-        "the time, and the servers differ by little. An answer of this model has few tokens, so "
-        "that what a server adds to each request weighs more than anywhere else. Nothing of more "
-        f"than {several} clients or of the network.",
+        _items(
+            f"Requests: {len(PROMPTS)} prompts, up to {MAX_NEW_TOKENS} new tokens, greedy.",
+            "Answers: before the measurement every server gave the same text for every prompt. "
+            f"During it, {agreement.same:,} of {agreement.answers:,} answers were that text.",
+            f"Servers: one worker, {design.cores} threads, float32.",
+            f"*Its batches*: `batch_size` {design.max_batch_size}, decoded together to the end of "
+            "the longest text.",
+            f"*Shared batches*: up to {design.max_batch_size} texts, which join and leave between "
+            "two tokens.",
+            "*Requests/s*: all answers divided by the time from the first request to the last "
+            "answer.",
+            "*Longest ms*: the longest time of one request. A server may let some clients wait "
+            "until others have ended, and is not faster for it.",
+        ),
+        "**What it does not say**",
+        _items(
+            "Nothing about a GPU, vLLM or another engine of AWS's images, for which LMI is made. "
+            "DJL Serving hands requests to these engines as they come. Here it waits for a script.",
+            "Nothing about a large model. Its computing takes nearly all of the time, and the "
+            "servers differ by little.",
+            "An answer of this model has few tokens. The server's own cost of a request therefore "
+            "weighs more than anywhere else.",
+            f"Nothing about more than {several} clients, or about the network.",
+        ),
     ]  # fmt: skip
 
 
@@ -253,21 +262,34 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
             ],
             rows,
         ),
-        f"{design.shards} files of weights, {design.transfer_trials} trials each. The local S3 "
-        f"gave a client that throws everything away {store}; it reads from memory. The disk took "
-        f"{session.disk_bytes_per_second / _GIGABYTE:.2f} GB/s with the data on it at the end. The "
-        f"tar.gz (gzip's level 6) has {archives}. Weights resemble the latter; random bytes are "
-        "what gzip unpacks fastest, since it stores them as they are.",
-        "**What is timed** ends when the files are complete in the page cache: nothing waits for "
-        "the disk, since the container reads them next. Before each trial the last one's files "
-        "are removed and the disk has been waited for. The tar.gz is fetched with one GET and "
-        "extracted by `tar -xzf`, with gzip on one core. That is assumed of SageMaker, which does "
-        "not say how it does it.",
-        "**What it does not say.** Nothing of the network: S3 gives one connection far less than "
-        "this store does, which slows down one GET, and not the many of s5cmd. Nothing of the "
-        "time that compressing and sending a tar.gz takes before. The processor seconds are of the "
-        "programs that fetch and extract; the store's own, on the same cores, are not in them.",
+        _items(
+            f"Weights: {design.shards} files, {design.transfer_trials} trials of each way.",
+            "Local S3: it reads from memory. It gave a client that throws everything away "
+            f"{store}.",
+            f"Disk: it took {session.disk_bytes_per_second / _GIGABYTE:.2f} GB/s, with the data on "
+            "it at the end.",
+            f"tar.gz (gzip's level 6): it has {archives}. Weights resemble the latter. gzip "
+            "unpacks random bytes fastest, because it stores them as they are.",
+            "The time ends when the files are complete in the page cache. Nothing waits for the "
+            "disk, because the container reads the files next.",
+            "Before each trial the files of the last trial are removed, and the disk has written "
+            "everything.",
+            "The tar.gz is fetched with one GET and extracted by `tar -xzf`, with gzip on one "
+            "core. This is an assumption: SageMaker does not say how it does it.",
+        ),
+        "**What it does not say**",
+        _items(
+            "Nothing about the network. S3 gives one connection far less than this store does. "
+            "This slows down one GET, but not the many of s5cmd.",
+            "Nothing about the time to compress and send a tar.gz beforehand.",
+            "The processor seconds are of the programs that fetch and extract. They do not "
+            "include the store, which runs on the same cores.",
+        ),
     ]  # fmt: skip
+
+
+def _items(*items: str) -> str:
+    return "\n".join(f"- {item}" for item in items)
 
 
 def _spread(found: Spread, digits: int = 2) -> list[str]:
@@ -287,7 +309,8 @@ def _connections(number: int) -> str:
 
 
 def _circumstances(design: Design, setting: Setting, context: Context) -> str:
-    return (
-        f"`{setting.command}`. {context.sentences()} Order and weights: seed {design.seed}. "
-        "[What is measured, and how to read it](../README.md)."
+    return context.as_list(
+        f"Order and weights: seed {design.seed}.",
+        "[What is measured, and how to read it](../README.md).",
+        command=setting.command,
     )

@@ -120,7 +120,7 @@ MIXED = Workload(
 )
 LONG = Workload(
     "long",
-    f"only those of more than {SEQUENCE_LENGTHS[-2]} tokens",
+    f"only questions of more than {SEQUENCE_LENGTHS[-2]} tokens",
     SEQUENCE_LENGTHS[-2] + 1,
     (2,),
     (6,),

@@ -141,15 +141,15 @@ def as_markdown(
     sections = [
         "# The Neuron container's serving path on the CPU, against a naive TorchScript server",
         *([_QUICK] if design.is_quick else []),
-        "No Neuron device took part: what is compared is what is around the model, on the CPU.",
+        "No Neuron device took part. The page compares the servers around the model, on the CPU.",
         _goals(models),
     ]
     for model in models:
         for workload in design.workloads:
             sections += _workload(workload, model)
         sections.append(
-            f"{model.session.answers:,} answers were compared with the first server's to the same "
-            "question, those that were timed among them: the same spans, with the same scores."
+            f"{model.session.answers:,} answers, including all timed answers, were compared with "
+            "the first server's answer to the same question. They have the same spans and scores."
         )
     sections += ["## The load driver alone", _driver(setting)]
     sections += ["## Circumstances", _circumstances(design, setting, context)]
@@ -218,7 +218,7 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
     return [
         f"## {_capitalized(model.session.model.title)}: {workload.title}",
         f"{len(tokens)} questions with their contexts, {min(tokens)} to {max(tokens)} tokens, "
-        f"{fmean(tokens):.0f} in the mean: {shares}.",
+        f"{fmean(tokens):.0f} on average: {shares}.",
         table(header, rows),
     ]
 
@@ -253,14 +253,14 @@ def _significant(value: float) -> str:
 
 
 def _driver(setting: Setting) -> str:
-    driver = "; ".join(
-        f"{clients} client{'' if clients == 1 else 's'}: p50 "
+    driver = "\n".join(
+        f"- {clients} client{'' if clients == 1 else 's'}: p50 "
         f"{found.p50 * _MILLISECONDS:.2f} ms, p95 {found.p95 * _MILLISECONDS:.2f} ms, "
         f"{_processor_milliseconds(load):.2f} ms of processor time a request"
         for clients, load in setting.driver.items()
         for found in [latencies_of(load.all_latencies_seconds)]
     )
-    return f"Against a server that does nothing, that server's time included: {driver}."
+    return f"Against a server that does nothing, including this server's time:\n\n{driver}"
 
 
 def _processor_milliseconds(load: LoadResult) -> float:
@@ -270,10 +270,11 @@ def _processor_milliseconds(load: LoadResult) -> float:
 
 
 def _circumstances(design: Design, setting: Setting, context: Context) -> str:
-    return (
-        f"`{setting.command}`. {context.sentences()} Every server shares these cores out among its "
-        f"workers. Order, questions and random weights: seed {design.seed}. [What is measured, and "
-        "how to read it](../README.md)."
+    return context.as_list(
+        "Every server divides these cores among its workers.",
+        f"Order, questions and random weights: seed {design.seed}.",
+        "[What is measured, and how to read it](../README.md).",
+        command=setting.command,
     )
 
 

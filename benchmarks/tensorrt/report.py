@@ -294,8 +294,8 @@ def _significant(value: float) -> str:
 def _baseline(model: ModelSummary) -> str:
     calibration, agreement = model.session.calibration, model.session.agreement
     return (
-        f"{_layouts(calibration)} The servers gave the same tokens for {agreement.same} of "
-        f"{agreement.texts} texts; each answer had all of its new tokens."
+        f"{_layouts(calibration)}\n\nThe servers gave the same tokens for {agreement.same} of "
+        f"{agreement.texts} texts. Each answer had all of its new tokens."
     )
 
 
@@ -305,15 +305,13 @@ def _layouts(calibration: Calibration) -> str:
         f"{_layout(calibration.together)} for several"
     )
     if not calibration.measured:
-        return f"{text}, as it was told."
-    measured = "; ".join(
-        f"{_layout(each.layout)} {_significant(each.alone)} and {_significant(each.together)}"
+        return f"{text}, as `--workers` says."
+    measured = "\n".join(
+        f"- {_layout(each.layout)}: {_significant(each.alone)} requests/s with 1 client, "
+        f"{_significant(each.together)} with {CONCURRENCY}"
         for each in calibration.measured
     )
-    return (
-        f"{text}. Measured with a cache, requests per second of 1 client and of {CONCURRENCY}: "
-        f"{measured}."
-    )
+    return f"{text}. It was chosen by these measurements with a cache:\n\n{measured}"
 
 
 def _layout(layout: Layout) -> str:
@@ -323,8 +321,8 @@ def _layout(layout: Layout) -> str:
 
 def _alone(design: Design, summary: Summary, setting: Setting) -> str:
     overhead = summary.overhead
-    driver = "; ".join(
-        f"{clients} client{'' if clients == 1 else 's'}: p50 "
+    driver = "\n".join(
+        f"- {clients} client{'' if clients == 1 else 's'}: p50 "
         f"{found.p50 * _MILLISECONDS:.2f} ms, p99 {found.p99 * _MILLISECONDS:.2f} ms, "
         f"{_processor_milliseconds(load):.2f} ms of processor time a request"
         for clients, load in setting.driver.items()
@@ -334,9 +332,9 @@ def _alone(design: Design, summary: Summary, setting: Setting) -> str:
         f"One text, {design.workloads[0].prompt_tokens} + "
         f"{design.workloads[0].least_new_tokens} tokens, {design.overhead_model.title}, "
         f"{design.overhead_pairs} pairs: p50 {overhead.http_p50 * _MILLISECONDS:.2f} ms "
-        f"through HTTP, {overhead.bare_p50 * _MILLISECONDS:.2f} ms in the bare decode loop. "
-        "The load driver against a server that does nothing, that server's time included: "
-        f"{driver}."
+        f"through HTTP, {overhead.bare_p50 * _MILLISECONDS:.2f} ms in the bare decode loop.\n\n"
+        "The load driver against a server that does nothing, including this server's time:\n\n"
+        f"{driver}"
     )
 
 
@@ -347,12 +345,14 @@ def _processor_milliseconds(load: LoadResult) -> float:
 
 
 def _circumstances(design: Design, setting: Setting, context: Context) -> str:
-    return (
-        f"`{setting.command}`. {context.sentences()} Threads of every server: {design.cores}. "
-        f"Slipway's largest batch: {design.max_batch_size} texts. A cell is left out where "
-        f"the published layout would answer after {design.longest_seconds:g} s, which is "
-        f"SageMaker's limit unless it was set. Order, requests and random weights: seed "
-        f"{design.seed}. [What is measured, and how to read it](../README.md)."
+    return context.as_list(
+        f"Threads of every server: {design.cores}. Slipway's largest batch: "
+        f"{design.max_batch_size} texts.",
+        "A cell is left out if the published layout would answer after "
+        f"{design.longest_seconds:g} s. SageMaker's limit is 60 s.",
+        f"Order, requests and random weights: seed {design.seed}.",
+        "[What is measured, and how to read it](../README.md).",
+        command=setting.command,
     )
 
 

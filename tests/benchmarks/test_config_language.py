@@ -125,9 +125,13 @@ def test_the_page_has_the_verdict_every_row_and_the_machine():
         "0.20 s | 3 |\n"
         "| first plan of a process: tiny | under 50 ms | met | 10 ms | 10 ms to 10 ms | 3 |\n"
         "| first plan of a process: custom | under 50 ms | met | 10 ms | 10 ms to 10 ms | 3 |\n\n"
-        "2026-01-02 03:04 UTC, 2 minutes, no commit. A processor, 2 cores, 25.3 GB, Linux x86_64; "
-        "load average 0.1 at the start. python 3.11.7. Order and configs: seed 1. "
-        "[What is measured](../README.md).\n"
+        "## Circumstances\n\n"
+        "- Run: 2026-01-02 03:04 UTC, 2 minutes, no commit.\n"
+        "- Machine: A processor, 2 cores, 25.3 GB, Linux x86_64.\n"
+        "- Load average at the start: 0.1.\n"
+        "- Versions: `python 3.11.7`.\n"
+        "- Order and configs: seed 1.\n"
+        "- [What is measured](../README.md).\n"
     )
 
 
@@ -141,8 +145,8 @@ def test_the_verdict_in_one_line():
     )
     one = design(configs=1)
     assert verdict_line(one, summarize(one, trials_of(one, 1.0, 1.0, 1.0))) == (
-        "**All 3 goals met**, by every trial. Those of `slipway validate` are about 1,000 configs: "
-        "not measured."
+        "**All 3 goals met**, by every trial. The goals of `slipway validate` are for 1,000 "
+        "configs, and were not measured."
     )
 
 

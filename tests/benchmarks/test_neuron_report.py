@@ -93,7 +93,8 @@ def page(**given) -> str:
 def test_the_page_begins_with_the_goals():
     assert page().startswith(
         "# The Neuron container's serving path on the CPU, against a naive TorchScript server\n\n"
-        "No Neuron device took part: what is compared is what is around the model, on the CPU.\n\n"
+        "No Neuron device took part. The page compares the servers around the model, on the CPU."
+        "\n\n"
         "**6 of 8 goals met.**\n\n"
         "| goal, 16 clients |  | found | 95 % interval |  |\n"
         "| --- | ---: | ---: | ---: | ---: |\n"
@@ -112,10 +113,10 @@ def test_every_cell_has_a_row_with_its_ratio():
         "| 16 | one-by-one TorchScript | 2 | 8.00 |  | 2,000 | 2,000 | 2,000 | 48 | 3 |\n"
     ) in text
     assert (
-        "## BERT-base: only those of more than 64 tokens\n\n2 questions with their contexts, 65 to "
-        "70 tokens, 68 in the mean: 0 of up to 32, 0 of up to 64, 2 of up to 128.\n"
+        "## BERT-base: only questions of more than 64 tokens\n\n2 questions with their contexts, 65 to "
+        "70 tokens, 68 on average: 0 of up to 32, 0 of up to 64, 2 of up to 128.\n"
     ) in text
-    assert "1,234 answers were compared with the first server's to the same question" in text
+    assert "1,234 answers, including all timed answers, were compared with the first" in text
     assert "A quick run" not in text
     quick = replace(DESIGN, is_quick=True)
     assert "A quick run" in as_markdown(quick, summarize(quick, [session()]), SETTING, CONTEXT)
@@ -123,9 +124,11 @@ def test_every_cell_has_a_row_with_its_ratio():
 
 def test_the_circumstances_name_the_machine():
     assert (
-        "`python -m benchmarks.neuron`. 2026-01-02 03:04 UTC, 7 minutes, no commit. A processor, 2 "
-        "cores, 25.3 GB, Linux x86_64; load average 0.1 at the start. nginx 1.22.1. Every server "
-        "shares these cores out among its workers."
+        "- Run: `python -m benchmarks.neuron`, 2026-01-02 03:04 UTC, 7 minutes, no commit.\n"
+        "- Machine: A processor, 2 cores, 25.3 GB, Linux x86_64.\n"
+        "- Load average at the start: 0.1.\n"
+        "- Versions: `nginx 1.22.1`.\n"
+        "- Every server divides these cores among its workers.\n"
     ) in page()
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import pytest
+
 from benchmarks.control_plane.design import COMMANDS
 from benchmarks.control_plane.report import as_json, as_markdown, goal_line
 from benchmarks.control_plane.summary import summarize
 from benchmarks.machine import Commit, Machine
+from benchmarks.program import ROOT
 from benchmarks.report import Context
 from tests.benchmarks.trials import design, trials_of
 
+RESULTS = ROOT / "benchmarks" / "results"
 CONTEXT = Context(
     started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
     ended_at=datetime(2026, 1, 2, 3, 34, 5, tzinfo=UTC),
@@ -47,11 +51,28 @@ def test_every_command_has_its_row():
 
 def test_the_page_names_machine_and_commit():
     assert as_markdown(DESIGN, SUMMARY, CONTEXT).endswith(
-        "\n\n2026-01-02 03:04 UTC, 30 minutes, commit 0123456789ab with uncommitted changes. "
-        "A processor, 2 cores, 25.3 GB, Linux x86_64; load average 0.1 at the start. "
-        "node v24.1.0. Order: seed 1. Everything runs against the embedded AWS; "
-        "[what that means](../README.md).\n"
+        "\n\n- Run: 2026-01-02 03:04 UTC, 30 minutes, commit 0123456789ab with uncommitted "
+        "changes.\n"
+        "- Machine: A processor, 2 cores, 25.3 GB, Linux x86_64.\n"
+        "- Load average at the start: 0.1.\n"
+        "- Versions: `node v24.1.0`.\n"
+        "- Order: seed 1.\n"
+        "- Everything runs against the embedded AWS ([what that means](../README.md)).\n"
     )
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in RESULTS.glob("*.json")))
+def test_a_committed_page_has_the_circumstances_of_its_document(name: str):
+    document = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    context = Context(
+        started_at=datetime.fromisoformat(document["started_at"]),
+        ended_at=datetime.fromisoformat(document["ended_at"]),
+        commit=Commit(**document["commit"]),
+        machine=Machine(**document["machine"]),
+    )
+    page = (RESULTS / f"{name}.md").read_text("utf-8")
+    circumstances = context.as_list(command=document.get("command", ""))
+    assert f"\n\n## Circumstances\n\n{circumstances}\n" in page
 
 
 def test_one_trial_of_one_size_has_neither_interval_nor_ratio():

@@ -167,14 +167,15 @@ def test_the_page_says_how_it_was_measured():
     text = page()
     assert (
         "The published layout: 1 worker with 2 threads for one client, 2 workers with 1 thread for "
-        "several. Measured with a cache, requests per second of 1 client and of 4: 1 worker with 2 "
-        "threads 0.300 and 0.310; 2 workers with 1 thread 0.200 and 0.360. The servers gave the "
-        "same tokens for 799 of 800 texts; each answer had all of its new tokens."
+        "several. It was chosen by these measurements with a cache:\n\n"
+        "- 1 worker with 2 threads: 0.300 requests/s with 1 client, 0.310 with 4\n"
+        "- 2 workers with 1 thread: 0.200 requests/s with 1 client, 0.360 with 4\n\n"
+        "The servers gave the same tokens for 799 of 800 texts. Each answer had all of its new "
+        "tokens."
     ) in text
-    assert "1 client: p50 0.20 ms, p99 0.20 ms, 0.10 ms of processor time a request." in text
-    assert (
-        "\n\n`python -m benchmarks.tensorrt`. 2026-01-02 03:04 UTC, 20 minutes, no commit." in text
-    )
+    assert "- 1 client: p50 0.20 ms, p99 0.20 ms, 0.10 ms of processor time a request" in text
+    run = "- Run: `python -m benchmarks.tensorrt`, 2026-01-02 03:04 UTC, 20 minutes, no commit."
+    assert f"\n\n{run}\n" in text
     assert "Slipway's largest batch: 80 texts." in text
 
 
