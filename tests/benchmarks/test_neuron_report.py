@@ -113,8 +113,8 @@ def test_every_cell_has_a_row_with_its_ratio():
         "| 16 | one-by-one TorchScript | 2 | 8.00 |  | 2,000 | 2,000 | 2,000 | 48 | 3 |\n"
     ) in text
     assert (
-        "## BERT-base: only questions of more than 64 tokens\n\n2 questions with their contexts, 65 to "
-        "70 tokens, 68 on average: 0 of up to 32, 0 of up to 64, 2 of up to 128.\n"
+        "## BERT-base: only questions of more than 64 tokens\n\n2 questions with their contexts, "
+        "65 to 70 tokens, 68 on average: 0 of up to 32, 0 of up to 64, 2 of up to 128.\n"
     ) in text
     assert "1,234 answers, including all timed answers, were compared with the first" in text
     assert "A quick run" not in text
