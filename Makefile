@@ -87,11 +87,14 @@ bench-neuron: export ## Time the Neuron container on the CPU against a naive Tor
 	@$(INSTALL) requirements-bench.txt
 	@$(BIN)/python -m benchmarks.neuron $(BENCH_NEURON_ARGS)
 
+PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway stacks containers embedded_aws tools \
+  model_configs
+
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style, types and the pages' prose
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/python -m tools.prose README.md CONTRIBUTING.md docs
+	@$(BIN)/python -m tools.prose $(PROSE)
 	@$(BIN)/mypy
 
 .PHONY: export
