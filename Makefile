@@ -145,6 +145,10 @@ build/vllm/.ready: $(VLLM)/requirements.txt
 docs: $(VENV)/.ready-dev ## Build the documentation site, and serve it at http://127.0.0.1:8000
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict --dev-addr 127.0.0.1:8000
 
+.PHONY: pictures
+pictures: $(VENV)/.ready ## Draw the pictures of the documentation anew, into docs/pictures
+	@$(BIN)/python -m tools.pictures
+
 .PHONY: verify-aws
 verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your own AWS account; says the cost and asks first
 	@$(BIN)/python -m tools.verify_aws $(VERIFY_AWS_ARGS)

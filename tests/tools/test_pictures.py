@@ -1,0 +1,181 @@
+"""The pictures of the documentation: they are up to date, readable, and the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tools.pictures import FOLDER, __main__, drawn, stale
+from tools.pictures.kit import Arrow, Box, Diagram, Group, Way, colours, lettering
+from tools.pictures.kit.canvas import Canvas, DrawingError, Rect
+from tools.pictures.kit.lettering import Font
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return drawn()
+
+
+def test_the_committed_files_are_what_is_drawn(files: dict[str, str]) -> None:
+    assert stale(files) == [], "run `make pictures`"
+
+
+def test_every_picture_says_what_it_shows(files: dict[str, str]) -> None:
+    for name, text in files.items():
+        root = ElementTree.fromstring(text)  # noqa: S314  # drawn above
+        assert root.findtext(f"{SVG}title"), name
+        assert len(root.findtext(f"{SVG}desc") or "") > 60, name
+        assert len(text) < 60_000, name
+
+
+def test_no_picture_asks_another_host_for_anything(files: dict[str, str]) -> None:
+    for name, text in files.items():
+        assert text.count("http") == 1, name  # the namespace
+        assert "url(" not in text, name
+
+
+def test_every_picture_is_on_a_page(files: dict[str, str]) -> None:
+    root = FOLDER.parents[1]
+    pages = [
+        root / "README.md",
+        *(root / "docs").rglob("*.md"),
+        *(root / "benchmarks").rglob("*.md"),
+    ]
+    shown = "".join(page.read_text("utf-8") for page in pages)
+    assert [name for name in files if f"pictures/{name})" not in shown] == []
+
+
+def test_a_missing_a_changed_and_a_foreign_file_are_stale(tmp_path: Path) -> None:
+    (tmp_path / "changed.svg").write_text("old")
+    (tmp_path / "foreign.svg").write_text("old")
+    (tmp_path / "same.svg").write_text("same")
+    files = {"changed.svg": "new", "missing.svg": "new", "same.svg": "same"}
+    assert stale(files, tmp_path) == ["changed.svg", "foreign.svg", "missing.svg"]
+
+
+def test_a_check_names_what_is_out_of_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(__main__, "drawn", lambda: {"one.svg": "<svg/>"})
+    monkeypatch.setattr(__main__, "FOLDER", tmp_path)
+    monkeypatch.setattr(__main__, "stale", lambda files: stale(files, tmp_path))
+    assert __main__.main(["--check"]) == 1
+    assert "docs/pictures/one.svg is out of date; `make pictures`" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert __main__.main([]) == 0
+    assert (tmp_path / "one.svg").read_text() == "<svg/>"
+    assert __main__.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize("scheme", [colours.LIGHT, colours.DARK], ids=["light", "dark"])
+def test_text_stands_out_from_its_ground(scheme: dict[str, str]) -> None:
+    low = {
+        (text, ground): round(contrast(scheme[text], scheme[ground]), 2)
+        for text, ground in colours.TEXT_ON
+        if contrast(scheme[text], scheme[ground]) < 4.5
+    }
+    assert low == {}
+
+
+def test_the_schemes_have_the_same_colours() -> None:
+    assert colours.LIGHT.keys() == colours.DARK.keys()
+
+
+def diagram(*boxes: Box, arrows: tuple[Arrow, ...] = (), groups: tuple[Group, ...] = ()) -> Diagram:
+    return Diagram(
+        name="drawing",
+        title="A drawing",
+        description="Boxes.",
+        columns=(120, 120, 120),
+        boxes=boxes,
+        arrows=arrows,
+        groups=groups,
+    )
+
+
+def problems(picture: Diagram) -> list[str]:
+    with pytest.raises(DrawingError) as caught:
+        picture.svg()
+    return caught.value.problems
+
+
+def test_text_is_wrapped_into_its_box() -> None:
+    text = diagram(Box("one", (0, 0), "Title", "Four short words wrap.")).svg()
+    assert "Four short words wrap." not in text
+    assert ">Four short</text>" in text
+
+
+def test_a_word_that_leaves_its_box_is_refused() -> None:
+    box = Box("one", (0, 0), "Title", "`model_data_download_timeout_seconds`")
+    assert "model_data_download_timeout_seconds" in problems(diagram(box))[0]
+
+
+def test_an_arrow_goes_around_boxes_or_is_refused() -> None:
+    boxes = [Box(key, (column, 0), key) for column, key in enumerate(("one", "two", "three"))]
+    arrow = Arrow("one", "three")
+    assert problems(diagram(*boxes, arrows=(arrow,))) == ["the arrow one -> three goes through two"]
+    around = Arrow("one", "three", way=Way(leave="bottom", enter="bottom"))
+    assert "<svg" in diagram(*boxes, arrows=(around,)).svg()
+
+
+def test_a_label_over_a_box_is_refused() -> None:
+    boxes = [Box("one", (0, 0), "One"), Box("two", (1, 0), "Two")]
+    arrow = Arrow("one", "two", "a label that is wider than the gap")
+    assert any("lies over one" in each for each in problems(diagram(*boxes, arrows=(arrow,))))
+
+
+def test_a_group_over_a_stranger_is_refused() -> None:
+    boxes = [Box(key, (column, 0), key) for column, key in enumerate(("one", "two", "three"))]
+    group = Group("Ends", ("one", "three"))
+    assert problems(diagram(*boxes, groups=(group,))) == ["the group 'Ends' lies over two"]
+
+
+def test_boxes_in_one_place_are_refused() -> None:
+    boxes = [Box("one", (0, 0), "One", span=2), Box("two", (1, 0), "Two")]
+    assert problems(diagram(*boxes))[0] == "two lies over one"
+
+
+def test_texts_over_each_other_are_refused() -> None:
+    canvas = Canvas()
+    canvas.text("first", (10, 20), font=Font())
+    canvas.text("second", (20, 22), font=Font())
+    with pytest.raises(DrawingError, match="'first' lies over 'second'"):
+        canvas.svg(name="x", title="x", description="x", size=(100, 40))
+
+
+def test_text_outside_the_picture_is_refused() -> None:
+    canvas = Canvas()
+    canvas.text("a long line", (60, 20), font=Font())
+    with pytest.raises(DrawingError, match="leaves the picture"):
+        canvas.svg(name="x", title="x", description="x", size=(100, 40))
+
+
+def test_a_place_beside_another_does_not_meet_it() -> None:
+    assert not Rect(0, 0, 10, 10).meets(Rect(10, 0, 20, 10))
+    assert Rect(0, 0, 10, 10).meets(Rect(8, 0, 20, 10))
+
+
+def test_code_is_wider_than_text_and_never_broken() -> None:
+    font = Font(13)
+    assert lettering.width("`iiii`", font) > lettering.width("iiii", font)
+    assert lettering.wrap("see `cdk deploy it` there", font, 60) == [
+        "see",
+        "`cdk deploy it`",
+        "there",
+    ]
+
+
+def contrast(one: str, other: str) -> float:
+    """Returns the contrast of two colours as WCAG 2 defines it."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
