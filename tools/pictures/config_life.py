@@ -25,7 +25,7 @@ PICTURES = [
                 "publish",
                 (3, 0),
                 "Publish",
-                "`slipway publish`\nsends the files to S3 and locks them.",
+                "`slipway publish`\nsends files to S3, writes the lock.",
                 kind="accent",
                 number=4,
             ),
@@ -34,7 +34,7 @@ PICTURES = [
                 "deploy",
                 (1, 1),
                 "Deploy",
-                "`cdk deploy`\nUndone by an alarm, or by the older files.",
+                "`cdk deploy`\nmakes or updates the endpoint.",
                 kind="accent",
                 number=6,
             ),
@@ -43,7 +43,7 @@ PICTURES = [
                 "destroy",
                 (3, 1),
                 "Destroy",
-                "`cdk destroy`\nThe files stay in S3 for another deploy.",
+                "`cdk destroy`\nremoves the endpoint, not the files.",
                 kind="accent",
                 number=8,
             ),
@@ -57,6 +57,9 @@ PICTURES = [
             Arrow("deploy", "watch"),
             Arrow("watch", "destroy"),
         ],
-        note="Coloured steps change the account. Every other step only reads.",
+        note=(
+            "The coloured steps change the account. A deploy that fails is rolled back, and a "
+            "destroyed endpoint is deployed again from the files in S3."
+        ),
     )
 ]
