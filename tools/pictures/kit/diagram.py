@@ -30,33 +30,25 @@ from tools.pictures.kit import routes
 from tools.pictures.kit.canvas import Canvas, DrawingError, Rect, placed
 from tools.pictures.kit.lettering import Font, wrap
 from tools.pictures.kit.routes import Way
+from tools.pictures.kit.style import (
+    GROUP,
+    KINDS,
+    LABEL,
+    LINE,
+    MARGIN,
+    MAX_WIDTH,
+    SMALL,
+    TITLE,
+    TONES,
+    Kind,
+    Tone,
+)
 
-Kind = Literal["plain", "accent", "quiet", "warn"]
-Tone = Literal["plain", "accent", "warn"]
-# Beyond this a page scales the picture down, and its text with it.
-MAX_WIDTH = 760
-TITLE = Font(14, bold=True)
-SMALL = Font(13)
-LABEL = Font(12.5)
-GROUP = Font(12.5, bold=True)
-_MARGIN = 24
 _PADDING = 14
-_LINE = 18
 _TITLE_GAP = 4
 _GROUP_PADDING = 14
 _GROUP_TITLE = 24
 _BADGE = 10
-_KINDS: dict[Kind, tuple[str, str, str]] = {
-    "plain": ("box", "edge", ""),
-    "accent": ("tint", "accent", ""),
-    "quiet": ("none", "edge", "4 4"),
-    "warn": ("blush", "warn", ""),
-}
-_TONES: dict[Tone, tuple[str, str]] = {
-    "plain": ("line", "soft"),
-    "accent": ("accent", "accent"),
-    "warn": ("warn", "warn"),
-}
 
 
 @dataclass(frozen=True)
@@ -237,7 +229,7 @@ class _Painter:
         inner = self._width(box) - 2 * _PADDING
         lines = wrap(box.title, TITLE, inner - _indent(box))
         small = wrap(box.text, SMALL, inner) if box.text else []
-        return 2 * _PADDING + _LINE * (len(lines) + len(small)) + (_TITLE_GAP if small else 0) - 2
+        return 2 * _PADDING + LINE * (len(lines) + len(small)) + (_TITLE_GAP if small else 0) - 2
 
     def _label_places(self, arrow: Arrow, corners: list[routes.Point]) -> list[tuple[str, Rect]]:
         """Returns the lines of an arrow's label and where they stand."""
@@ -270,11 +262,11 @@ class _Painter:
             *(place for label in self._labels for _, place in label),
             *(part for corners in self._corners for part in routes.segments(corners)),
         ]
-        x = _MARGIN - min(place.left for place in everything)
-        y = _MARGIN - min(place.top for place in everything)
+        x = MARGIN - min(place.left for place in everything)
+        y = MARGIN - min(place.top for place in everything)
         self._size = (
-            round(max(place.right for place in everything) + x + _MARGIN),
-            round(max(place.bottom for place in everything) + y + _MARGIN),
+            round(max(place.right for place in everything) + x + MARGIN),
+            round(max(place.bottom for place in everything) + y + MARGIN),
         )
         if self._size[0] > MAX_WIDTH:
             self._problems.append(f"it is {self._size[0]} px wide; pages show {MAX_WIDTH}")
@@ -304,7 +296,7 @@ class _Painter:
 
     def _paint_box(self, box: Box) -> None:
         place = self._places[box.key]
-        fill, edge, dash = _KINDS[box.kind]
+        fill, edge, dash = KINDS[box.kind]
         self._canvas.rect(place, fill=fill, edge=edge, dash=dash)
         room = place.grown(-_PADDING + 2)
         indent = _indent(box)
@@ -325,18 +317,18 @@ class _Painter:
         for line in wrap(box.title, TITLE, inner - indent):
             at = (place.left + _PADDING + indent, base)
             self._canvas.text(line, at, font=TITLE, room=room)
-            base += _LINE
+            base += LINE
         base += _TITLE_GAP
         for line in wrap(box.text, SMALL, inner) if box.text else ():
             if line:
                 at = (place.left + _PADDING, base)
                 self._canvas.text(line, at, font=SMALL, colour="soft", room=room)
-            base += _LINE
+            base += LINE
 
     def _paint_arrow(
         self, arrow: Arrow, corners: list[routes.Point], labels: list[tuple[str, Rect]]
     ) -> None:
-        line, letters = _TONES[arrow.tone]
+        line, letters = TONES[arrow.tone]
         self._canvas.path(
             routes.path(corners), colour=line, dash="5 4" if arrow.dashed else "", thickness=1.5
         )
@@ -351,11 +343,11 @@ class _Painter:
         if not self._diagram.note:
             return
         wide, high = self._size
-        lines = wrap(self._diagram.note, LABEL, wide - 2 * _MARGIN)
+        lines = wrap(self._diagram.note, LABEL, wide - 2 * MARGIN)
         for index, line in enumerate(lines):
-            at = (_MARGIN, high + 8 + _LINE * index)
+            at = (MARGIN, high + 8 + LINE * index)
             self._canvas.text(line, at, font=LABEL, colour="soft")
-        self._size = (wide, high + _LINE * len(lines) + 8)
+        self._size = (wide, high + LINE * len(lines) + 8)
 
     def _ground(self, place: Rect) -> str:
         """Returns the colour behind a label, which keeps a crossing line off its letters."""
