@@ -23,13 +23,12 @@ its box, a box over another, an arrow through a box, a label over a box or over 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from tools.pictures.kit import routes
 from tools.pictures.kit.canvas import Canvas, DrawingError, Rect, placed
 from tools.pictures.kit.lettering import Font, wrap
-from tools.pictures.kit.routes import Way
+from tools.pictures.kit.parts import Arrow, Box, Group
 from tools.pictures.kit.style import (
     GROUP,
     KINDS,
@@ -40,8 +39,6 @@ from tools.pictures.kit.style import (
     SMALL,
     TITLE,
     TONES,
-    Kind,
-    Tone,
 )
 
 _PADDING = 14
@@ -49,71 +46,6 @@ _TITLE_GAP = 4
 _GROUP_PADDING = 14
 _GROUP_TITLE = 24
 _BADGE = 10
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box with a title and small text below it.
-
-    Args:
-        key: how arrows and groups name it.
-        at: its column and its row, from 0.
-        title: a few words.
-        text: wrapped; code stands between backticks, and a line break begins a line.
-        kind: "accent" for the picture's one message, "quiet" (dashed) for what stands outside or
-            is optional, "warn" for what went wrong.
-        span: how many columns it covers.
-        rows: how many rows it covers.
-        number: of a step, in a disc before the title.
-    """
-
-    key: str
-    at: tuple[int, int]
-    title: str
-    text: str = ""
-    kind: Kind = "plain"
-    span: int = 1
-    rows: int = 1
-    number: int | None = None
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """An arrow from one box to another.
-
-    Args:
-        source: the key of its first box.
-        target: the key of its last box.
-        label: a verb or a few words; a line break begins a line.
-        tone: "accent" for the main way, "warn" for what goes wrong.
-        dashed: for what happens sometimes.
-        way: which sides it leaves and enters by, where the choice made by itself is not good.
-        label_on: which straight part has the label, from 0; None is the longest.
-        label_side: on which side of its line the label stands; None is above a level line and to
-            the right of an upright one.
-    """
-
-    source: str
-    target: str
-    label: str = ""
-    tone: Tone = "plain"
-    dashed: bool = False
-    way: Way = field(default_factory=Way)
-    label_on: int | None = None
-    label_side: Literal["above", "below", "left", "right"] | None = None
-
-
-@dataclass(frozen=True)
-class Group:
-    """A tinted area around boxes, with a title: who owns them, or where they are.
-
-    Args:
-        title: a few words.
-        members: keys of boxes.
-    """
-
-    title: str
-    members: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -226,10 +158,11 @@ class _Painter:
         return sum(columns) + sum(gaps[box.at[0] : box.at[0] + box.span - 1])
 
     def _height(self, box: Box) -> float:
-        inner = self._width(box) - 2 * _PADDING
-        lines = wrap(box.title, TITLE, inner - _indent(box))
+        inner = self._width(box) - 2 * _padding(box)
+        lines = wrap(box.title, TITLE, inner - _indent(box)) if box.title else []
         small = wrap(box.text, SMALL, inner) if box.text else []
-        return 2 * _PADDING + LINE * (len(lines) + len(small)) + (_TITLE_GAP if small else 0) - 2
+        gap = _TITLE_GAP if lines and small else 0
+        return 2 * _padding(box) + LINE * (len(lines) + len(small)) + gap - 2
 
     def _label_places(self, arrow: Arrow, corners: list[routes.Point]) -> list[tuple[str, Rect]]:
         """Returns the lines of an arrow's label and where they stand."""
@@ -296,15 +229,18 @@ class _Painter:
 
     def _paint_box(self, box: Box) -> None:
         place = self._places[box.key]
-        fill, edge, dash = KINDS[box.kind]
-        self._canvas.rect(place, fill=fill, edge=edge, dash=dash)
-        room = place.grown(-_PADDING + 2)
+        padding = _padding(box)
+        if box.kind != "bare":
+            fill, edge, dash = KINDS[box.kind]
+            self._canvas.rect(place, fill=fill, edge=edge, dash=dash)
+        room = place.grown(2 - padding)
         indent = _indent(box)
-        used = self._height(box)
-        top = place.top + (place.height - used) / 2 if not box.text else place.top
-        base = top + _PADDING + 11
+        top = place.top
+        if not box.text or box.kind == "bare":
+            top += (place.height - self._height(box)) / 2 + 1
+        base = top + padding + 11
         if box.number is not None:
-            centre = (place.left + _PADDING + _BADGE, base - 5)
+            centre = (place.left + padding + _BADGE, base - 5)
             self._canvas.circle(centre, _BADGE, fill="accent")
             self._canvas.text(
                 str(box.number),
@@ -313,15 +249,15 @@ class _Painter:
                 colour="panel",
                 anchor="middle",
             )
-        inner = place.width - 2 * _PADDING
-        for line in wrap(box.title, TITLE, inner - indent):
-            at = (place.left + _PADDING + indent, base)
+        inner = place.width - 2 * padding
+        for line in wrap(box.title, TITLE, inner - indent) if box.title else ():
+            at = (place.left + padding + indent, base)
             self._canvas.text(line, at, font=TITLE, room=room)
             base += LINE
-        base += _TITLE_GAP
+        base += _TITLE_GAP if box.title else 0
         for line in wrap(box.text, SMALL, inner) if box.text else ():
             if line:
-                at = (place.left + _PADDING, base)
+                at = (place.left + padding, base)
                 self._canvas.text(line, at, font=SMALL, colour="soft", room=room)
             base += LINE
 
@@ -345,9 +281,9 @@ class _Painter:
         wide, high = self._size
         lines = wrap(self._diagram.note, LABEL, wide - 2 * MARGIN)
         for index, line in enumerate(lines):
-            at = (MARGIN, high + 8 + LINE * index)
+            at = (MARGIN, high + 10 + LINE * index)
             self._canvas.text(line, at, font=LABEL, colour="soft")
-        self._size = (wide, high + LINE * len(lines) + 8)
+        self._size = (wide, high + LINE * len(lines) + 12)
 
     def _ground(self, place: Rect) -> str:
         """Returns the colour behind a label, which keeps a crossing line off its letters."""
@@ -381,6 +317,10 @@ class _Painter:
                     for text, where in labels
                     if any(where.meets(part) for part in routes.segments(way))
                 ]
+
+
+def _padding(box: Box) -> float:
+    return 0 if box.kind == "bare" else _PADDING
 
 
 def _indent(box: Box) -> float:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tools.pictures.kit.lettering import Font
 
-Kind = Literal["plain", "accent", "quiet", "warn"]
+Kind = Literal["plain", "accent", "quiet", "warn", "bare"]
 Tone = Literal["plain", "accent", "warn"]
 # Beyond this a page scales the picture down, and its text with it.
 MAX_WIDTH = 760
@@ -24,6 +24,7 @@ KINDS: Mapping[Kind, tuple[str, str, str]] = {
     "accent": ("tint", "accent", ""),
     "quiet": ("none", "edge", "4 4"),
     "warn": ("blush", "warn", ""),
+    "bare": ("none", "none", ""),
 }
 # Each tone's colour of lines, and of letters.
 TONES: Mapping[Tone, tuple[str, str]] = {
