@@ -68,6 +68,7 @@ test-deep: $(VENV)/.ready-dev ## Run them at full length: fuzzing, mutants, ever
 .PHONY: bench
 bench: bench-config ## Time reading configs, then every command among 1 to 500 of them (half an hour)
 	@$(BIN)/python -m benchmarks.control_plane $(BENCH_ARGS)
+	@$(BIN)/python -m tools.pictures
 
 .PHONY: bench-config
 bench-config: $(VENV)/.ready ## Time and memory of reading 1,000 configs (three minutes)
@@ -77,15 +78,18 @@ bench-config: $(VENV)/.ready ## Time and memory of reading 1,000 configs (three 
 bench-tensorrt: export ## Time the TensorRT container on the CPU against the published layout (20 minutes; nginx)
 	@$(INSTALL) requirements-bench.txt
 	@$(BIN)/python -m benchmarks.tensorrt $(BENCH_TENSORRT_ARGS)
+	@$(BIN)/python -m tools.pictures
 
 .PHONY: bench-lmi
 bench-lmi: export ## Time DJL Serving beside the serving core, and a prefix beside a tar.gz (10 minutes)
 	@$(BIN)/python -m benchmarks.lmi $(BENCH_LMI_ARGS)
+	@$(BIN)/python -m tools.pictures
 
 .PHONY: bench-neuron
 bench-neuron: export ## Time the Neuron container on the CPU against a naive TorchScript server (8 minutes; nginx)
 	@$(INSTALL) requirements-bench.txt
 	@$(BIN)/python -m benchmarks.neuron $(BENCH_NEURON_ARGS)
+	@$(BIN)/python -m tools.pictures
 
 PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway stacks containers embedded_aws tools \
   model_configs

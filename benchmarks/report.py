@@ -62,6 +62,16 @@ class Context:
         return "\n".join(f"- {item}" for item in items)
 
 
+def picture(name: str, text: str) -> str:
+    """Returns the Markdown of a plot that `make pictures` draws from the committed results.
+
+    Args:
+        name: of the file in docs/pictures, without the ending.
+        text: what the plot shows, for readers who do not see it.
+    """
+    return f"![{text}](../../docs/pictures/{name}.svg)"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Returns a Markdown table: the first column to the left, numbers to the right."""
     rule = ["---", *("---:" for _ in header[1:])]

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Design
 from benchmarks.control_plane.summary import CellSummary, Ratio, Summary, Verdict
-from benchmarks.report import Context, table
+from benchmarks.report import Context, picture, table
 
 
 def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
@@ -61,10 +61,14 @@ def as_markdown(design: Design, summary: Summary, context: Context) -> str:
     sections = [
         "# What a command costs as a project grows",
         goal_line(design, summary),
+        picture(
+            "benchmark-commands",
+            "Seconds of cdk deploy, diff and synth by the number of configs, for one model and "
+            "for every model",
+        ),
         "Median wall time in seconds, by the number of model configs in the project:",
         _medians(design, summary),
-        "Shortest to longest trial in seconds, and number of trials:",
-        _spread(design, summary),
+        f"{_trials(design)} [control-plane.json](control-plane.json) has every trial.",
         "## Circumstances",
         _circumstances(design, context),
     ]
@@ -106,18 +110,11 @@ def _medians(design: Design, summary: Summary) -> str:
     return table(header, rows)
 
 
-def _spread(design: Design, summary: Summary) -> str:
-    rows = []
-    for command in COMMANDS:
-        cells = [summary.of(command, size) for size in design.sizes]
-        rows.append(
-            [
-                f"`{command.shown}`",
-                *(f"{cell.lowest_seconds:.2f} to {cell.highest_seconds:.2f}" for cell in cells),
-                str(len(cells[0].trials)),
-            ]
-        )
-    return table(["command", *map(str, design.sizes), "trials"], rows)
+def _trials(design: Design) -> str:
+    return (
+        f"Each number is the median of {design.trials} trials, or of {design.stated_trials} trials "
+        "for `cdk` without `-c models=NAME`."
+    )
 
 
 def _interval(ratio: Ratio) -> str:

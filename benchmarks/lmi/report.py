@@ -11,11 +11,10 @@ from benchmarks.lmi.summary import (
     ComparisonSummary,
     Ratio,
     ServingSummary,
-    Spread,
     Summary,
     WeightsSummary,
 )
-from benchmarks.report import Context, table
+from benchmarks.report import Context, picture, table
 
 _MILLISECONDS = 1000
 _GIGABYTE = 1e9
@@ -161,9 +160,8 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
     starts = [
         [
             system.label,
-            *_spread(found.ready_seconds),
+            f"{found.ready_seconds.median:.2f}",
             f"{found.answered_seconds.median:.2f}",
-            str(design.trials),
         ]
         for system, found in summary.systems.items()
     ]
@@ -171,11 +169,10 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
         [
             str(clients),
             system.label,
-            *_spread(load.requests_per_second, digits=1),
+            f"{load.requests_per_second.median:.1f}",
             f"{load.p50_seconds * _MILLISECONDS:.1f}",
             f"{load.p95_seconds * _MILLISECONDS:.1f}",
             f"{load.longest_seconds * _MILLISECONDS:,.0f}",
-            str(load.requests),
         ]
         for clients in design.concurrencies
         for system, found in summary.systems.items()
@@ -185,14 +182,14 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
         "## The sample model through DJL Serving and through Slipway's core",
         table(comparisons, [_comparison(found) for found in summary.comparisons]),
         "A number is the ratio of the medians. The range of the rounds is in brackets.",
+        *_plot(design, "benchmark-lmi", "Requests per second and the time to ready, by server"),
         table(
-            ["server", "ready s", "shortest", "longest", "first answer s", "starts"],
+            ["server", "ready s", "first answer s"],
             starts,
         ),
         table(
             [
-                "clients", "server", "requests/s", "lowest", "highest", "p50 ms", "p95 ms",
-                "longest ms", "requests",
+                "clients", "server", "requests/s", "p50 ms", "p95 ms", "longest ms",
             ],
             loads,
         ),
@@ -237,7 +234,7 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
         [
             transfer.way.label,
             transfer.content.label if transfer.way.is_archive else "any",
-            *_spread(found.seconds),
+            f"{found.seconds.median:.2f}",
             f"{session.weights_bytes / found.seconds.median / _GIGABYTE:.2f}",
             "" if transfer == BASELINE else _ratio(found.ratio),
             f"{found.processor_seconds:.1f}",
@@ -255,9 +252,10 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
     )
     return [
         f"## {session.weights_bytes / _GIGABYTE:.2g} GB of weights, from a local S3 to the disk",
+        *_plot(design, "benchmark-weights", "Seconds until the weights are on the disk"),
         table(
             [
-                "how", "content", "s", "shortest", "longest", "GB/s", "of `s5cmd sync`'s time",
+                "how", "content", "s", "GB/s", "of `s5cmd sync`'s time",
                 "processor s",
             ],
             rows,
@@ -292,8 +290,14 @@ def _items(*items: str) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def _spread(found: Spread, digits: int = 2) -> list[str]:
-    return [f"{value:,.{digits}f}" for value in (found.median, found.low, found.high)]
+def _plot(design: Design, name: str, text: str) -> list[str]:
+    """Returns a plot, which is drawn from the committed results alone, and where the rest is."""
+    if design.is_quick:
+        return []
+    return [
+        picture(name, text),
+        "Tables have the medians. [lmi.json](lmi.json) has their ranges and every trial.",
+    ]
 
 
 def _ratio(ratio: Ratio) -> str:

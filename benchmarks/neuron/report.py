@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -21,7 +22,7 @@ from benchmarks.neuron.design import (
     Workload,
 )
 from benchmarks.neuron.summary import Latencies, ModelSummary, latencies_of
-from benchmarks.report import Context, table
+from benchmarks.report import Context, picture, table
 from slipway.benchmarking.load import LoadResult
 
 _MILLISECONDS = 1000
@@ -142,8 +143,10 @@ def as_markdown(
         "# The Neuron container's serving path on the CPU, against a naive TorchScript server",
         *([_QUICK] if design.is_quick else []),
         "No Neuron device took part. The page compares the servers around the model, on the CPU.",
-        _goals(models),
+        _goals(models, is_quick=design.is_quick),
     ]
+    if not design.is_quick:  # plots are drawn from the committed results alone
+        sections += _plot()
     for model in models:
         for workload in design.workloads:
             sections += _workload(workload, model)
@@ -156,32 +159,56 @@ def as_markdown(
     return "\n\n".join(sections) + "\n"
 
 
-def _goals(models: Sequence[ModelSummary]) -> str:
-    rows, verdicts = [], []
-    for model in models:
-        for found in model.goals:
-            server = found.goal.cell.server
-            title = f"{_capitalized(model.session.model.title)}, {_batch(server)}"
-            for what, limit, estimate, verdict in (
-                (
-                    "sentences/s against the naive server",
-                    f"at least {LEAST_THROUGHPUT_RATIO:g}",
-                    found.throughput,
-                    found.throughput_verdict,
-                ),
-                (
-                    "p95 against the naive server",
-                    f"at most {MOST_P95_RATIO:g}",
-                    found.p95,
-                    found.p95_verdict,
-                ),
-            ):
-                cells = (f"{estimate.value:.2f}", _interval(estimate), str(verdict))
-                rows.append([f"{title}: {what}", limit, *cells])
-                verdicts.append(verdict)
-    met = sum(verdict is Verdict.MET for verdict in verdicts)
-    header = [f"goal, {GOAL_CLIENTS} clients", "", "found", "95 % interval", ""]
-    return f"**{met} of {len(verdicts)} goals met.**\n\n{table(header, rows)}"
+def _goals(models: Sequence[ModelSummary], *, is_quick: bool) -> str:
+    """Returns how many goals are met, their plot, and a row for each server."""
+    goals = [(model, found) for model in models for found in model.goals]
+    counts = Counter(
+        verdict for _, found in goals for verdict in (found.throughput_verdict, found.p95_verdict)
+    )
+    others = ", ".join(
+        f"{count} {verdict}" for verdict, count in counts.items() if verdict is not Verdict.MET
+    )
+    line = f"**{counts[Verdict.MET]} of {counts.total()} goals met.**"
+    rows = [
+        [
+            f"{_capitalized(model.session.model.title)}, {_batch(found.goal.cell.server)}",
+            f"{found.throughput.value:.2f} ({_interval(found.throughput)})",
+            str(found.throughput_verdict),
+            f"{found.p95.value:.2f} ({_interval(found.p95)})",
+            str(found.p95_verdict),
+        ]
+        for model, found in goals
+    ]
+    header = [
+        f"{GOAL_CLIENTS} clients, against the naive server",
+        f"sentences/s: at least {LEAST_THROUGHPUT_RATIO:g}",
+        "",
+        f"p95: at most {MOST_P95_RATIO:g}",
+        "",
+    ]
+    plot = picture(
+        "benchmark-neuron-goals",
+        "Ratios to the naive server with their intervals, beside the goals",
+    )
+    return "\n\n".join(
+        [
+            f"{line} The others: {others}." if others else line,
+            *([] if is_quick else [plot]),
+            table(header, rows),
+            "In brackets: the 95 % interval.",
+        ]
+    )
+
+
+def _plot() -> list[str]:
+    return [
+        "## Sentences per second",
+        picture(
+            "benchmark-neuron",
+            "Sentences per second by the number of clients, of Slipway and of the naive server",
+        ),
+        "[neuron.json](neuron.json) has p99, the number of requests and every trial.",
+    ]
 
 
 def _batch(server: Server) -> str:
@@ -213,7 +240,7 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
     ]
     header = [
         "clients", "server", "workers", "sentences/s", "of the naive server's",
-        "p50 ms", "p95 ms", "p99 ms", "requests", "trials",
+        "p50 ms", "p95 ms",
     ]  # fmt: skip
     return [
         f"## {_capitalized(model.session.model.title)}: {workload.title}",
@@ -237,12 +264,7 @@ def _row(cell: Cell, model: ModelSummary) -> list[str]:
         str(server.workers),
         _significant(found.sentences_per_second),
         ratio,
-        *(
-            _significant(seconds * _MILLISECONDS)
-            for seconds in (latencies.p50, latencies.p95, latencies.p99)
-        ),
-        str(latencies.count),
-        str(len(found.trials)),
+        *(_significant(seconds * _MILLISECONDS) for seconds in (latencies.p50, latencies.p95)),
     ]
 
 

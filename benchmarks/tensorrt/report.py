@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.estimates import Estimate, Verdict
-from benchmarks.report import Context, table
+from benchmarks.report import Context, picture, table
 from benchmarks.tensorrt.calibration import CONCURRENCY, Calibration
 from benchmarks.tensorrt.design import (
     LONGEST_OVERHEAD_SECONDS,
@@ -164,13 +164,15 @@ def _estimate(estimate: Estimate, per_unit: float) -> dict[str, float | None]:
 
 
 def as_markdown(design: Design, summary: Summary, setting: Setting, context: Context) -> str:
-    """Returns the result as a page: the goals, a table for each model and workload, the rest."""
+    """Returns the result as a page: the goals, plots, a table for each workload, the rest."""
     sections = [
         "# The TensorRT container's serving path on the CPU, against the published layout",
         *([_QUICK] if design.is_quick else []),
         _goals(design, summary),
     ]
     for model in summary.models:
+        if not design.is_quick:  # plots are drawn from the committed results alone
+            sections += _plot(model)
         for workload in design.workloads:
             sections += _workload(workload, model)
         sections.append(_baseline(model))
@@ -215,6 +217,20 @@ def _interval(estimate: Estimate, per_unit: float) -> str:
     return f"{estimate.low * per_unit:.2f} to {estimate.high * per_unit:.2f}"
 
 
+def _plot(model: ModelSummary) -> list[str]:
+    """Returns a heading, the plot of a model's requests per second, and where the rest is."""
+    described = model.session.model
+    return [
+        f"## {_capitalized(described.title)}",
+        picture(
+            f"benchmark-tensorrt-{described.name}",
+            f"Requests per second of {described.title}, by the number of clients and by server",
+        ),
+        "[tensorrt.json](tensorrt.json) has the shortest, longest and average time, the number of "
+        "requests and every trial.",
+    ]
+
+
 def _workload(workload: Workload, model: ModelSummary) -> list[str]:
     """Returns the heading and the table of one workload."""
     fixed = workload.least_new_tokens == workload.most_new_tokens
@@ -233,10 +249,10 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
     against = [system for system in workload.systems if system is not System.SLIPWAY]
     header = [
         "clients", "server", "QPS", *(f"of {_short(system)}'s" for system in against),
-        "min ms", "max ms", "average ms", "p50 ms", "p99 ms", "requests", "trials",
+        "p50 ms", "p99 ms",
     ]  # fmt: skip
     return [
-        f"## {_capitalized(model.session.model.title)}: {texts} a request, "
+        f"### {_capitalized(model.session.model.title)}: {texts} a request, "
         f"{workload.prompt_tokens} + {length} tokens",
         table(header, rows),
     ]
@@ -248,23 +264,15 @@ def _row(cell: Cell, model: ModelSummary) -> list[str]:
     found = model.cells.get(cell)
     if found is None:
         seconds = model.session.left_out[cell]
-        return [*name, f"left out: {seconds:.0f} s expected", *[""] * (7 + len(against))]
+        return [*name, f"left out: {seconds:.0f} s expected", *[""] * (2 + len(against))]
     ratios = [_times(found, model.cells.get(_with_system(cell, system))) for system in against]
     latencies = found.latencies
     return [
         *name,
         _significant(found.requests_per_second),
         *(ratios if cell.system is System.SLIPWAY else [""] * len(against)),
-        *(
-            _significant(seconds * _MILLISECONDS)
-            for seconds in (
-                latencies.shortest, latencies.longest, latencies.average,
-                latencies.p50, latencies.p99,
-            )
-        ),
-        str(latencies.count),
-        str(len(found.trials)),
-    ]  # fmt: skip
+        *(_significant(seconds * _MILLISECONDS) for seconds in (latencies.p50, latencies.p99)),
+    ]
 
 
 def _with_system(cell: Cell, system: System) -> Cell:
