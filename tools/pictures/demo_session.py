@@ -1,6 +1,10 @@
-"""`make demo` as a terminal session, from the recorded output of a run."""
+"""`make demo` as a terminal session, from the recorded output of a run.
 
-from collections.abc import Iterable, Iterator
+The demo prints at its end what `cdk diff` and `slipway leftovers` said. The picture has it below
+these commands. It leaves out the times, which are of one machine, and some lines.
+"""
+
+from collections.abc import Iterator
 
 from tools.pictures.kit.terminal import Terminal
 from tools.pictures.recording import TRANSCRIPT
@@ -14,49 +18,55 @@ _LEFT_OUT = (
     "  policy ",
     "  alarm ",
 )
-# What the diff says beside these resources concerns the functions around an update.
-_RESOURCES = ("  [~] AWS::",)
+# The diff's other resources are functions around an update, with the same values once more.
+_RESOURCE = "  [~] AWS::"
+# Each part of the summary, and the beginning of the command that said it.
+_SAID_BY = {"the diff": "$ cdk --no-color diff ", "the account": "$ slipway leftovers "}
 
 
-def _sections() -> Iterator[tuple[str, list[str]]]:
-    """Yields the heading of each section of the recording, and its lines."""
-    for section in TRANSCRIPT.read_text("utf-8").split("== ")[1:]:
-        heading, *lines = section.rstrip("\n").split("\n")
-        yield heading, lines
+def _sections() -> list[tuple[str, list[str]]]:
+    """Returns the heading of each section of the recording, and its lines."""
+    sections = TRANSCRIPT.read_text("utf-8").split("== ")[1:]
+    split = [section.rstrip("\n").split("\n") for section in sections]
+    return [(heading, lines) for heading, *lines in split]
 
 
-def _kept(lines: Iterable[str]) -> list[str]:
-    """Returns the lines that the picture has, without empty lines at both ends."""
-    kept = [line for line in lines if not line.startswith(_LEFT_OUT)]
-    return "\n".join(kept).strip("\n").split("\n")
+def _parts(summary: list[str]) -> dict[str, list[str]]:
+    """Returns the summary's parts by the beginning of the command that said them."""
+    parts: dict[str, list[str]] = {}
+    for part in "\n".join(summary).split("\n\n"):
+        title, *lines = part.split("\n")
+        if title in _SAID_BY:
+            parts[_SAID_BY[title]] = _wanted(lines)
+    return parts
 
 
-def _diff(lines: list[str]) -> list[str]:
-    """Returns the part of the summary from `the diff`, with the resources that it is about."""
-    kept, is_wanted = [], True
-    for line in lines[lines.index("the diff") :]:
+def _wanted(lines: list[str]) -> list[str]:
+    """Returns the lines without the diff's resources that the picture leaves out."""
+    wanted, is_wanted = [], True
+    for line in lines:
         if line.startswith("  [~] "):
-            is_wanted = line.startswith(_RESOURCES)
-        elif not line.startswith("   "):
-            is_wanted = True
+            is_wanted = line.startswith(_RESOURCE)
         if is_wanted:
-            kept.append(line)
-    return kept
+            wanted.append(line)
+    return wanted
 
 
 def _steps() -> Iterator[list[str]]:
     """Yields the steps: a heading with its first command, and each further command."""
-    _, *sections, summary = _sections()
-    for heading, lines in sections:
-        step = [f"== {heading}"]
-        for line in _kept(lines):
+    _, *sections, (_, summary) = _sections()
+    said = _parts(summary)
+    for index, (heading, lines) in enumerate(sections):
+        step = [*([""] if index else []), f"== {heading}"]
+        for line in lines:
+            if not line or line.startswith(_LEFT_OUT):
+                continue
             if line.startswith("$ ") and any(each.startswith("$ ") for each in step):
                 yield step
                 step = []
             step.append(line)
-        yield [*step, ""]
-    heading, lines = summary
-    yield [f"== {heading}", *_diff(lines)]
+            step += next((more for start, more in said.items() if line.startswith(start)), [])
+        yield step
 
 
 PICTURES = [
@@ -64,8 +74,9 @@ PICTURES = [
         name="demo",
         title="make demo",
         description=(
-            "make demo publishes and deploys a model on the embedded AWS. The endpoint answers, a "
-            "change is shown by cdk diff and deployed, and the model is destroyed. Nothing is left."
+            "make demo publishes and deploys a model on the embedded AWS. The endpoint answers, "
+            "cdk diff shows a change, which is deployed, and the model is destroyed. Nothing is "
+            "left."
         ),
         steps=list(_steps()),
     )
