@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from tools.pictures import FOLDER, __main__, drawn, stale
-from tools.pictures.kit import Arrow, Box, Diagram, Group, Way, colours, lettering
+from tools.pictures.kit import Arrow, Box, Diagram, Group, Way, bars, colours, lettering, lines
 from tools.pictures.kit.canvas import Canvas, DrawingError, Rect
 from tools.pictures.kit.lettering import Font
+from tools.pictures.kit.scale import scale, significant
+from tools.pictures.kit.terminal import Terminal
+from tools.pictures.kit.timeline import Bar, Event, Lane, Timeline
+from tools.pictures.kit.timeline import Panel as Course
+from tools.pictures.recording import TRANSCRIPT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -26,7 +32,7 @@ def test_the_committed_files_are_what_is_drawn(files: dict[str, str]) -> None:
 
 def test_every_picture_says_what_it_shows(files: dict[str, str]) -> None:
     for name, text in files.items():
-        root = ElementTree.fromstring(text)  # noqa: S314  # drawn above
+        root = parsed(text)
         assert root.findtext(f"{SVG}title"), name
         assert len(root.findtext(f"{SVG}desc") or "") > 60, name
         assert len(text) < 60_000, name
@@ -167,6 +173,114 @@ def test_code_is_wider_than_text_and_never_broken() -> None:
         "`cdk deploy it`",
         "there",
     ]
+
+
+def test_an_elbow_has_right_angles_and_ends_at_the_box() -> None:
+    boxes = [Box("one", (0, 0), "One"), Box("two", (2, 1), "Two")]
+    text = diagram(*boxes, arrows=(Arrow("one", "two", way=Way(leave="right", enter="top")),)).svg()
+    [way] = [
+        each for each in parsed(text).iter(f"{SVG}path") if each.get("d", "").startswith("M144")
+    ]
+    assert way.get("d") == "M144 46L446 46Q452 46 452 52L452 106"
+
+
+@pytest.mark.parametrize(
+    ("greatest", "ticks"),
+    [
+        (1.23, ["0", "0.5", "1.0", "1.5"]),
+        (9.4, ["0", "2", "4", "6", "8", "10"]),
+        (41.5, ["0", "10", "20", "30", "40", "50"]),
+        (1000, ["0", "200", "400", "600", "800", "1,000"]),
+    ],
+)
+def test_ticks_are_round_and_the_last_is_not_below_the_values(
+    greatest: float, ticks: list[str]
+) -> None:
+    axis = scale(greatest, start_pixel=0, end_pixel=100, most_ticks=5)
+    assert [axis.label(tick) for tick in axis.ticks()] == ticks
+    assert axis.at(axis.end) == 100
+
+
+def test_values_have_three_digits() -> None:
+    assert [significant(each) for each in (0.656, 1.234, 12.34, 1234.5)] == [
+        "0.656",
+        "1.23",
+        "12.3",
+        "1,234",
+    ]
+
+
+def test_labels_of_lines_that_end_together_stand_apart() -> None:
+    series = [
+        lines.Series(name, [lines.Value("1", 10), lines.Value("2", 10 + index / 100)])
+        for index, name in enumerate(("one", "two", "three"))
+    ]
+    text = lines.Lines(
+        name="plot",
+        title="A plot",
+        description="Lines.",
+        place_title="clients",
+        panels=[lines.Panel("Rates", "per second", ["1", "2"], series)],
+    ).svg()
+    root = parsed(text)
+    heights = sorted(
+        float(each.get("y", ""))
+        for each in root.iter(f"{SVG}text")
+        if each.text in ("one", "two", "three")
+    )
+    assert len(heights) == 3
+    assert min(b - a for a, b in pairwise(heights)) >= 15
+    assert "Rates: one: 10.0 at 1, 10.0 at 2." in (root.findtext(f"{SVG}desc") or "")
+
+
+def test_a_bar_and_its_interval_are_as_long_as_their_values() -> None:
+    text = bars.Bars(
+        name="plot",
+        title="A plot",
+        description="Bars.",
+        panels=[bars.Panel("Rates", "per second", [("", [bars.Row("one", 5, "5.00", 4, 10)])])],
+    ).svg()
+    root = parsed(text)
+    end = 752 - 24 - 90
+    start = 24 + 230
+    assert float(list(root.iter(f"{SVG}rect"))[1].get("width", "")) == (end - start) / 2
+    assert f"M{start + (end - start) * 0.4:g} " in text
+    assert root.findtext(f"{SVG}desc") == "Bars. Rates one: 5.00."
+
+
+def test_a_bar_too_short_for_its_text_is_refused() -> None:
+    lane = Lane("Fleet", [Bar(0, 1, "serves the requests")])
+    course = Course("Short", [lane], events=[Event(1, "end")])
+    timeline = Timeline(name="t", title="T", description="D", panels=[course], end=100)
+    with pytest.raises(DrawingError, match="'serves the requests' needs"):
+        timeline.svg()
+
+
+def test_a_terminal_breaks_long_lines_and_stands_still_on_request() -> None:
+    steps = [["$ echo", "x" * 130], ["== Next"]]
+    text = Terminal(name="t", title="T", description="D", steps=steps).svg()
+    assert f">{'x' * 100}<" in text
+    assert f">{'x' * 30}<" in text
+    assert text.count("animation:") == 1
+    assert "@media (prefers-reduced-motion: no-preference){.t{animation:" in text
+
+
+def test_the_demo_shows_lines_of_the_recording_alone(files: dict[str, str]) -> None:
+    recorded = TRANSCRIPT.read_text("utf-8").splitlines()
+    root = parsed(files["demo.svg"])
+    shown = [each.text or "" for each in root.iter(f"{SVG}text")]
+    commands = [each for each in shown if each.startswith(("cdk ", "slipway "))]
+    assert len(commands) == 7
+    assert all(f"$ {each}" in recorded for each in commands)
+    assert [
+        each
+        for each in shown
+        if each.startswith("  ") and not any(each in line for line in recorded)
+    ] == []
+
+
+def parsed(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text)  # noqa: S314  # drawn here
 
 
 def contrast(one: str, other: str) -> float:
