@@ -43,7 +43,7 @@ PICTURES = [
                 "destroy",
                 (3, 1),
                 "Destroy",
-                "`cdk destroy`\nremoves the endpoint, not the files.",
+                "`cdk destroy`\nremoves it, and keeps the files.",
                 kind="accent",
                 number=8,
             ),

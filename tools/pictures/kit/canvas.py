@@ -261,7 +261,9 @@ class Canvas:
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{width_}" height="{height_}" '
-                f'viewBox="0 0 {width_} {height_}" role="img" aria-labelledby="title desc">',
+                f'viewBox="0 0 {width_} {height_}" role="img" aria-labelledby="title desc" '
+                # For browsers that do not know the CSS of white space in pictures.
+                'xml:space="preserve">',
                 f'  <title id="title">{escape(title)}</title>',
                 f'  <desc id="desc">{escape(description)}</desc>',
                 f"  <style>{css}</style>",
