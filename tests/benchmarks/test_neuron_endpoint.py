@@ -75,6 +75,6 @@ def test_without_an_endpoint_the_reason_is_told(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        "The load ended early: 1 problem\n- the embedded AWS is not running\n"
+        "The load ended early: 1 problem\n- the embedded AWS is not running [SW504]\n"
         "    Start it with `slipway local start`.\n"
     )
