@@ -15,12 +15,12 @@ import yaml
 from slipway.cli.reference import commands
 from slipway.errors import UserError
 from slipway.project import Project
-from tests.support.pages import ROOT, Block, blocks, pages
+from tests.support.pages import ROOT, Block, blocks, laid_over, pages, with_environments
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
-    ("console",), ("json",), ("json", "lines"), ("json", "output"), ("sh",), ("sh", "run"),
-    ("text",), ("text", "output"), ("yaml", "environments"), ("yaml", "model"),
+    ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
+    ("sh", "run"), ("text",), ("text", "output"), ("yaml", "environments"), ("yaml", "model"),
 }  # fmt: skip
 CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "synth"}
 TARGETS = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
@@ -68,13 +68,10 @@ def test_a_model_is_valid(project: Path, block: Block) -> None:
 
 @pytest.mark.parametrize("block", of("yaml", "part"))
 def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
-    base = (ROOT / "model_configs" / f"{block.labels[2]}.yaml").read_text("utf-8")
-    content = yaml.safe_load(base)
-    for section, value in yaml.safe_load(block.text).items():
-        # Another framework has other fields, and so have other weights.
-        merges = isinstance(value, dict) and not {"framework", "weights"} & value.keys()
-        content[section] = {**content.get(section, {}), **value} if merges else value
-    check_model(project, content)
+    (project / "environments.yaml").unlink()
+    page = ROOT / block.place.partition(":")[0]
+    (project / "environments.yaml").write_text(with_environments(page), "utf-8")
+    check_model(project, laid_over(block))
 
 
 @pytest.mark.parametrize("block", of("yaml", "environments"))

@@ -4,6 +4,8 @@ The first word behind the fence is the language, and further words are labels fo
 
 - `sh`: command lines, which are parsed. `sh run`: a test of the page runs them too, in one shell.
 - `console`: command lines behind `$`, which are parsed, and what they printed once.
+- `console run`: a test runs the commands, with the `yaml part of NAME` before it and the page's
+  environments in place. Each line shown is in what they print, in order; `...` stands for more.
 - `json output`, `text output`: the commands of the block before print it.
 - `json lines`: each line is a document. `text` alone is not looked into.
 - `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
@@ -16,6 +18,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 import slipway
 
@@ -56,3 +61,23 @@ def blocks(page: Path) -> Iterator[Block]:
         language, *labels = match["info"].split() or [""]
         line = text.count("\n", 0, match.start()) + 1
         yield Block(f"{name}:{line}", language, tuple(labels), match["text"])
+
+
+def with_environments(page: Path) -> str:
+    """Returns the project's environments.yaml, with the environments that a page adds."""
+    found = yaml.safe_load((ROOT / "environments.yaml").read_text("utf-8"))
+    for block in blocks(page):
+        if (block.language, *block.labels) == ("yaml", "environments"):
+            found |= yaml.safe_load(block.text)
+    return yaml.safe_dump(found, sort_keys=False)
+
+
+def laid_over(block: Block) -> dict[str, Any]:
+    """Returns the shipped config that a block is a part of, with the block's sections."""
+    base = (ROOT / "model_configs" / f"{block.labels[2]}.yaml").read_text("utf-8")
+    content: dict[str, Any] = yaml.safe_load(base)
+    for section, value in yaml.safe_load(block.text).items():
+        # Another framework has other fields, and so have other weights.
+        merges = isinstance(value, dict) and not {"framework", "weights"} & value.keys()
+        content[section] = {**content.get(section, {}), **value} if merges else value
+    return content
