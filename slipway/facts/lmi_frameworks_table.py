@@ -1,11 +1,11 @@
-"""The guide's table of LMI's partition frameworks, made of the facts.
+"""The guide's tables of LMI's partition frameworks, made of the facts.
 
-`python -m slipway.facts.lmi_frameworks_table` prints it; docs/guides/lmi.md holds it as it is.
+`python -m slipway.facts.lmi_frameworks_table` prints them, and docs/guides/lmi.md has this text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from slipway.facts.lmi_frameworks import (
     PartitionFramework,
@@ -15,8 +15,6 @@ from slipway.facts.lmi_frameworks import (
 )
 
 _COLUMNS = (
-    "framework",
-    "LMI",
     "image",
     "over several accelerators",
     "ahead of time",
@@ -28,29 +26,58 @@ _COLUMNS = (
 )
 
 
-def table() -> str:
-    """Returns the table of the guide: a framework and a span of alike versions in each row."""
-    lines = [_line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
-    for name in partition_frameworks():
-        spans: list[tuple[list[str], tuple[str, ...]]] = []
-        for version in framework_versions(name):
-            cells = _shown(partition_framework(name, version))
-            if spans and spans[-1][1] == cells:
-                spans[-1][0].append(version)
-            else:
-                spans.append(([version], cells))
-        for versions, cells in spans:
-            ends = dict.fromkeys((versions[0], versions[-1]))
-            lines.append(_line((cells[0], " to ".join(ends), *cells[1:])))
+def sections() -> str:
+    """Returns a section of the guide for each framework.
+
+    Each section lists what holds for every version of the framework. If something differs, a table
+    has a row for each span of versions that are alike.
+    """
+    return "\n".join(_section(name) for name in partition_frameworks())
+
+
+def spans(name: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Returns the spans of versions of a framework that are alike, each with its cells."""
+    found: list[tuple[list[str], tuple[str, ...]]] = []
+    for version in framework_versions(name):
+        cells = _cells(partition_framework(name, version))
+        if found and found[-1][1] == cells:
+            found[-1][0].append(version)
+        else:
+            found.append(([version], cells))
+    return [(tuple(versions), cells) for versions, cells in found]
+
+
+def _section(name: str) -> str:
+    rows = spans(name)
+    columns = list(zip(*(cells for _, cells in rows), strict=True))
+    varying = [number for number, cells in enumerate(columns) if len(set(cells)) > 1]
+    same = [
+        f"- {column}: {cells[0]}"
+        for number, (column, cells) in enumerate(zip(_COLUMNS, columns, strict=True))
+        if number not in varying
+    ]
+    title = partition_framework(name, rows[0][0][0]).title
+    lines = [f"### {title}", "", f"LMI {_span(framework_versions(name))}:", "", *same]
+    if varying:
+        header = ("LMI", *(_COLUMNS[number] for number in varying))
+        lines += ["", _line(header), _line("---" for _ in header)]
+        lines += [
+            _line((_span(versions), *(cells[number] for number in varying)))
+            for versions, cells in rows
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _span(versions: Sequence[str]) -> str:
+    return " to ".join(dict.fromkeys((versions[0], versions[-1])))
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _shown(framework: PartitionFramework) -> tuple[str, ...]:
-    """Returns the cells of a row, without the versions."""
+def _cells(framework: PartitionFramework) -> tuple[str, ...]:
+    """Returns a cell for each of the columns."""
     ahead = framework.ahead_of_time
     streams = [
         f"`{cell.value}`" + (f" ({cell.note})" if cell.note else "")
@@ -71,7 +98,6 @@ def _shown(framework: PartitionFramework) -> tuple[str, ...]:
         if cell.value == "yes"
     ]
     return (
-        framework.title,
         ", ".join(framework.images),
         _spread(framework),
         "no" if ahead is None else f"`{ahead.command[-1].rpartition('/')[2]}`",
@@ -98,4 +124,4 @@ def _spread(framework: PartitionFramework) -> str:
 
 
 if __name__ == "__main__":
-    print(table(), end="")
+    print(sections(), end="")

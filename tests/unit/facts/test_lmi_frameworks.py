@@ -27,7 +27,7 @@ from slipway.facts.lmi_frameworks import (
     possible_frameworks,
     rolling_batches_of,
 )
-from slipway.facts.lmi_frameworks_table import table
+from slipway.facts.lmi_frameworks_table import sections, spans
 from tools.refresh_facts.tables import render
 
 TEXT = resources.files("slipway.facts").joinpath("lmi_frameworks.json").read_text("utf-8")
@@ -427,37 +427,36 @@ def test_importing_reads_no_table():
 # The guide
 
 
-def test_the_table_has_every_framework_and_version_once():
-    found: dict[str, list[str]] = {}
-    for line in table().splitlines()[2:]:
-        title, span, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
-        assert len(cells) == 8, line
-        first, _, last = span.partition(" to ")
-        found.setdefault(title, []).extend(covered(f"{first}..{last or first}"))
-    titles = {TABLE["frameworks"][name]["title"]: name for name in partition_frameworks()}
-    assert list(found) == list(titles)
-    for title, name in titles.items():
-        assert [v for v in found[title] if v in framework_versions(name)] == list(
-            framework_versions(name)
-        )
+def test_the_sections_have_every_framework_and_version_once():
+    titles = [TABLE["frameworks"][name]["title"] for name in partition_frameworks()]
+    assert re.findall(r"^### (.*)$", sections(), re.MULTILINE) == titles
+    for name in partition_frameworks():
+        versions = [version for alike, _ in spans(name) for version in alike]
+        assert versions == list(framework_versions(name))
 
 
-def test_a_row_of_the_table():
+def test_a_section_lists_what_holds_for_every_version_and_has_rows_for_the_rest():
     assert (
-        "| lmi-dist | 0.30.0 to 0.32.0 | djl-lmi | tensor parallel, pipeline parallel | no | "
-        "`stream` | `lmi-dist` | no | NVIDIA GPU | removed in 0.33.0: vLLM |"
-    ) in table().splitlines()
+        "### lmi-dist\n\nLMI 0.23.0 to 0.32.0:\n\n"
+        "- ahead of time: no\n"
+        "- continuous batching: `lmi-dist`\n"
+        "- server's batches: no\n"
+        "- runs on: NVIDIA GPU\n"
+        "- status: removed in 0.33.0: vLLM\n\n"
+        "| LMI | image | over several accelerators | streams |\n"
+        "| --- | --- | --- | --- |\n"
+        "| 0.23.0 to 0.26.0 | djl-deepspeed | tensor parallel | `output_formatter` |\n"
+    ) in sections()
     assert (
-        "| TensorRT-LLM | 0.33.0 | djl-tensorrtllm | tensor parallel, pipeline parallel unknown | "
-        "`trt_llm_partition.py` | `stream` | `trtllm` or without an option | no | NVIDIA GPU | "
-        "living |"
-    ) in table().splitlines()
+        "| 0.33.0 | tensor parallel, pipeline parallel unknown | `stream` | `trtllm` or without an "
+        "option | no | living |"
+    ) in sections().splitlines()
 
 
-def test_the_guide_has_exactly_this_table():
+def test_the_guide_has_exactly_these_sections():
     _, _, after = GUIDE.read_text("utf-8").partition("## Which framework\n")
     section, _, _ = after.partition("\n## ")
-    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
-    assert tables[1:] == [table()], (
+    begin = section.index("### ")
+    assert section[begin:].startswith(f"{sections()}\n### Where the tables come from\n"), (
         "put what python -m slipway.facts.lmi_frameworks_table prints into docs/guides/lmi.md"
     )
