@@ -92,7 +92,7 @@ bench-neuron: export ## Time the Neuron container on the CPU against a naive Tor
 	@$(BIN)/python -m tools.pictures
 
 PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway stacks containers embedded_aws tools \
-  model_configs
+  model_configs tests/containers
 
 .PHONY: lint
 lint: $(VENV)/.ready-dev ## Check style, types and the pages' prose
