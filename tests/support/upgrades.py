@@ -6,7 +6,7 @@ from typing import Any
 
 from embedded_aws.cloudformation.resources.schemas import provider_schemas
 
-# What is lost, or away for a while, when it is replaced.
+# Resource types whose replacement loses data, or makes them unavailable for a while.
 KEPT_TYPES = (
     "AWS::ECR::Repository",
     "AWS::KMS::Key",
