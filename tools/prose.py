@@ -17,7 +17,7 @@ from typing import Final
 LONGEST_WORDS: Final = 25
 LONGEST_CELL_WORDS: Final = 25
 # Pages that are searched for riddles only, so far.
-RIDDLES_ONLY: Final = frozenset({"docs/embedded-aws.md", "docs/reference.md"})
+RIDDLES_ONLY: Final = frozenset({"docs/reference.md"})
 
 # Turn to its replacement. A turn is a regular expression for whole words.
 TURNS: Final = {
