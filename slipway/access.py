@@ -174,7 +174,7 @@ def account_errors() -> Iterator[None]:
     except (BotoCoreError, ClientError) as error:
         raise UserError.of(
             Code.LOOKUP_FAILED,
-            f"the account could not be looked into: {error}",
+            f"the account could not be examined: {error}",
             "Use credentials that may make this call, then run the command again.",
         ) from None
 

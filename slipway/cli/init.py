@@ -146,7 +146,7 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
         Problem(
             Code.WRONG_OPTIONS,
             Kind.VALUE,
-            f"`{_flag(name)}` says nothing for the container `{container}`",
+            f"`{_flag(name)}` has no effect with the container `{container}`",
             f"Leave it out, or use `--container {_OWN_OPTIONS[name]}`.",
         )
         for name, value in own.items()
@@ -192,7 +192,11 @@ def _answered(container: str, given: dict[str, Any]) -> dict[str, Any]:
             "--sample or --weights" if name in ("sample", "weights") else _flag(name)
             for name in missing
         )
-        raise UserError.of(Code.NO_TERMINAL, "this is no terminal to ask on", f"Give {options}.")
+        raise UserError.of(
+            Code.NO_TERMINAL,
+            "some options are missing, and there is no terminal to ask for them",
+            f"Give {options}.",
+        )
     answered = dict(given)
     # The family may bring another question with it.
     while missing := _missing(container, answered):

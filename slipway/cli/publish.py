@@ -97,7 +97,7 @@ def _with_files(project: Project, environment: Environment) -> list[str]:
         raise UserError.of(
             Code.NOTHING_TO_PUBLISH,
             f"no model config has a {environment.artifacts} for {environment.name}",
-            "`slipway publish NAME` says what one of them needs.",
+            "Run `slipway publish NAME`: it reports what that model needs.",
         )
     return names
 

@@ -44,7 +44,7 @@ ENTRIES: Sequence[Entry] = (
         "The embedded AWS did not start, did not stop, or does not answer. The message has the "
         "reason.",
         "Run `slipway local stop`, then `slipway local start`. [The embedded "
-        "AWS](../embedded-aws.md) describes its log.",
+        "AWS](../embedded-aws.md) describes both commands.",
     ),
     Entry(
         Code.FOUNDATION_MISSING,
@@ -86,8 +86,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.OLD_SCALING,
         "An older Slipway deployed the autoscaling",
-        "The stack lacks the resource that suspends autoscaling during an update. It cannot be "
-        "added together with this change.",
+        "The stack lacks the resource that deregisters the scalable target during an update. "
+        "An update that adds it together with this change could not be rolled back.",
         "Deploy once without the change of instances or variants, then deploy the change.",
     ),
     Entry(

@@ -182,7 +182,8 @@ ENTRIES: Sequence[Entry] = (
         Code.ROLLOUT_SETTING,
         "A rollout setting is missing or without effect",
         "A strategy with steps needs `step_percent`, within SageMaker's limits. The strategy "
-        "`all_at_once`, and inf1 instances, read no step, alarm or wait.",
+        "`all_at_once` has no steps. SageMaker updates inf1 endpoints without any of these "
+        "settings.",
         "Add or delete the setting as the printed remedy says.",
     ),
     Entry(

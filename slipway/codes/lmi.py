@@ -134,7 +134,8 @@ ENTRIES: Sequence[Entry] = (
         "The container reads no such option",
         "DJL Serving ignores an option that it does not know. A misspelt option would have no "
         "effect, and no error.",
-        "Correct the name. The [LMI guide](../guides/lmi.md) says which options Slipway checks.",
+        "Correct the name. The printed remedy has the nearest one, or the names that Slipway's "
+        "handler reads.",
     ),
     Entry(
         Code.LMI_OPTION_HAS_FIELD,
@@ -173,8 +174,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.LMI_VARIABLES_UNREAD,
         "The image takes no settings from variables",
-        "With `configuration: environment`, the settings are variables of the container. This "
-        "image does not read them so.",
+        "With `configuration: environment`, the settings are variables of the container. An "
+        "older server takes the address of the weights for a name on the Hugging Face Hub.",
         "Set `configuration: file`, or use the version in the printed remedy.",
     ),
     Entry(

@@ -54,8 +54,9 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.NEURON_POOL,
         "The instance types need different models",
-        "All types of an endpoint share one model and one environment. Types with another "
-        "number of NeuronCores, or of another family, need other ones.",
+        "All types of an endpoint share one model and one set of variables. Types with another "
+        "number of NeuronCores, or of another family, need a different model or different "
+        "variables.",
         "Name types of one family with as many NeuronCores.",
     ),
     Entry(

@@ -62,7 +62,7 @@ def _repository_key(
             Kind.COMPATIBILITY,
             f"the repositories belong to the environment {owner}, which comes first in the file "
             "and has the same account and region",
-            f"Remove this line; `repository_key` of {owner} says what encrypts them.",
+            f"Remove this line; `repository_key` of {owner} sets their key.",
             field,
         )
 

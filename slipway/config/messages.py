@@ -175,7 +175,7 @@ def _reserved(value: Any, _: Mapping[str, Any]) -> _Described:
         Code.RESERVED_NAME,
         Kind.VALUE,
         f"{_shown(value)} is reserved for Slipway's stacks",
-        f"Not free: {names}.",
+        f"Reserved names: {names}.",
     )
 
 
@@ -193,7 +193,7 @@ def _reserved_tag(value: Any, _: Mapping[str, Any]) -> _Described:
     return (
         Code.REFUSED_TAG,
         Kind.VALUE,
-        f"{_shown(value)} is not free",
+        f"{_shown(value)} is a reserved key",
         f"Use a key without {prefixes} in front.",
     )
 

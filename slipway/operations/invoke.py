@@ -195,7 +195,7 @@ def _refused(endpoint_name: str, error: ClientError) -> UserError:
         return UserError.of(
             Code.NOT_DEPLOYED,
             message,
-            f"`slipway status {model} --env {environment}` says what there is.",
+            f"`slipway status {model} --env {environment}` shows the deployment.",
         )
     return UserError.of(Code.INVOKE_REFUSED, f"{code}: {message}", look)
 

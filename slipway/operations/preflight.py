@@ -133,7 +133,7 @@ def _require_code(error: ClientError, *codes: str) -> None:
 def _closed(error: ClientError) -> UserError:
     return UserError.of(
         Code.LOOKUP_FAILED,
-        f"the account could not be looked into: {error}",
+        f"the account could not be examined: {error}",
         "Use credentials that may read SSM parameters, the artifact bucket, ECR, SageMaker's "
         "endpoints, scalable targets and stacks.",
     )

@@ -22,7 +22,7 @@ def compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[P
         wanted: the field `repository_key`.
 
     Raises:
-        ClientError: the account could not be looked into.
+        ClientError: the account could not be examined.
     """
     ecr, ssm = access.client("ecr"), access.client("ssm")
     name = plan.image.repository

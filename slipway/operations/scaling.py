@@ -29,7 +29,7 @@ def compare_scaling(plan: DeploymentPlan, access: Access) -> tuple[list[str], li
         What the deployment will do to registered variants, and what it could not do.
 
     Raises:
-        ClientError: the account could not be looked into.
+        ClientError: the account could not be examined.
     """
     sagemaker = access.client("sagemaker")
     described = describe_endpoint(sagemaker, plan.endpoint_name)

@@ -189,7 +189,7 @@ def _no_target(instances: tuple[InstanceFacts, ...], so: str, remedy: str) -> Pr
     return Problem(
         Code.UNKNOWN_COMPUTE_CAPABILITY,
         Kind.COMPATIBILITY,
-        f"nobody says which compute capability the GPU of {instances[0].name} has, so {so}",
+        f"the compute capability of the GPU of {instances[0].name} is not known, so {so}",
         remedy,
         ("endpoint", "instances"),
     )

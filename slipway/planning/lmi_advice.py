@@ -108,7 +108,7 @@ def unchecked_options(subject: Subject) -> Iterator[PlanWarning]:
         yield PlanWarning(
             "lmi-option-unchecked",
             f"`{key}` is on no list of options: {setup.reader} passes it on, and where nothing "
-            f"reads it, it is ignored without a word.{hint}",
+            f"reads it, the server ignores it without a warning.{hint}",
         )
 
 

@@ -224,7 +224,7 @@ class TrainingJobs:
             Code.JOB_FAILED,
             Kind.STATE,
             f"the training job {name} failed: {reason}{log}",
-            f"Put right what it says and run the command again. The whole log is in {LOG_GROUP}, "
+            f"Correct the cause and run the command again. The whole log is in {LOG_GROUP}, "
             f"streams {name}/",
             ("artifacts", "compile"),
         )
@@ -363,7 +363,7 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
         Code.JOB_NOT_STARTED,
         Kind.STATE,
         f"the training job could not be started: {code}: {said}",
-        "Put right what it says and run the command again.",
+        "Correct the cause and run the command again.",
         field,
     )
 
@@ -371,7 +371,7 @@ def _not_started(job: CompileJob, code: str, error: ClientError) -> Problem:
 def _denied(action: str, error: ClientError) -> UserError:
     return UserError.of(
         Code.JOB_UNREACHABLE,
-        f"the training job could not be looked at: {error.response['Error']['Message']}",
+        f"the state of the training job could not be read: {error.response['Error']['Message']}",
         f"Use credentials that may call {action}, then run the command again: a job that was "
         "started goes on.",
     )

@@ -113,7 +113,7 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
     except (BotoCoreError, ClientError) as error:
         raise UserError.of(
             Code.LOOKUP_FAILED,
-            f"the account could not be looked into: {error}",
+            f"the account could not be examined: {error}",
             "Use credentials that may read S3's buckets, KMS's keys and CloudFormation's stacks.",
         ) from None
     return Target(caller.account, caller.region, instance_type, key), earlier

@@ -31,7 +31,7 @@ def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
     if len(variants) == 1:
         yield problem(
             Code.VARIANT_SET,
-            "one variant alone is what there is without `variants`",
+            "one variant alone needs no section `variants`",
             "Remove `variants`, or add a second one.",
             "endpoint", "variants",
         )  # fmt: skip
@@ -51,7 +51,7 @@ def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
     if endpoint.instance_provision_timeout_seconds is not None and all(len(p) < 2 for p in pools):
         yield problem(
             Code.NO_SECOND_TYPE,
-            "there is no second instance type to go on to",
+            "there is no second instance type to try",
             "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
             "endpoint", "instance_provision_timeout_seconds",
         )  # fmt: skip

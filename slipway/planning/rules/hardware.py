@@ -140,7 +140,7 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
         reason = (
             f"{instance.name} has no GPU, and so no metric of its memory"
             if instance.accelerator_known
-            else f"no source says how many GPUs {instance.name} has; the metric adds them up"
+            else f"the number of GPUs of {instance.name} is not known, and the metric adds them up"
         )
         yield problem(
             Code.GPU_ALARM,

@@ -178,8 +178,8 @@ def gpu_is_not_too_old(situation: Situation) -> Iterator[Problem]:
         if not any(release.runs_on(capability) for release in tensorrt_releases().values()):
             yield problem(
                 Code.GPU_TOO_OLD,
-                f"no TensorRT of ours runs on {placement.instance.name}: {_product(placement)} is "
-                f"{capability}",
+                f"no TensorRT version of Slipway's images runs on {placement.instance.name}: "
+                f"{_product(placement)} is {capability}",
                 "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",
                 *placement.field,
             )

@@ -142,7 +142,7 @@ def batch_settings_are_read(situation: Situation) -> Iterator[Problem]:
     if serving.max_batch_size == 1 and delay in serving.model_fields_set:
         yield problem(
             Code.LMI_SETTING_UNREAD,
-            "a batch of one waits for nobody",
+            "batches of one request have no delay",
             f"Set `max_batch_size`, or remove `{delay}`.",
             "serving", delay,
         )  # fmt: skip

@@ -96,7 +96,7 @@ def options_are_known(situation: Situation) -> Iterator[Problem]:
         yield problem(
             Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",
-            f"{hint}It would be ignored without a word.",
+            f"{hint}The server would ignore it without a warning.",
             "serving", "options", key,
         )  # fmt: skip
 
@@ -129,7 +129,7 @@ def options_are_read(situation: Situation) -> Iterator[Problem]:
             yield problem(
                 Code.LMI_OPTION_UNREAD,
                 f"`{key}` is read {needs}",
-                "Remove it, or change the other.",
+                "Remove it, or change the setting that it belongs to.",
                 "serving", "options", key,
             )  # fmt: skip
 
@@ -171,8 +171,8 @@ def option_values_fit(situation: Situation) -> Iterator[Problem]:
         elif _is_false(value) and (facts.note or "").startswith(_ON_WHATEVER_THE_VALUE):
             yield problem(
                 Code.LMI_OPTION_VALUE,
-                f"`{key}` is on with any value in {setup.image}, false too",
-                "Remove it: it is off without.",
+                f"any value of `{key}` switches it on in {setup.image}, even false",
+                "Remove it: without the option it is off.",
                 "serving", "options", key,
             )  # fmt: skip
 

@@ -51,7 +51,7 @@ def images_handler_partitions(situation: Situation) -> Iterator[Problem]:
     )
     yield problem(
         Code.LMI_NO_PARTITION,
-        f"the image's own handler partitions weights, and {other} takes its place",
+        f"the image's own handler partitions weights, and {other} replaces that handler",
         f"Remove `compile`: the weights are split when they are loaded. Or {without}.",
         *_FIELD,
     )

@@ -37,7 +37,7 @@ def image_reads_variables(situation: Situation) -> Iterator[Problem]:
         other = f", or {' or '.join(FRAMEWORKS)} from 0.28.0 on"
     yield problem(
         Code.LMI_VARIABLES_UNREAD,
-        f"Slipway makes no variables of the settings of {setup.image}",
+        f"Slipway cannot pass settings as variables to {setup.image}",
         f"Use `configuration: file`{other}.",
         "serving", "configuration",
     )  # fmt: skip
@@ -50,7 +50,7 @@ def script_has_a_package(situation: Situation) -> Iterator[Problem]:
         return
     yield problem(
         Code.LMI_NEEDS_FILE,
-        "without a package there is no place for `script`",
+        "`script` needs a package, and `configuration: environment` makes none",
         "Use `configuration: file`, or remove `script`.",
         "serving", "script",
     )  # fmt: skip
@@ -64,7 +64,7 @@ def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
     if situation.config.artifacts.compile is not None:
         yield problem(
             Code.LMI_NEEDS_FILE,
-            "what `compile` writes has a serving.properties beside it, which counts more than "
+            "`compile` writes a serving.properties, which takes precedence over "
             "variables",
             "Use `configuration: file`, or remove `compile`.",
             "serving", "configuration",
@@ -72,7 +72,7 @@ def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
 
 
 def options_have_variables(situation: Situation) -> Iterator[Problem]:
-    """The server passes over an empty variable, and some names lead to another option."""
+    """The server ignores an empty variable, and some names lead to another option."""
     setup = situation.lmi
     if setup is None or setup.serving.configuration == "file":
         return
@@ -88,7 +88,7 @@ def options_have_variables(situation: Situation) -> Iterator[Problem]:
         elif not text:
             yield problem(
                 Code.LMI_NEEDS_FILE,
-                f"`{key}` is empty, and {setup.image} passes over an empty variable",
+                f"`{key}` is empty, and {setup.image} ignores an empty variable",
                 "Use `configuration: file`, or remove the option.",
                 "serving", "options", key,
             )  # fmt: skip

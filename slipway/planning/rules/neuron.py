@@ -43,8 +43,8 @@ def neuron_needs_device(situation: Situation) -> Iterator[Problem]:
             )
         else:
             message = (
-                f"no source says how many NeuronCores {instance.name} has, from which the workers "
-                "follow"
+                f"the number of NeuronCores of {instance.name} is not known, and the number of "
+                "workers follows from it"
             )
         yield problem(
             Code.NEURON_DEVICE,
@@ -157,7 +157,7 @@ def pipeline_is_for_latency(situation: Situation) -> Iterator[Problem]:
         yield problem(
             Code.NEURON_PIPELINE,
             f"`objective: {serving.objective}` is data parallel, a copy of the model on each core; "
-            "a copy in a pipeline cannot be served so",
+            "a copy in a pipeline cannot be data parallel",
             "Remove `pipeline_cores`, or set `objective: latency`.",
             "serving", "pipeline_cores",
         )  # fmt: skip
@@ -264,7 +264,7 @@ def buckets_end_at_the_longest(situation: Situation) -> Iterator[Problem]:
     if list(lengths) != sorted(set(lengths)):
         yield problem(
             Code.NEURON_LENGTHS,
-            f"sequence lengths go up from one to the next, and {shown} do not",
+            f"sequence lengths must ascend, and {shown} do not",
             f"Write `sequence_lengths: {sorted(set(lengths))}`.",
             "serving", "sequence_lengths",
         )  # fmt: skip

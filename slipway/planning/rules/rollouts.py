@@ -117,7 +117,7 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
     if rollout.max_execution_seconds <= least:
         yield problem(
             Code.ROLLOUT_TIME,
-            f"{rollout.max_execution_seconds} s are over before the update is: it waits "
+            f"the update takes longer than {rollout.max_execution_seconds} s: it waits "
             f"{waits} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
             "end",
             f"Use more than {least} s, or wait less.",
@@ -140,7 +140,7 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
     if not config.rollout.rollback_alarms and config.rollout.strategy != "all_at_once":
         yield problem(
             Code.ROLLBACK_ALARMS,
-            f"nothing would undo a `{config.rollout.strategy}` update",
+            f"no alarm would undo a `{config.rollout.strategy}` update",
             "Name an alarm at least, for example `server_error_rate`.",
             "rollout", "rollback_alarms",
         )  # fmt: skip

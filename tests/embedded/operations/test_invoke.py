@@ -107,7 +107,7 @@ def test_a_name_that_is_not_there(stack: SlipwayStack) -> None:
         invoke(request(b"x", endpoint_name="other-local"), stack.access)
     (problem,) = caught.value.problems
     assert problem.message == "Endpoint other-local of account 123456789012 not found."
-    assert problem.remedy == "`slipway status other --env local` says what there is."
+    assert problem.remedy == "`slipway status other --env local` shows the deployment."
 
 
 def test_nobody_answers() -> None:

@@ -175,7 +175,7 @@ def test_a_failed_job_is_told_with_the_end_of_its_log_and_tried_again(publishing
         f"{name} failed: AlgorithmError: config.json has model_type bert: only gpt2 is compiled, "
         "exit code: 1; the end of its log: [SW642]\n"
         "      compiling as fail: compile\n"
-        "    Put right what it says and run the command again. The whole log is in "
+        "    Correct the cause and run the command again. The whole log is in "
         f"/aws/sagemaker/TrainingJobs, streams {name}/"
     )
     assert not publishing.lock_path.exists()

@@ -256,7 +256,10 @@ def test_a_sample_and_weights_together(run, tmp_path):
 def test_without_a_terminal_all_missing_options_are_named(run, tmp_path, arguments, named):
     code, _, errors = run("search", *arguments)
     assert code == 1
-    assert errors == f"1 problem\n- this is no terminal to ask on [SW410]\n    Give {named}.\n"
+    assert errors == (
+        "1 problem\n- some options are missing, and there is no terminal to ask for them [SW410]\n"
+        f"    Give {named}.\n"
+    )
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
 
 
@@ -317,9 +320,9 @@ def test_options_of_another_family_are_not_passed_over(run, tmp_path):
     assert code == 1
     assert errors == (
         "2 problems\n"
-        "- `--framework` says nothing for the container `tensorrt` [SW409]\n"
+        "- `--framework` has no effect with the container `tensorrt` [SW409]\n"
         "    Leave it out, or use `--container lmi`.\n"
-        "- `--task` says nothing for the container `tensorrt` [SW409]\n"
+        "- `--task` has no effect with the container `tensorrt` [SW409]\n"
         "    Leave it out, or use `--container neuron`.\n"
     )
     code, _, errors = run("search", "--container", "lmi", *FLAGS, "--framework", "djl-deepspped")

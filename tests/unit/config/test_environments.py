@@ -256,7 +256,7 @@ def test_the_key_of_a_repository_is_set_where_the_repository_is(tmp_path):
         "- environments.yaml:13:5: staging.image_builds.repository_key: the repositories belong to "
         "the environment production, which comes first in the file and has the same account and "
         "region [SW221]\n"
-        "    Remove this line; `repository_key` of production says what encrypts them."
+        "    Remove this line; `repository_key` of production sets their key."
     )
     elsewhere = second.replace("eu-west-1", "eu-west-2")
     (tmp_path / "environments.yaml").write_text(ENVIRONMENTS + elsewhere, encoding="utf-8")

@@ -64,10 +64,10 @@ def test_tags_that_every_service_takes(tmp_path, key):
         ({"team": ""}, 'tags.team: "" has length 0: at least 1 [SW204]\n'),
         (
             {"AWS:team": "search"},
-            'tags.AWS:team: "AWS:team" is not free [SW212]\n'
+            'tags.AWS:team: "AWS:team" is a reserved key [SW212]\n'
             "    Use a key without `slipway:` or `aws:` in front.",
         ),
-        ({"Slipway:model": "x"}, '"Slipway:model" is not free [SW212]\n'),
+        ({"Slipway:model": "x"}, '"Slipway:model" is a reserved key [SW212]\n'),
         (
             {"Team": "a", "team": "b"},
             'tags: "Team" and "team" are one tag: IAM\'s keys are not case sensitive [SW212]\n'

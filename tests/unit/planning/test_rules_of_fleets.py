@@ -54,7 +54,7 @@ class TestVariants:
         assert findings(capacity.variants_are_told_apart, endpoint=variants(("a", 1))) == [
             (
                 "endpoint.variants",
-                "one variant alone is what there is without `variants`",
+                "one variant alone needs no section `variants`",
                 "Remove `variants`, or add a second one.",
             )
         ]
@@ -92,7 +92,7 @@ class TestPools:
         assert findings(rule, endpoint={"instance_provision_timeout_seconds": 600}) == [
             (
                 "endpoint.instance_provision_timeout_seconds",
-                "there is no second instance type to go on to",
+                "there is no second instance type to try",
                 "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
             )
         ]
@@ -415,7 +415,7 @@ class TestModes:
         assert findings(rule, rollout=linear | {"max_execution_seconds": 1020}) == [
             (
                 "rollout.max_execution_seconds",
-                "1020 s are over before the update is: it waits 3 x 300 s, and 120 s at the end",
+                "the update takes longer than 1020 s: it waits 3 x 300 s, and 120 s at the end",
                 "Use more than 1020 s, or wait less.",
             )
         ]
@@ -433,7 +433,7 @@ class TestModes:
         assert findings(rule, rollout=canary | {"rollback_alarms": []}) == [
             (
                 "rollout.rollback_alarms",
-                "nothing would undo a `canary` update",
+                "no alarm would undo a `canary` update",
                 "Name an alarm at least, for example `server_error_rate`.",
             )
         ]

@@ -71,7 +71,7 @@ class TestTensorRT:
         assert findings(rule, endpoint=on("ml.p2.xlarge")) == [
             (
                 "endpoint.instances[0]",
-                "no TensorRT of ours runs on ml.p2.xlarge: NVIDIA K80 is sm37",
+                "no TensorRT version of Slipway's images runs on ml.p2.xlarge: NVIDIA K80 is sm37",
                 "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",
             )
         ]

@@ -179,7 +179,7 @@ class TestBatching:
         assert found(rule, FT, **delay) == [
             (
                 "serving.max_batch_delay_milliseconds",
-                "a batch of one waits for nobody",
+                "batches of one request have no delay",
                 "Set `max_batch_size`, or remove `max_batch_delay_milliseconds`.",
             )
         ]
@@ -229,14 +229,15 @@ class TestOptions:
             (
                 "djl_python.lmi_vllm.vllm_async_service of djl-lmi 0.36.0 reads no option "
                 "'gpu_memory_utilisation'",
-                "Did you mean `gpu_memory_utilization`? It would be ignored without a word.",
+                "Did you mean `gpu_memory_utilization`? The server would ignore it without a "
+                "warning.",
             )
         ]
         assert option(rule, FT, "quite_something_else", 1) == [
             (
                 "djl_python.fastertransformer of djl-fastertransformer 0.24.0 reads no option "
                 "'quite_something_else'",
-                "It would be ignored without a word.",
+                "The server would ignore it without a warning.",
             )
         ]
         assert option(rule, VLLM, "gpu_memory_utilization", 0.9) == []
@@ -257,7 +258,7 @@ class TestOptions:
         assert option(rule, FT, "enable_streaming", "true") == [
             (
                 "`enable_streaming` is read with the engine Python, not with FasterTransformer",
-                "Remove it, or change the other.",
+                "Remove it, or change the setting that it belongs to.",
             )
         ]
         python = {"engine": "Python", "entry_point": "djl_python.fastertransformer"}
@@ -269,13 +270,13 @@ class TestOptions:
         assert option(rule, image, key, "greedy", rolling_batch="vllm") == [
             (
                 "`decoding_strategy` is read with the rolling batch scheduler, not with vllm",
-                "Remove it, or change the other.",
+                "Remove it, or change the setting that it belongs to.",
             )
         ]
         assert option(rule, image, key, "greedy", max_batch_size=2) == [
             (
                 "`decoding_strategy` is read with the rolling batch scheduler, and there is none",
-                "Remove it, or change the other.",
+                "Remove it, or change the setting that it belongs to.",
             )
         ]
         assert option(rule, image, key, "greedy", rolling_batch="scheduler") == []
@@ -353,8 +354,9 @@ class TestOptions:
         for value in (False, "False"):
             assert option(rule, image, "load_in_8bit", value, **serving) == [
                 (
-                    "`load_in_8bit` is on with any value in djl-deepspeed 0.22.1, false too",
-                    "Remove it: it is off without.",
+                    "any value of `load_in_8bit` switches it on in djl-deepspeed 0.22.1, even "
+                    "false",
+                    "Remove it: without the option it is off.",
                 )
             ]
         assert option(rule, image, "load_in_8bit", True, **serving) == []
@@ -377,8 +379,8 @@ class TestOptions:
         (message,) = [text for code, text in found if code == "lmi-option-unchecked"]
         assert message.startswith("`max_inptu_len` is on no list of options: ")
         assert message.endswith(
-            "passes it on, and where nothing reads it, it is ignored without a word. Did you mean "
-            "`max_input_len`?"
+            "passes it on, and where nothing reads it, the server ignores it without a warning. "
+            "Did you mean `max_input_len`?"
         )
 
 

@@ -67,7 +67,7 @@ def test_a_script_takes_the_handlers_place():
     assert found(lmi_partition.images_handler_partitions, FT, script="handlers/t5") == [
         (
             "artifacts.compile",
-            "the image's own handler partitions weights, and `script` takes its place",
+            "the image's own handler partitions weights, and `script` replaces that handler",
             f"{SPLIT_LATER} Or remove `script`.",
         )
     ]
@@ -77,7 +77,7 @@ def test_our_image_answers_in_the_handlers_place():
     assert found(lmi_partition.images_handler_partitions, FT, image="built") == [
         (
             "artifacts.compile",
-            "the image's own handler partitions weights, and `image: built` takes its place",
+            "the image's own handler partitions weights, and `image: built` replaces that handler",
             f"{SPLIT_LATER} Or use `image: managed`.",
         )
     ]

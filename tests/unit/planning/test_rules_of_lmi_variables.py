@@ -60,8 +60,7 @@ def test_partitioned_weights_bring_settings_of_their_own(configuration: str):
         == [
             (
                 "serving.configuration",
-                "what `compile` writes has a serving.properties beside it, which counts more than "
-                "variables",
+                "`compile` writes a serving.properties, which takes precedence over variables",
                 "Use `configuration: file`, or remove `compile`.",
             )
         ][: configuration == "environment"]
@@ -83,7 +82,7 @@ def test_an_older_image_is_refused(base: tuple[str, str], remedy: str):
     assert found(lmi_variables.image_reads_variables, base) == [
         (
             "serving.configuration",
-            f"Slipway makes no variables of the settings of {' '.join(base)}",
+            f"Slipway cannot pass settings as variables to {' '.join(base)}",
             remedy,
         )
     ]
@@ -93,7 +92,7 @@ def test_a_script_needs_a_package():
     assert found(lmi_variables.script_has_a_package, VLLM, script="mine") == [
         (
             "serving.script",
-            "without a package there is no place for `script`",
+            "`script` needs a package, and `configuration: environment` makes none",
             "Use `configuration: file`, or remove `script`.",
         )
     ]
@@ -113,7 +112,7 @@ class TestOptions:
         assert found(lmi_variables.options_have_variables, VLLM, options={"task": ""}) == [
             (
                 "serving.options.task",
-                "`task` is empty, and djl-lmi 0.36.0 passes over an empty variable",
+                "`task` is empty, and djl-lmi 0.36.0 ignores an empty variable",
                 "Use `configuration: file`, or remove the option.",
             )
         ]

@@ -91,8 +91,8 @@ class TestHardware:
         assert findings(rules.neuron_needs_device, LOCAL, unknown, **neuron()) == [
             (
                 "endpoint.instances[0]",
-                "no source says how many NeuronCores ml.inf1.xlarge has, from which the workers "
-                "follow",
+                "the number of NeuronCores of ml.inf1.xlarge is not known, and the number of "
+                "workers follows from it",
                 "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
             )
         ]
@@ -229,7 +229,7 @@ class TestPipelines:
             (
                 "serving.pipeline_cores",
                 "`objective: throughput` is data parallel, a copy of the model on each core; a "
-                "copy in a pipeline cannot be served so",
+                "copy in a pipeline cannot be data parallel",
                 "Remove `pipeline_cores`, or set `objective: latency`.",
             )
         ]
@@ -379,12 +379,12 @@ class TestBatches:
         [
             (
                 [64, 32, 128],
-                "sequence lengths go up from one to the next, and 64, 32, 128 do not",
+                "sequence lengths must ascend, and 64, 32, 128 do not",
                 "Write `sequence_lengths: [32, 64, 128]`.",
             ),
             (
                 [32, 32, 128],
-                "sequence lengths go up from one to the next, and 32, 32, 128 do not",
+                "sequence lengths must ascend, and 32, 32, 128 do not",
                 "Write `sequence_lengths: [32, 128]`.",
             ),
             (
