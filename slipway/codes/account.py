@@ -41,10 +41,10 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.EMBEDDED_AWS_UNUSABLE,
         "The embedded AWS cannot be used",
-        "The embedded AWS did not start, did not stop, or does not answer. The message has the "
-        "reason.",
-        "Run `slipway local stop`, then `slipway local start`. [The embedded "
-        "AWS](../embedded-aws.md) describes both commands.",
+        "Its port is taken, it ended at its start, or it does not answer. The message has the "
+        "reason, and often the path of its log.",
+        "Run `slipway local stop`, then `slipway local start`. If the port is taken, add "
+        "`--port 0` for a free port.",
     ),
     Entry(
         Code.FOUNDATION_MISSING,
