@@ -75,9 +75,9 @@ ENTRIES: Sequence[Entry] = (
     ),
     Entry(
         Code.ARM_PROCESSOR,
-        "The image does not run on Arm",
-        "The container image has programs for x86-64, and the instance type has an Arm "
-        "processor (Graviton).",
+        "The image does not run on the processor",
+        "The container image has programs for x86-64. The instance type has an Arm processor "
+        "(Graviton), or an accelerator that the image does not use.",
         "Choose a type with an Intel or AMD processor, for example `ml.m5.large`.",
     ),
     Entry(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from slipway.codes.code import Code
 from slipway.config.sections.artifacts import HubWeights
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
@@ -249,3 +251,13 @@ def test_the_digest_is_that_of_the_same_files_on_this_disk(hub, tmp_path):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes(body)
     assert Manifest.of(folder, "a").digest == Manifest.of(copy, "b").digest
+
+
+def test_files_that_do_not_fit_on_the_disk_are_not_begun(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(UserError) as caught:
+        fetched(hub, tmp_path)
+    (problem,) = caught.value.problems
+    assert problem.code is Code.NO_DISK_SPACE
+    assert problem.message == (f"the files need 0.0 GB of disk in {tmp_path}, and 0.0 GB are free")
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))

@@ -234,6 +234,15 @@ def test_an_account_without_bootstrap_image_and_quota_is_told_all_three(
     ]
 
 
+def test_a_type_that_the_region_does_not_host_is_told(url: str, folder: Path) -> None:
+    access = AccessWithQuotas(url, {})
+    prepare(access)
+    elsewhere = Target(ACCOUNT, "us-east-1", "ml.c6in.2xlarge")
+    with pytest.raises(UserError) as caught:
+        check(caller(access), elsewhere, folder)
+    assert "us-east-1 does not host ml.c6in.2xlarge [SW315]" in str(caught.value)
+
+
 def test_a_repository_without_the_tag_and_an_old_bootstrap_are_told(url: str, folder: Path) -> None:
     access = AccessWithQuotas(url, {"ml.m5.large for endpoint usage": 1.0})
     prepare(access, bootstrap="5", tag="0.35.0-cpu-full")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
-from slipway.access import Access, open_access
+from slipway.access import Access, account_errors, open_access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from tests.support.projects import LOCAL
@@ -95,3 +96,12 @@ def test_given_variables_count_alone(shell, url):
     assert child["AWS_REGION"] == "us-east-1"
     assert "AWS_PROFILE" not in child
     assert "AWS_SESSION_TOKEN" not in child
+
+
+def test_a_call_that_the_account_denies_is_the_users_problem():
+    denied = {"Error": {"Code": "AccessDenied", "Message": "no"}}
+    with (
+        pytest.raises(UserError, match=r"could not be examined: .* no \[SW503\]"),
+        account_errors(),
+    ):
+        raise ClientError(denied, "ListBuckets")

@@ -166,3 +166,12 @@ def test_every_writer_is_reached_by_a_case():
     reached = {findings(case[0], case[1])[0]["type"] for case in CASES}
     # `less_than` is not used by the schema yet, and the key is of environments.yaml.
     assert set(_WRITERS) - reached == {"key_of_another_region", "less_than"}
+
+
+def test_a_finding_without_a_writer_has_the_validators_reason():
+    found = describe(
+        {"type": "value_error", "loc": ("description",), "input": 5, "msg": "odd"}, ModelConfig
+    )
+    assert str(found).startswith(
+        "description: 5: odd [SW223]\n    See docs/reference.md for what this field takes."
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from slipway.config.sections.serving import LmiServing
-from slipway.errors import UserError
+from slipway.errors import Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.compiling import CompilePlan, compile_plan, partition_plan
 from slipway.planning.lmi import lmi_properties, lmi_setup
@@ -208,3 +209,24 @@ def test_the_registries_of_a_region():
     assert image_accounts("eu-west-1") == ("763104351884",)
     assert image_accounts("cn-north-1") == ("727897471807",)
     assert image_accounts("mars-north-1") == ()
+
+
+def test_a_gpu_whose_capability_is_not_known_is_no_target():
+    (known,) = TYPES
+    accelerator = replace(known.accelerator, compute_capability=None)
+    given = config("djl-deepspeed", "0.27.0")
+    # A type without a GPU decides nothing either.
+    compiling = given.artifacts.compile.model_copy(update={"instance": "ml.c5.4xlarge"})
+    artifacts = given.artifacts.model_copy(update={"compile": compiling})
+    found = compile_plan(
+        given.model_copy(update={"artifacts": artifacts}),
+        PRODUCTION,
+        (replace(known, accelerator=accelerator),),
+        ANY_IMAGE,
+    )
+    assert isinstance(found, Problem)
+    assert str(found) == (
+        "endpoint.instances: the compute capability of the GPU of ml.g5.12xlarge is not known, so "
+        "nothing can be partitioned for it [SW396]\n"
+        "    Choose another type, or remove `compile`."
+    )
