@@ -129,7 +129,7 @@ def _client(request: Request, access: Access) -> Any:
             Code.REQUEST_TOO_LARGE,
             f"the request is {len(request.body):,} bytes; SageMaker takes at most "
             f"{MAX_BODY_BYTES:,}",
-            "Send less in one request, or use an asynchronous endpoint.",
+            "Send less in one request: SageMaker sets this limit.",
         )
     once = Config(retries={"total_max_attempts": 1}, read_timeout=_READ_TIMEOUT_SECONDS)
     return access.client("sagemaker-runtime", once)
