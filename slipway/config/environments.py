@@ -46,7 +46,8 @@ class EnvironmentName(Section):
 
     # `NAME-ENV` has 63 characters at most and model names 40.
     name: Annotated[str, Field(pattern=_NAME_PATTERN, max_length=20)] = Field(
-        description="Chosen with `-c env=NAME`; part of every stack's and endpoint's name."
+        description="Key of the environment in the file. It is part of every stack's and "
+        "endpoint's name."
     )
 
 
@@ -54,8 +55,10 @@ class Environment(EnvironmentName):
     """One named target in environments.yaml."""
 
     project: Annotated[str, Field(pattern=r"^([a-z][a-z0-9]*)?$", max_length=20)] = Field(
-        "", description="The key `project` beside the environments, for all of them: part of every "
-        "name in the account. Without it nobody compares owners.", examples=["search"],
+        "",
+        description="Key `project` beside the environments, for all of them. It is part of "
+        "every name in the account. Without it, nothing detects that another "
+        "repository owns a stack.", examples=["search"],
     )  # fmt: skip
     account: str = Field(
         pattern=r"^[0-9]{12}$",
@@ -63,27 +66,34 @@ class Environment(EnvironmentName):
         examples=["123456789012"],
     )
     region: str = Field(
-        pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", description="AWS region.", examples=["eu-west-1"]
+        pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$",
+        description="AWS region of the environment.",
+        examples=["eu-west-1"],
     )
     artifacts: Literal["sample", "release"] = Field(
-        "release", description="Which of a model's two artifacts is deployed here."
+        "release",
+        description="Whether a model's `sample` or its `release` (or `weights`) is deployed here.",
     )
     artifact_key_arn: KeyArn | None = Field(
         None,
-        description="KMS key of the artifact bucket, where one exists that the foundation shall "
-        "use. Without it the foundation makes a key. CloudWatch has to be allowed to use it.",
+        description="Existing KMS key for the artifact bucket. Without it the foundation "
+        "makes a key. CloudWatch needs permission to use it, because alarms write"
+        " to an encrypted topic.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )  # fmt: skip
     log_key: KeyChoice | None = Field(
-        None, description="KMS key of the log groups that Slipway makes: `artifact` for the key of "
-        "the artifact bucket, or the ARN of another one. CloudWatch Logs has to be allowed to use "
-        "it; the key that the foundation makes allows that. Without it CloudWatch Logs encrypts "
-        "with a key of its own. A log group that exists takes another key in place.",
+        None,
+        description="KMS key of the log groups that Slipway makes: `artifact` for the key of "
+        "the artifact bucket, or the ARN of another key. CloudWatch Logs needs "
+        "permission to use the key; the key that the foundation makes grants it. "
+        "Without a key, CloudWatch Logs encrypts with a key of its own. An "
+        "existing log group takes another key in place.",
         examples=["artifact"],
     )  # fmt: skip
     notification_emails: tuple[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")], ...] = Field(
         (), strict=False,
-        description="Who is written to when an alarm is raised.", examples=[["ml@example.com"]],
+        description="Addresses that get a message when an alarm is raised and when it is over.",
+        examples=[["ml@example.com"]],
     )  # fmt: skip
     image_builds: ImageBuilds = Field(
         PUBLIC_BUILDS, description="How container images are built in the account."

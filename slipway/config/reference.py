@@ -1,28 +1,44 @@
-"""Writes docs/reference.md from the schema: `python -m slipway.config.reference`.
+"""Writes the reference pages of the two files: `python -m slipway.config.reference`.
 
-A test fails when the page and the schema differ.
+These are docs/reference.md and docs/reference/environments.md. The schema is their source. A test
+fails when a page and the schema differ.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from slipway.config import reference_examples
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
+from slipway.config.reference_examples import Example
+from slipway.config.reference_values import pattern, values
 from slipway.config.schema import ModelConfig
 
-_INTRODUCTION = """\
-# Reference
+MODEL_PAGE, ENVIRONMENTS_PAGE = "reference.md", "reference/environments.md"
+# What fits a table's cell. The rest stands below the table.
+LONGEST_MEANING_WORDS = 25
+_LONGEST_VALUES, _LONGEST_EXAMPLE = 60, 32
 
-Every field of `model_configs/NAME.yaml` and `environments.yaml`. Unknown fields, duplicate keys and
-quoted numbers are errors; `slipway validate` reports all of them at once, each with its line.
+_HEADS = {
+    MODEL_PAGE: """\
+# Reference: model config
+
+For anyone who writes `model_configs/NAME.yaml`. This page has every field: its values, its default
+and its meaning. The targets in `environments.yaml` have a page of their own:
+[Environments](reference/environments.md).
+
+Unknown fields, duplicate keys and quoted numbers are errors. `slipway validate` reports all of
+them at once, each with its line.
 
 Slipway rejects settings that it cannot deploy yet, and names them in the error:
 
@@ -36,53 +52,149 @@ Two things can be planned and synthesised, and not published yet: models of the 
 and `artifacts.release` of the container `lmi`. `slipway plan NAME --allow-unpublished` and
 `cdk synth NAME -c allow-unpublished=true` show such a deployment.
 
-This page is written by `python -m slipway.config.reference > docs/reference.md`.
-"""
+This page is written by `python -m slipway.config.reference`.
+
+## Model config
+""",
+    ENVIRONMENTS_PAGE: """\
+# Reference: environments
+
+For anyone who deploys to an account. `environments.yaml` names the targets of a project. The CDK
+CLI chooses one with `-c env=NAME`, and `slipway` with `--env NAME`. This page has every field of
+the file: its values, its default and its meaning.
+
+Each key of the file is the name of an environment, except for `project`. The environment `local`
+is the embedded AWS on your machine. [Operations](../operations.md#a-new-account) has the commands
+for the first deployment to a new account.
+
+This page is written by `python -m slipway.config.reference`.
+
+## Environment
+""",
+}
 
 
-def render() -> str:
-    """Returns the page as Markdown."""
-    lines = [_INTRODUCTION]
-    lines += ["## Model config\n", *_section(ModelConfig, ())]
-    lines += ["## Environment\n", *_section(Environment, ())]
-    return "\n".join(lines) + "\n"
+def pages() -> dict[str, str]:
+    """Returns the pages as Markdown, by their paths in docs/."""
+    return {
+        MODEL_PAGE: _page(MODEL_PAGE, ModelConfig, reference_examples.MODEL),
+        ENVIRONMENTS_PAGE: _page(ENVIRONMENTS_PAGE, Environment, reference_examples.ENVIRONMENTS),
+    }
 
 
-def _section(model: type[BaseModel], path: tuple[str, ...], tag: str = "") -> Iterator[str]:
+def _page(path: str, model: type[BaseModel], examples: Mapping[str, Example]) -> str:
+    return "\n".join([_HEADS[path], *_section(model, examples, ())]).rstrip("\n") + "\n"
+
+
+def _section(
+    model: type[BaseModel], examples: Mapping[str, Example], path: tuple[str, ...], tag: str = ""
+) -> Iterator[str]:
+    """Yields the lines of a section and of those inside it.
+
+    Args:
+        model: the section.
+        examples: by the headings' titles.
+        path: of the section in the file.
+        tag: which member of a union it is.
+    """
+    title = _title(path, tag)
     if path:
-        yield f"### {_title(path, tag)}\n"
+        yield f"### {_shown(path, tag)}\n"
     yield f"{_summary(model)}\n"
+    example = examples[title]
+    if example.is_refused:
+        yield "Slipway reads this section and refuses to deploy it:\n"
+    yield f"```yaml {example.label}\n{example.text}```\n"
     yield from _table(model, path)
+    yield from _notes(model)
     for name in model.model_fields:
         sections = find(model, (name,)).sections
         for section in sections:
             chosen = (tag_of(section) or "") if len(sections) > 1 else ""
-            yield from _section(section, (*path, name), chosen)
+            yield from _section(section, examples, (*path, name), chosen)
 
 
 def _title(path: tuple[str, ...], tag: str) -> str:
+    return f"{'.'.join(path)} {tag}".strip()
+
+
+def _shown(path: tuple[str, ...], tag: str) -> str:
     return f"`{'.'.join(path)}`{f' {tag}' if tag else ''}"
 
 
 def _table(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[str]:
-    yield "| field | default | example | |"
+    yield "| field | values | default | meaning |"
     yield "|---|---|---|---|"
     for name, info in model.model_fields.items():
         sections = find(model, (name,)).sections
-        text = info.description or ""
-        example = f"`{json.dumps(info.examples[0])}`" if info.examples else ""
+        meaning, _ = split_description(info.description or "")
         if sections:
             tags = [(tag_of(section) or "") if len(sections) > 1 else "" for section in sections]
             links = ", ".join(_link((*path, name), tag) for tag in tags)
-            text = f"{text} See {links}.".strip()
-        yield f"| `{name}` | {_default(info)} | {example} | {text} |"
+            meaning = f"{meaning} See {links}.".strip()
+        yield f"| `{name}` | {_values_cell(model, name, info)} | {_default(info)} | {meaning} |"
     yield ""
+
+
+def split_description(text: str) -> tuple[str, str]:
+    """Returns what of a description fits a table's cell, in whole sentences, and the rest."""
+    if len(text.split()) <= LONGEST_MEANING_WORDS:
+        return text, ""
+    sentences = re.split(r"(?<=[.!?]) (?=[A-Z`])", text)
+    kept = sentences[:1]
+    for sentence in sentences[1:]:
+        if len(" ".join([*kept, sentence]).split()) > LONGEST_MEANING_WORDS:
+            break
+        kept.append(sentence)
+    return " ".join(kept), " ".join(sentences[len(kept) :])
+
+
+def _values_cell(model: type[BaseModel], name: str, info: FieldInfo) -> str:
+    text = values(model, name)
+    if len(text) > _LONGEST_VALUES:
+        return "a list of names, below" if text.startswith("list of") else "one of those below"
+    example = _example(info)
+    if example and len(example) <= _LONGEST_EXAMPLE and not text.startswith("`"):
+        return f"{text}, such as `{example}`"
+    return text
+
+
+def _example(info: FieldInfo) -> str:
+    return _in_yaml(info.examples[0]) if info.examples else ""
+
+
+def _in_yaml(value: Any) -> str:
+    """Returns a value as YAML reads it back, with quotes where a text needs them."""
+    if isinstance(value, str) and value and yaml.safe_load(value) == value:
+        return value
+    return json.dumps(value)
+
+
+def _notes(model: type[BaseModel]) -> Iterator[str]:
+    """Yields a list of what does not fit the cells: sentences, values, examples and patterns."""
+    notes = list[str]()
+    for name, info in model.model_fields.items():
+        _, rest = split_description(info.description or "")
+        parts = [rest] if rest else []
+        shown = values(model, name)
+        if len(shown) > _LONGEST_VALUES:
+            parts.append(f"Values: {shown}.")
+        example = _example(info)
+        if len(example) > _LONGEST_EXAMPLE:
+            parts.append(f"Example: `{example}`.")
+        if expression := pattern(model, name):
+            parts.append(f"Pattern: `{expression}`.")
+        if parts:
+            notes.append(f"- `{name}`: {' '.join(parts)}")
+    if notes:
+        yield "\n".join(notes)
+        yield ""
 
 
 def _link(path: tuple[str, ...], tag: str) -> str:
     # As GitHub writes anchors: lower case, punctuation dropped, spaces as hyphens.
     anchor = "".join(path) + (f"-{tag}" if tag else "")
-    return f"[{_title(path, tag)}](#{anchor})"
+    return f"[{_shown(path, tag)}](#{anchor})"
 
 
 def _default(info: FieldInfo) -> str:
@@ -91,12 +203,20 @@ def _default(info: FieldInfo) -> str:
         return "required"
     if isinstance(value, BaseModel):
         return "its defaults"
-    return "none" if value is None else f"`{json.dumps(value)}`"
+    return "none" if value is None else f"`{_in_yaml(value)}`"
 
 
 def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().splitlines()[0]
 
 
+def main() -> None:
+    """Writes the pages into docs of the current folder."""
+    for name, text in pages().items():
+        path = Path("docs", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(render())
+    main()

@@ -52,7 +52,7 @@ class ModelConfig(Section):
     """One deployment: one YAML file in model_configs/."""
 
     name: Name = Field(
-        description="Same as the file's name; `cdk deploy NAME` deploys it.",
+        description="Same as the file's name. `cdk deploy NAME` deploys it.",
         examples=["gpt2-autocomplete"],
     )
     description: PlainText = Field(
@@ -60,27 +60,26 @@ class ModelConfig(Section):
         examples=["Search autocomplete with GPT-2"],
     )  # fmt: skip
     model: Model
-    serving: Serving = Field(description="The container; `container` says which.")
+    serving: Serving = Field(description="The container. Its key `container` says which.")
     artifacts: Artifacts
     endpoint: Endpoint
     autoscaling: Autoscaling | None = Field(
-        None, description="Without it the instance count is fixed."
+        None, description="Without it the number of instances is fixed."
     )
     alarms: Alarms
     rollout: Rollout = Field(
-        Rollout.model_validate({}), description="Without it all traffic moves at once."
+        Rollout.model_validate({}), description="Without it an update moves all traffic at once."
     )
     tags: Tags = Field(
         default_factory=dict, max_length=47,
-        description=(
-            "Added to every resource of the deployment, for cost allocation. AWS takes 50; two are "
-            "Slipway's."
-        ),
+        description="Tags of every resource of the deployment, for cost allocation. AWS "
+        "allows 50, and Slipway sets two of its own.",
         examples=[{"team": "search"}],
     )  # fmt: skip
     environments: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="What is different in an environment: laid over the rest of the file before "
-        "anything is checked. Mappings are merged, all else is replaced.",
+        description="Differences of an environment. They are laid over the rest of the file "
+        "before anything is checked: mappings are merged, everything else is "
+        "replaced.",
         examples=[{"production": {"endpoint": {"instance_count": 4}}}],
     )

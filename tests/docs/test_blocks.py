@@ -39,7 +39,8 @@ def test_every_block_has_a_known_label() -> None:
         block.place
         for block in BLOCKS
         if (block.language, *block.labels) not in KNOWN
-        and (block.language, *block.labels[:2]) != ("yaml", "part", "of")
+        and (block.language, *block.labels[:2])
+        not in {("yaml", "part", "of"), ("yaml", "refused", "in")}
     ]
     assert unknown == []
 
@@ -74,12 +75,21 @@ def test_a_part_is_valid_in_its_config(project: Path, block: Block) -> None:
     check_model(project, laid_over(block))
 
 
+@pytest.mark.parametrize("block", of("yaml", "refused"))
+def test_a_refused_part_is_refused_by_name(project: Path, block: Block) -> None:
+    with pytest.raises(UserError) as caught:
+        check_model(project, laid_over(block))
+    messages = [problem.message for problem in caught.value.problems]
+    assert messages
+    assert [text for text in messages if not text.endswith("is not supported yet")] == []
+
+
 @pytest.mark.parametrize("block", of("yaml", "environments"))
 def test_environments_are_valid(tmp_path: Path, block: Block) -> None:
     (tmp_path / "environments.yaml").write_text(block.text, "utf-8")
     (tmp_path / "certificates").mkdir()
     (tmp_path / "certificates" / "mirror.pem").write_text("-----BEGIN CERTIFICATE-----\n", "utf-8")
-    for name in yaml.safe_load(block.text):
+    for name in yaml.safe_load(block.text).keys() - {"project"}:
         Project(tmp_path).environment(name)
 
 

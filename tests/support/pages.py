@@ -9,6 +9,7 @@ The first word behind the fence is the language, and further words are labels fo
 - `json output`, `text output`: the commands of the block before print it.
 - `json lines`: each line is a document. `text` alone is not looked into.
 - `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
+- `yaml refused in NAME`: the same, and Slipway says by name that it does not support them yet.
 - `yaml model`, `yaml environments`: a whole file.
 """
 
@@ -77,7 +78,8 @@ def laid_over(block: Block) -> dict[str, Any]:
     base = (ROOT / "model_configs" / f"{block.labels[2]}.yaml").read_text("utf-8")
     content: dict[str, Any] = yaml.safe_load(base)
     for section, value in yaml.safe_load(block.text).items():
-        # Another framework has other fields, and so have other weights.
-        merges = isinstance(value, dict) and not {"framework", "weights"} & value.keys()
+        # Another framework has other fields, and so have other files.
+        replaces = {"framework", "weights", "release"}
+        merges = isinstance(value, dict) and not replaces & value.keys()
         content[section] = {**content.get(section, {}), **value} if merges else value
     return content

@@ -14,44 +14,50 @@ class Alarms(Section):
 
     server_error_rate_percent: float = Field(
         1.0, gt=0, le=100, allow_inf_nan=False,
-        description="Share of invocations that fail on the server's side (5XX, no answer, broken "
-        "connection) and raises the alarm.", examples=[1.0],
+        description="The alarm is raised when a larger share of invocations fails on the "
+        "server's side: 5XX, no answer, or a broken connection.", examples=[1.0],
     )  # fmt: skip
     model_latency_p99_milliseconds: int = Field(
         gt=0, le=3_600_000,
-        description="99th percentile of the container's answer time that raises the alarm.",
+        description="The alarm is raised when the 99th percentile of the container's answer "
+        "time is above this.",
         examples=[600],
     )  # fmt: skip
     overhead_latency_p99_milliseconds: int | None = Field(
         None, gt=0, le=60_000,
-        description="99th percentile of SageMaker's own share of the answer time.", examples=[200],
+        description="The alarm is raised when the 99th percentile of SageMaker's own share of"
+        " the answer time is above this.", examples=[200],
     )  # fmt: skip
     client_error_rate_percent: float | None = Field(
         None, gt=0, le=100, allow_inf_nan=False,
-        description="Share of invocations answered 4XX that raises the alarm.", examples=[10],
+        description="The alarm is raised when a larger share of invocations is answered 4XX.",
+        examples=[10],
     )  # fmt: skip
     memory_utilization_percent: float | None = Field(
         None, gt=0, le=100, allow_inf_nan=False,
-        description="Use of main memory that raises the alarm.", examples=[80],
+        description="The alarm is raised when an instance uses more of its main memory.",
+        examples=[80],
     )  # fmt: skip
     disk_utilization_percent: float | None = Field(
         None, gt=0, le=100, allow_inf_nan=False,
-        description="Use of the disk that raises the alarm.", examples=[80],
+        description="The alarm is raised when an instance uses more of its disk.", examples=[80],
     )  # fmt: skip
     gpu_memory_utilization_percent: float | None = Field(
         None, gt=0, le=100, allow_inf_nan=False,
-        description="Use of the GPUs' memory that raises the alarm, as a mean over the GPUs. The "
-        "types of a pool need the same number of GPUs then.",
+        description="The alarm is raised when an instance uses more of its GPUs' memory, as a"
+        " mean over the GPUs. All types of a pool then need the same number of "
+        "GPUs.",
         examples=[90],
     )  # fmt: skip
     at_max_capacity: bool = Field(
         False,
-        description="Raise an alarm when the fleet is as large as autoscaling may make it.",
+        description="Raises an alarm when the fleet is as large as autoscaling may make it.",
         examples=[True],
     )
     evaluation_periods_minutes: int = Field(
         3, ge=1, le=60,
-        description="Minutes in a row over the threshold before the alarm is raised.", examples=[3],
+        description="Number of minutes in a row above the threshold that raise an alarm.",
+        examples=[3],
     )  # fmt: skip
 
 
@@ -70,7 +76,8 @@ class Rollout(Section):
 
     strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
         "all_at_once",
-        description="All at once, a first share, equal shares, or instance by instance.",
+        description="How the traffic moves: all at once, a first share, equal shares, or "
+        "instance by instance.",
         examples=["canary"],
     )
     step_percent: int | None = Field(
@@ -81,22 +88,23 @@ class Rollout(Section):
         300,
         ge=0,
         le=3600,
-        description="Watch after each step; all at once is one step.",
+        description="Time that the alarms are watched after each step. `all_at_once` is one step.",
         examples=[600],
     )
     termination_wait_seconds: int = Field(
         0, ge=0, le=3600,
-        description="How long the old fleet stays, so that going back is quick.", examples=[300],
+        description="Time that the old fleet stays, so that going back is quick.", examples=[300],
     )  # fmt: skip
     max_execution_seconds: int | None = Field(
         None, ge=600, le=28_800,
-        description="An update that takes longer is undone.", examples=[3600],
+        description="SageMaker undoes an update that takes longer.", examples=[3600],
     )  # fmt: skip
     rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
         ("server_error_rate",),
         max_length=10,
         description="Alarms that undo the update. The role that deploys needs "
-        "`cloudwatch:DescribeAlarms`, or nothing undoes it.",
+        "`cloudwatch:DescribeAlarms`; without that right SageMaker watches no "
+        "alarm.",
         examples=[["server_error_rate"]],
     )
 

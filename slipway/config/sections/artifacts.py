@@ -44,12 +44,14 @@ class HubWeights(Section):
     )  # fmt: skip
     revision: str = Field(
         pattern=r"^[0-9a-f]{40}$",
-        description="Commit, all 40 digits: a branch could change under you.",
+        description="Commit, all 40 digits. A branch is not accepted, because its content can"
+        " change.",
         examples=["ae7c9136adc7555eeccc78cdd960dfd60fb346ce"],
     )
     allow_patterns: tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] = Field(
         ("*.json", "*.model", "*.safetensors", "*.txt"), min_length=1, max_length=50, strict=False,
-        description="Files to take (fnmatch); the Hub keeps every format of the weights.",
+        description="Files to take, as shell patterns. The Hub often has the same weights in "
+        "several formats.",
         examples=[["*.json", "*.safetensors"]],
     )  # fmt: skip
 
@@ -79,12 +81,13 @@ class Compile(Section):
     """Compiles the weights for the endpoint's accelerator when they are published."""
 
     instance: InstanceType = Field(
-        description="Type of the training job that compiles; it needs the endpoint's GPU (for LMI, "
-        "as many as one copy of the model takes), while Neuron compiles on a CPU.",
+        description="Instance type of the training job that compiles. For TensorRT and LMI it"
+        " needs the endpoint's GPU; Neuron compiles on a CPU. LMI needs as many "
+        "GPUs as one copy of the model.",
         examples=["ml.g5.2xlarge"],
     )
     max_runtime_seconds: int = Field(
-        7200, ge=60, le=432_000, description="The job is stopped after that.", examples=[7200]
+        7200, ge=60, le=432_000, description="The job is stopped after this time.", examples=[7200]
     )
     volume_size_gb: int = Field(
         100, ge=1, le=16_384, description="Disk of the job.", examples=[100]
@@ -95,31 +98,39 @@ class Artifacts(Section):
     """Where the model's files come from. An environment says which of the two it deploys."""
 
     sample: SampleSource | None = Field(
-        None, description="Deployed where `artifacts: sample`, as in `local`."
+        None,
+        description="Small model, deployed where the environment says `artifacts: sample`, as"
+        " `local` does.",
     )
     release: ReleaseSource | None = Field(
-        None, description="Compiled already. Deployed where `artifacts: release`."
+        None,
+        description="Files that are compiled already, deployed where the environment says "
+        "`artifacts: release`.",
     )
     weights: Weights | None = Field(
-        None, description="In place of `release`: the checkpoint, published as it is or compiled."
+        None,
+        description="Checkpoint, in place of `release`. It is published as it is, or compiled.",
     )
     size_gb: float | None = Field(
         None, gt=0, le=100_000, allow_inf_nan=False,
-        description="Size of the weights, for the checks of disks and timeouts, until the lock "
-        "knows it.",
+        description="Size of the weights. Checks of disks and timeouts use it until the lock "
+        "has the real size.",
         examples=[44.5],
     )  # fmt: skip
     compile: Compile | None = Field(
         None, description="Without it the weights are served as they are."
     )
     isolated: bool = Field(
-        False, description="Keeps the published files under a prefix and a key of the model's own, "
-        "which no other model's role can read. The stack `artifacts-NAME` makes the key.",
+        False,
+        description="Keeps the published files under a prefix and a key of the model's own, "
+        "which no other model's role can read. The stack `artifacts-NAME` makes "
+        "the key.",
         examples=[True],
     )  # fmt: skip
     key_arn: str | None = Field(
         None, pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$",
-        description="KMS key of an isolated model, where one exists that shall be used. Without it "
-        "the stack `artifacts-NAME` makes a key. Its policy has to leave access to IAM.",
+        description="Existing KMS key to use for an isolated model. Without it the stack "
+        "`artifacts-NAME` makes a key. The key's policy has to leave access to "
+        "IAM.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
     )  # fmt: skip

@@ -27,7 +27,7 @@ AmiVersion = Literal[
 
 
 class Variant(Section):
-    """One of several production variants; what it does not say is the endpoint's."""
+    """One of several production variants. It takes what it leaves out from `endpoint`."""
 
     name: VariantName = Field(description="Name of the variant.", examples=["candidate"])
     weight: float = Field(
@@ -45,7 +45,7 @@ class Variant(Section):
 
 
 class Shadow(Section):
-    """A variant that gets a copy of the requests; its answers are thrown away."""
+    """A variant that gets a copy of the requests. SageMaker discards its answers."""
 
     sampling_percent: float = Field(
         gt=0, le=100, allow_inf_nan=False,
@@ -61,7 +61,7 @@ class Shadow(Section):
 
 
 class AsyncInference(Section):
-    """Requests and answers lie in S3: bodies up to 1 GB, an hour of compute, a queue in between."""
+    """Requests and answers lie in S3: bodies up to 1 GB, up to an hour of compute, and a queue."""
 
     output: S3Prefix = Field(
         description="Where answers are written.", examples=["s3://my-answers/ocr/"]
@@ -70,20 +70,26 @@ class AsyncInference(Section):
         None, description="Where failures are written.", examples=["s3://my-answers/failed/"]
     )
     success_topic_arn: TopicArn | None = Field(
-        None, description="Told of every answer.",
+        None,
+        description="SNS topic that gets a message for every answer.",
         examples=["arn:aws:sns:eu-west-1:123456789012:answers"],
     )  # fmt: skip
     error_topic_arn: TopicArn | None = Field(
-        None, description="Told of every failure.",
+        None,
+        description="SNS topic that gets a message for every failure.",
         examples=["arn:aws:sns:eu-west-1:123456789012:failures"],
     )  # fmt: skip
     max_concurrent_invocations_per_instance: int = Field(
-        1, ge=1, le=1000, description="Requests one instance works on at a time.", examples=[4]
+        1,
+        ge=1,
+        le=1000,
+        description="Number of requests that one instance computes at a time.",
+        examples=[4],
     )
 
 
 class ScaleToZero(Section):
-    """An inference component: no instance is paid for while nobody asks."""
+    """An inference component: without requests there is no instance, and nothing is billed."""
 
     copy_memory_mib: int = Field(
         ge=128, description="Main memory that one copy of the model needs.", examples=[16_384]
@@ -95,21 +101,23 @@ class ScaleToZero(Section):
         None, ge=0.25, allow_inf_nan=False,
         description="Virtual processors that one copy needs.", examples=[4],
     )  # fmt: skip
-    max_copies: int = Field(ge=1, le=1000, description="Copies at most.", examples=[4])
+    max_copies: int = Field(ge=1, le=1000, description="Largest number of copies.", examples=[4])
 
 
 class DataCapture(Section):
     """Writes a share of the requests and answers to S3."""
 
     destination: S3Prefix = Field(
-        description="Where they are written.", examples=["s3://my-capture/autocomplete/"]
+        description="Prefix that the captured requests and answers are written to.",
+        examples=["s3://my-capture/autocomplete/"],
     )
     sampling_percent: int = Field(
-        100, ge=0, le=100, description="Share of the requests.", examples=[10]
+        100, ge=0, le=100, description="Share of the requests that is captured.", examples=[10]
     )
     capture: tuple[Literal["input", "output"], ...] = Field(
         ("input", "output"), min_length=1, max_length=2, strict=False,
-        description="What of them.", examples=[["input", "output"]],
+        description="Whether requests, answers or both are captured.",
+        examples=[["input", "output"]],
     )  # fmt: skip
 
 
@@ -118,56 +126,59 @@ class Vpc(Section):
 
     subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
         min_length=1, max_length=16, strict=False,
-        description="Subnets; two zones for an endpoint that outlives one.",
+        description="Subnets. Use two zones, so that the endpoint survives the loss of one.",
         examples=[["subnet-0a1b2c3d", "subnet-4e5f6a7b"]],
     )  # fmt: skip
     security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
         min_length=1, max_length=5, strict=False,
-        description="Security groups; they outlive the stack, which could not delete them while "
-        "SageMaker's network interfaces linger.",
+        description="Security groups from outside of the stack. The stack could not delete "
+        "its own while SageMaker's network interfaces linger.",
         examples=[["sg-0a1b2c3d"]],
     )  # fmt: skip
 
 
 class Endpoint(Section):
-    """What SageMaker runs."""
+    """The machines that SageMaker runs, and how requests reach them."""
 
     instances: tuple[InstanceType, ...] = Field(
         min_length=1, max_length=5, strict=False,
-        description="Hosting instance types in order of preference: the next is taken where AWS "
-        "has none left of the one before.",
+        description="Instance types in order of preference. SageMaker takes the next type "
+        "where AWS has no capacity of the one before it.",
         examples=[["ml.g4dn.xlarge"]],
     )  # fmt: skip
     instance_provision_timeout_seconds: int | None = Field(
         None, ge=300, le=3600,
-        description="How long to try for a type before the next; only with several.",
+        description="Time to try for one type before the next. Only with several types.",
         examples=[600],
     )  # fmt: skip
     instance_count: int = Field(
         1, ge=1, le=1000,
-        description="Instances at creation; with `autoscaling` the count moves from there.",
+        description="Instances at creation. With `autoscaling` the count changes from there.",
         examples=[2],
     )  # fmt: skip
     model_data_download_timeout_seconds: int | None = Field(
         None, ge=60, le=3600,
-        description="Time an instance may take to download the artifact; without it long enough "
-        "for `artifacts.size_gb`, at least 600.",
+        description="Time that an instance may take to download the artifact. Without it: at "
+        "least 600 seconds, and enough for `artifacts.size_gb`.",
         examples=[600],
     )  # fmt: skip
     container_startup_health_check_timeout_seconds: int | None = Field(
         None, ge=60, le=3600,
-        description="Time the container may take until /ping answers 200; without it 600, or "
-        "long enough for the weights that an LMI container copies, by `artifacts.size_gb`.",
+        description="Time that the container may take until /ping answers 200. Without it: "
+        "600 seconds, or enough for the weights that an LMI container copies, by "
+        "`artifacts.size_gb`.",
         examples=[600],
     )  # fmt: skip
     volume_size_gb: int | None = Field(
         None, ge=1, le=512,
-        description="Size of the ML storage volume; only for instance types without local NVMe.",
+        description="Size of the ML storage volume. Only for instance types without local "
+        "NVMe disks.",
         examples=[30],
     )  # fmt: skip
     mode: Literal["realtime", "async", "scale_to_zero"] = Field(
         "realtime",
-        description="How requests reach the container, and whether the last instance may go.",
+        description="How requests reach the container, and whether the fleet may shrink to "
+        "zero instances.",
         examples=["realtime"],
     )
     async_inference: AsyncInference | None = Field(None, description="Needed with `mode: async`.")
@@ -176,7 +187,7 @@ class Endpoint(Section):
     )
     variants: tuple[Variant, ...] = Field(
         (), max_length=10, strict=False,
-        description="Several production variants of the model. Without any there is one, "
+        description="Several production variants of the model. Without it there is one, "
         "`AllTraffic`.",
     )  # fmt: skip
     shadow: Shadow | None = Field(None, description="A shadow variant.")
@@ -186,20 +197,26 @@ class Endpoint(Section):
     )  # fmt: skip
     inference_ami_version: AmiVersion | None = Field(
         None,
-        description="Host image with its GPU or Neuron driver; without it by the image's CUDA.",
+        description="Host image, with its GPU or Neuron driver. Without it Slipway chooses "
+        "one for the image's CUDA or Neuron version.",
         examples=["al2-ami-sagemaker-inference-gpu-3-1"],
     )
     data_capture: DataCapture | None = Field(None, description="Without it nothing is captured.")
     network_isolation: bool = Field(
         True, description="The container can open no outbound connection.", examples=[True]
     )
-    vpc: Vpc | None = Field(None, description="Without it SageMaker's own network.")
+    vpc: Vpc | None = Field(
+        None,
+        description="Network of the containers. Without it they run in SageMaker's own network.",
+    )
     volume_key_arn: KeyArn | None = Field(
         None,
-        description="KMS key of the ML storage volume. Local NVMe disks have their own encryption, "
-        "which no key of yours touches.",
+        description="KMS key of the ML storage volume. Local NVMe disks are encrypted with a "
+        "key of their own.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"],
     )
     log_retention_days: LogRetentionDays = Field(
-        30, description="How long the endpoint's log lines are kept.", examples=[30]
+        30,
+        description="Number of days that CloudWatch Logs keeps the endpoint's log lines.",
+        examples=[30],
     )

@@ -15,20 +15,21 @@ Family = Literal[
 
 
 class Model(Section):
-    """The network itself; where its shape is given, the memory estimate has the cache in it."""
+    """The network itself. With its shape, the memory estimate includes the key/value cache."""
 
     family: Family = Field(
-        description="Architecture of the network; `other` turns the checks that need one off.",
+        description="Architecture of the network. `other` turns off the checks that need to "
+        "know it.",
         examples=["gpt2"],
     )
     parameters: int = Field(
         gt=0,
-        description="Number of weights of the released model, shown in plans and tags.",
+        description="Number of weights of the released model. Plans and tags show it.",
         examples=[1_557_611_200],
     )
     layers: int | None = Field(
         None, ge=1, le=1000,
-        description="Transformer layers (of the decoder, where there are two stacks).",
+        description="Transformer layers. For a model with an encoder and a decoder, the decoder's.",
         examples=[48],
     )  # fmt: skip
     hidden_size: int | None = Field(
@@ -36,16 +37,17 @@ class Model(Section):
     )
     attention_heads: int | None = Field(
         None, ge=1, le=1000,
-        description="Attention heads; a tensor parallel degree has to divide them.",
+        description="Attention heads. A tensor parallel degree has to divide this number.",
         examples=[25],
     )  # fmt: skip
     key_value_heads: int | None = Field(
         None, ge=1, le=1000,
-        description="Heads of keys and values where they are fewer (grouped-query attention).",
+        description="Heads of keys and values, if fewer than `attention_heads` (grouped-query"
+        " attention).",
         examples=[8],
     )  # fmt: skip
     head_size: int | None = Field(
         None, ge=1, le=10_000,
-        description="Width of one head where it is not `hidden_size` / `attention_heads`.",
+        description="Width of one head, if it is not `hidden_size` / `attention_heads`.",
         examples=[64],
     )  # fmt: skip

@@ -27,7 +27,7 @@ class Schedule(Section):
     )
     time_zone: str = Field(
         "UTC", pattern=r"^[\w+-]+(/[\w+-]+)*$",
-        description="Its IANA time zone.", examples=["Europe/Zurich"],
+        description="IANA time zone of the schedule.", examples=["Europe/Zurich"],
     )  # fmt: skip
     min_instance_count: int = Field(
         ge=0, le=1000, description="Instances at rest from then on.", examples=[4]
@@ -42,39 +42,45 @@ class Step(Section):
 
     from_backlog: float = Field(
         ge=0, allow_inf_nan=False,
-        description="Requests waiting for an instance, from this number on.", examples=[10],
+        description="Number of waiting requests per instance from which the step applies.",
+        examples=[10],
     )  # fmt: skip
     add_instances: int = Field(ge=1, le=100, description="Instances to add.", examples=[2])
 
 
 class Autoscaling(Section):
-    """Target tracking on what one instance carries; one target is needed."""
+    """Target tracking: the fleet grows and shrinks to hold the load of one instance."""
 
     min_instance_count: int = Field(
-        ge=0, le=1000, description="Instances at rest; 0 only with `mode: async`.", examples=[1]
+        ge=0,
+        le=1000,
+        description="Fewest instances. 0 is possible only with `mode: async`.",
+        examples=[1],
     )
     max_instance_count: int = Field(
-        ge=1, le=1000, description="Instances at most; also the cost's upper bound.", examples=[4]
+        ge=1,
+        le=1000,
+        description="Most instances, and therefore the upper bound of the cost.",
+        examples=[4],
     )
     target_invocations_per_instance_per_minute: float | None = Field(
         None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
-        description=(
-            "Load to hold each instance at: its highest rate per second x 0.5 for safety x 60."
-        ),
+        description="Load to hold each instance at. AWS's formula: highest rate per second of"
+        " one instance x 0.5 for safety x 60.",
         examples=[600],
     )  # fmt: skip
     target_concurrent_requests_per_instance: float | None = Field(
         None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
-        description="Requests in flight to hold each instance at; reacts in seconds, and fits "
-        "models whose requests differ much in length.",
+        description="Requests in flight to hold each instance at. It reacts within seconds, "
+        "and suits models whose requests differ much in length.",
         examples=[8],
     )  # fmt: skip
     target_backlog_per_instance: float | None = Field(
         None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
-        description="Requests waiting per instance, for `mode: async`.", examples=[5],
+        description="Waiting requests to hold each instance at, for `mode: async`.", examples=[5],
     )  # fmt: skip
     steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(
-        (), max_length=20, description="Faster steps while a backlog grows, for `mode: async`."
+        (), max_length=20, description="Larger steps while a backlog grows, for `mode: async`."
     )
     schedules: Annotated[tuple[Schedule, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Other bounds at certain times."

@@ -33,7 +33,7 @@ CASES = [
      "Did you mean `parameters`? Allowed here: attention_heads, family, head_size, hidden_size, "
      "key_value_heads, layers, parameters."),
     ("model.parameters", ..., Kind.SHAPE, "required field is missing",
-     "Add it. Number of weights of the released model, shown in plans and tags. "
+     "Add it. Number of weights of the released model. Plans and tags show it. "
      "Example: `parameters: 1557611200`."),
     ("artifacts", ..., Kind.SHAPE, "required field is missing", "Add it. It has no default."),
     ("model", "gpt2", Kind.SHAPE, '"gpt2" is not a mapping', "Write a mapping."),
