@@ -12,6 +12,7 @@ from containers.serving.settings import EnvironmentReader
 PIPELINE_LANES: Final = 12
 _MOST_CORES: Final = 64
 _MOST_SECONDS: Final = 3600
+_OF_MANIFEST: Final = "the manifest's value"
 _SERVER_WORKERS: Final = "SAGEMAKER_MODEL_SERVER_WORKERS"
 
 
@@ -19,17 +20,7 @@ _SERVER_WORKERS: Final = "SAGEMAKER_MODEL_SERVER_WORKERS"
 class EncoderSettings:
     """Where the model is placed, and what its manifest must say.
 
-    Attributes:
-        workers: processes, each with a model of its own.
-        pipeline_cores: NeuronCores that one model is spread over; None is what the manifest says.
-        task: what the model is asked; None is what the manifest says.
-        sequence_length: its longest bucket, in tokens; None is what the manifest says.
-        dtype: what products are cast to; None is what the manifest says.
-        max_text_characters: longest text of a request.
-        worker_start_timeout_seconds: for a worker to load its model. All of an instance's load at
-            a time.
-        worker_python: interpreter of the workers: AWS's image for inf1 brings torch-neuron for
-            Python 3.10, which is older than the program needs.
+    `read` says what each field means, beside its variable. None is what the manifest says.
     """
 
     workers: int = 1
@@ -50,17 +41,39 @@ class EncoderSettings:
         """
         default = cls()
         workers = reader.integer(
-            "SLIPWAY_WORKERS", default=default.workers, minimum=1, maximum=_MOST_CORES
+            "SLIPWAY_WORKERS",
+            default=default.workers,
+            minimum=1,
+            maximum=_MOST_CORES,
+            meaning="Worker processes. Each has a copy of the model.",
         )
         pipeline_cores = reader.optional_integer(
-            "SLIPWAY_PIPELINE_CORES", minimum=1, maximum=_MOST_CORES
+            "SLIPWAY_PIPELINE_CORES",
+            minimum=1,
+            maximum=_MOST_CORES,
+            meaning="NeuronCores that one copy of the model is spread over.",
+            without=_OF_MANIFEST,
         )
-        server_workers = reader.optional_integer(_SERVER_WORKERS, minimum=1, maximum=1024)
+        server_workers = reader.optional_integer(
+            _SERVER_WORKERS,
+            minimum=1,
+            maximum=1024,
+            meaning="Workers of AWS's own model server. The container only checks that it equals "
+            "`SLIPWAY_WORKERS`.",
+            without="no check",
+        )
         if server_workers is not None and server_workers != workers:
             reader.problem(
                 f"{_SERVER_WORKERS}={server_workers} and SLIPWAY_WORKERS={workers} must be the same"
             )
-        cores = reader.optional_integer(NUMBER_OF_CORES, minimum=1, maximum=_MOST_CORES)
+        cores = reader.optional_integer(
+            NUMBER_OF_CORES,
+            minimum=1,
+            maximum=_MOST_CORES,
+            meaning="NeuronCores that the Neuron runtime reserves for each worker. The container "
+            "checks that it equals `SLIPWAY_PIPELINE_CORES`.",
+            without="no check",
+        )
         if cores is not None and pipeline_cores is not None and cores != pipeline_cores:
             reader.problem(
                 f"{NUMBER_OF_CORES}={cores} and SLIPWAY_PIPELINE_CORES={pipeline_cores} must be "
@@ -69,22 +82,48 @@ class EncoderSettings:
         return cls(
             workers=workers,
             pipeline_cores=pipeline_cores,
-            task=reader.optional_choice("SLIPWAY_TASK", allowed=tuple(TASK_OUTPUTS)),
-            sequence_length=reader.optional_integer(
-                "SLIPWAY_SEQUENCE_LENGTH", minimum=8, maximum=4096
+            task=reader.optional_choice(
+                "SLIPWAY_TASK",
+                allowed=tuple(TASK_OUTPUTS),
+                meaning="Task of the model. The container refuses a manifest with another one.",
+                without=_OF_MANIFEST,
             ),
-            dtype=reader.optional_choice("SLIPWAY_DTYPE", allowed=DTYPES),
+            sequence_length=reader.optional_integer(
+                "SLIPWAY_SEQUENCE_LENGTH",
+                minimum=8,
+                maximum=4096,
+                meaning="Longest bucket, in tokens. The container refuses a manifest with another "
+                "one.",
+                without=_OF_MANIFEST,
+            ),
+            dtype=reader.optional_choice(
+                "SLIPWAY_DTYPE",
+                allowed=DTYPES,
+                meaning="Precision that the compiler cast products to. The container refuses a "
+                "manifest with another one.",
+                without=_OF_MANIFEST,
+            ),
             max_text_characters=reader.integer(
                 "SLIPWAY_MAX_TEXT_CHARACTERS",
                 default=default.max_text_characters,
                 minimum=1,
                 maximum=10_000_000,
+                meaning="Longest text of a request, in characters.",
             ),
             worker_start_timeout_seconds=reader.integer(
                 "SLIPWAY_WORKER_START_TIMEOUT_SECONDS",
                 default=default.worker_start_timeout_seconds,
                 minimum=1,
                 maximum=_MOST_SECONDS,
+                meaning="Time that a worker may take to load its model. All workers load at the "
+                "same time.",
             ),
-            worker_python=reader.text("SLIPWAY_WORKER_PYTHON", default=default.worker_python),
+            # AWS's image for inf1 brings torch-neuron for Python 3.10, which is older than the
+            # program needs.
+            worker_python=reader.text(
+                "SLIPWAY_WORKER_PYTHON",
+                default=default.worker_python,
+                meaning="Python interpreter of the workers.",
+                without="the program's own interpreter",
+            ),
         )

@@ -28,17 +28,45 @@ class SettingsError(Exception):
         self.problems = tuple(problems)
 
 
+@dataclass(frozen=True)
+class Variable:
+    """A variable that a container reads; docs/reference/variables.md is made of these.
+
+    Attributes:
+        name: of the variable.
+        values: its type and bounds, in words.
+        default: the value that holds where it is not set; None where there is none.
+        meaning: whole sentences.
+        without: what happens where it is not set and `default` does not say it all.
+    """
+
+    name: str
+    values: str
+    default: str | None
+    meaning: str
+    without: str
+
+
 class EnvironmentReader:
-    """Reads typed variables out of `environ` and collects the problems instead of raising."""
+    """Reads typed variables out of `environ` and collects the problems instead of raising.
+
+    Every method takes the variable's `meaning`, and `without` for a default that no value shows;
+    `Variable` says what they are for.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._names_read: set[str] = set()
+        self._read: dict[str, Variable] = {}
         self._problems: list[str] = []
 
-    def text(self, name: str, *, default: str) -> str:
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """What was read so far, in that order."""
+        return tuple(self._read.values())
+
+    def text(self, name: str, *, default: str, meaning: str = "", without: str = "") -> str:
         """Returns the variable as it is; set and empty is a problem."""
-        value = self._value(name)
+        value = self._value(Variable(name, "text", default, meaning, without))
         if value is None:
             return default
         if not value.strip():
@@ -46,9 +74,9 @@ class EnvironmentReader:
             return default
         return value
 
-    def choice(self, name: str, *, default: str, allowed: Sequence[str]) -> str:
+    def choice(self, name: str, *, default: str, allowed: Sequence[str], meaning: str = "") -> str:
         """Returns the variable in upper case, one of `allowed`."""
-        value = self._value(name)
+        value = self._value(Variable(name, _one_of(allowed), default, meaning, ""))
         if value is None:
             return default
         if value.upper() not in allowed:
@@ -56,17 +84,20 @@ class EnvironmentReader:
             return default
         return value.upper()
 
-    def optional_choice(self, name: str, *, allowed: Sequence[str]) -> str | None:
+    def optional_choice(
+        self, name: str, *, allowed: Sequence[str], meaning: str = "", without: str = ""
+    ) -> str | None:
         """Returns the variable, exactly one of `allowed`, or None where it is not set."""
-        value = self._value(name)
+        value = self._value(Variable(name, _one_of(allowed), None, meaning, without))
         if value is not None and value not in allowed:
             self.problem(f"{name}={value!r} is not one of {', '.join(allowed)}")
             return None
         return value
 
-    def boolean(self, name: str, *, default: bool) -> bool:
+    def boolean(self, name: str, *, default: bool, meaning: str = "") -> bool:
         """Returns the variable, which is `true` or `false`."""
-        value = self._value(name)
+        shown = "true" if default else "false"
+        value = self._value(Variable(name, _one_of(("true", "false")), shown, meaning, ""))
         if value is None:
             return default
         if value not in ("true", "false"):
@@ -74,20 +105,36 @@ class EnvironmentReader:
             return default
         return value == "true"
 
-    def integer(self, name: str, *, default: int, minimum: int, maximum: int) -> int:
+    def integer(
+        self, name: str, *, default: int, minimum: int, maximum: int, meaning: str = ""
+    ) -> int:
         """Returns the variable as a whole number from `minimum` to `maximum`, both included."""
-        value = self.optional_integer(name, minimum=minimum, maximum=maximum)
+        value = self._integer(name, minimum, maximum, str(default), meaning, "")
         return default if value is None else value
 
-    def optional_integer(self, name: str, *, minimum: int, maximum: int) -> int | None:
+    def optional_integer(
+        self, name: str, *, minimum: int, maximum: int, meaning: str = "", without: str = ""
+    ) -> int | None:
         """As `integer`, or None where the variable is not set."""
-        value = self._value(name)
+        return self._integer(name, minimum, maximum, None, meaning, without)
+
+    def _integer(
+        self,
+        name: str,
+        minimum: int,
+        maximum: int,
+        default: str | None,
+        meaning: str,
+        without: str,
+    ) -> int | None:
+        values = f"whole number from {minimum} to {maximum}"
+        value = self._value(Variable(name, values, default, meaning, without))
         if value is None:
             return None
         # int() would also take "1_000", " 8 " and digits of other scripts.
         number = int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None
         if number is None or not minimum <= number <= maximum:
-            self.problem(f"{name}={value!r} is not a whole number from {minimum} to {maximum}")
+            self.problem(f"{name}={value!r} is not a {values}")
             return None
         return number
 
@@ -102,42 +149,27 @@ class EnvironmentReader:
             SettingsError: a variable was bad, or a `SLIPWAY_*` variable was read by nobody.
         """
         for name in sorted(self._environ):
-            if name.startswith(_OWN_PREFIX) and name not in self._names_read:
-                hint = nearest_name_hint(name, self._names_read, common_prefix=_OWN_PREFIX)
+            if name.startswith(_OWN_PREFIX) and name not in self._read:
+                hint = nearest_name_hint(name, self._read, common_prefix=_OWN_PREFIX)
                 self.problem(f"{name} is not a variable of this container{hint}")
         if self._problems:
             raise SettingsError(self._problems)
 
-    def _value(self, name: str) -> str | None:
-        self._names_read.add(name)
-        return self._environ.get(name)
+    def _value(self, variable: Variable) -> str | None:
+        self._read[variable.name] = variable
+        return self._environ.get(variable.name)
+
+
+def _one_of(allowed: Sequence[str]) -> str:
+    return f"one of {', '.join(allowed)}"
 
 
 @dataclass(frozen=True)
 class ServingSettings:
     """What every family's server is told by its environment.
 
-    Attributes:
-        port: TCP port; SageMaker sets `SAGEMAKER_BIND_TO_PORT` for images whose label
-            `accept-bind-to-port` allows it. 0 takes any free port and logs it.
-        bind_address: address to listen on; the images set 0.0.0.0.
-        model_dir: where SageMaker laid out the model data.
-        max_batch_size: most inputs computed together.
-        max_batch_delay_milliseconds: longest wait for more inputs, straight after a batch only;
-            an idle server never waits.
-        max_queue_length: most inputs waiting for a batch; beyond it requests are refused.
-        request_timeout_seconds: time from the request's headers to its answer. SageMaker gives up
-            at 60 s on a real-time endpoint, and at up to 3600 s on an asynchronous one.
-        max_request_bytes: largest body; SageMaker's own limit is 6,291,456 bytes in real time and
-            1 GB asynchronously.
-        max_buffered_bytes: most bytes of bodies that are received or parsed at a time, all requests
-            together; None is an eighth of the container's memory and at most 512 MiB.
-        drain_timeout_seconds: how long requests in flight may take after SIGTERM; SageMaker sends
-            SIGKILL 30 s after it.
-        log_level: least level that is logged.
-        metrics_port: TCP port of Prometheus' metrics; None is no such port. 0 takes any free port
-            and logs it.
-        serves_docs: whether GET /docs and /openapi.json describe the requests, as local runs do.
+    `read` says what each field means, beside its variable. None is no metrics port, and a limit of
+    the buffers that follows the container's memory.
     """
 
     port: int = 8080
@@ -160,51 +192,100 @@ class ServingSettings:
         default = cls()
         settings = cls(
             port=reader.integer(
-                "SAGEMAKER_BIND_TO_PORT", default=default.port, minimum=0, maximum=65_535
+                "SAGEMAKER_BIND_TO_PORT",
+                default=default.port,
+                minimum=0,
+                maximum=65_535,
+                meaning="TCP port of the requests. SageMaker sets it for images with the label "
+                "`accept-bind-to-port`. 0 takes any free port and logs it.",
             ),
-            bind_address=reader.text("SLIPWAY_BIND_ADDRESS", default=default.bind_address),
-            model_dir=Path(reader.text("SM_MODEL_DIR", default=str(default.model_dir))),
+            bind_address=reader.text(
+                "SLIPWAY_BIND_ADDRESS",
+                default=default.bind_address,
+                meaning="Address to listen on.",
+            ),
+            model_dir=Path(
+                reader.text(
+                    "SM_MODEL_DIR",
+                    default=str(default.model_dir),
+                    meaning="Directory with the model's files. SageMaker puts them at the default.",
+                )
+            ),
             max_batch_size=reader.integer(
-                "SLIPWAY_MAX_BATCH_SIZE", default=default.max_batch_size, minimum=1, maximum=1024
+                "SLIPWAY_MAX_BATCH_SIZE",
+                default=default.max_batch_size,
+                minimum=1,
+                maximum=1024,
+                meaning="Largest number of inputs that are computed together.",
             ),
             max_batch_delay_milliseconds=reader.integer(
                 "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS",
                 default=default.max_batch_delay_milliseconds,
                 minimum=0,
                 maximum=1000,
+                meaning="Longest wait for more inputs straight after a batch. An idle server never "
+                "waits.",
             ),
             max_queue_length=reader.integer(
                 "SLIPWAY_MAX_QUEUE_LENGTH",
                 default=default.max_queue_length,
                 minimum=1,
                 maximum=100_000,
+                meaning="Largest number of inputs that wait for a batch. Further requests are "
+                "answered 503. It is at least `SLIPWAY_MAX_BATCH_SIZE`.",
             ),
             request_timeout_seconds=reader.integer(
                 "SLIPWAY_REQUEST_TIMEOUT_SECONDS",
                 default=default.request_timeout_seconds,
                 minimum=1,
                 maximum=3600,
+                meaning="Time from a request's headers to its answer. A later answer becomes 504. "
+                "SageMaker's own limit is 60 s, or 3600 s for asynchronous endpoints.",
             ),
             max_request_bytes=reader.integer(
                 "SLIPWAY_MAX_REQUEST_BYTES",
                 default=default.max_request_bytes,
                 minimum=1,
                 maximum=1024**3,
+                meaning="Largest body of a request. SageMaker's own limit is 6,291,456 bytes, or "
+                "1 GB for asynchronous endpoints.",
             ),
             max_buffered_bytes=reader.optional_integer(
-                "SLIPWAY_MAX_BUFFERED_BYTES", minimum=1, maximum=1024**4
+                "SLIPWAY_MAX_BUFFERED_BYTES",
+                minimum=1,
+                maximum=1024**4,
+                meaning="Largest number of bytes of the bodies that are received or parsed at a "
+                "time. Further requests are answered 503. At least `SLIPWAY_MAX_REQUEST_BYTES`.",
+                without="an eighth of the container's memory, at most 512 MiB",
             ),
             drain_timeout_seconds=reader.integer(
                 "SLIPWAY_DRAIN_TIMEOUT_SECONDS",
                 default=default.drain_timeout_seconds,
                 minimum=1,
                 maximum=29,
+                meaning="Time that requests in flight may take after SIGTERM. SageMaker sends "
+                "SIGKILL 30 s after SIGTERM.",
             ),
             log_level=reader.choice(
-                "SLIPWAY_LOG_LEVEL", default=default.log_level, allowed=LOG_LEVELS
+                "SLIPWAY_LOG_LEVEL",
+                default=default.log_level,
+                allowed=LOG_LEVELS,
+                meaning="Lowest level that is logged.",
             ),
-            metrics_port=reader.optional_integer("SLIPWAY_METRICS_PORT", minimum=0, maximum=65_535),
-            serves_docs=reader.boolean("SLIPWAY_DOCS", default=default.serves_docs),
+            metrics_port=reader.optional_integer(
+                "SLIPWAY_METRICS_PORT",
+                minimum=0,
+                maximum=65_535,
+                meaning="TCP port of the metrics, on the address of the requests. 0 takes any free "
+                "port and logs it.",
+                without="no metrics",
+            ),
+            serves_docs=reader.boolean(
+                "SLIPWAY_DOCS",
+                default=default.serves_docs,
+                meaning="Whether `GET /docs` and `/openapi.json` describe the requests, as on the "
+                "embedded AWS.",
+            ),
         )
         if settings.max_queue_length < settings.max_batch_size:
             reader.problem(

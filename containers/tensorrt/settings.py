@@ -13,13 +13,7 @@ _MOST_THREADS: Final = 1024
 class GenerationSettings:
     """Limits of one request and the CPU back end's threads.
 
-    Attributes:
-        max_input_tokens: longest prompt, in tokens; None is what the model's positions allow.
-        max_new_tokens: most tokens that a request may ask for.
-        default_new_tokens: tokens generated where a request does not say; 20 is the default of
-            Hugging Face's text-generation server.
-        intra_op_threads: threads that share one operator on the CPU; None lets ONNX Runtime take
-            one per physical core.
+    `read` says what each field means, beside its variable.
     """
 
     max_input_tokens: int | None = None
@@ -36,9 +30,16 @@ class GenerationSettings:
             default=default.max_new_tokens,
             minimum=1,
             maximum=_MOST_TOKENS,
+            meaning="Largest number of tokens that a request may ask for.",
         )
         default_new_tokens = reader.optional_integer(
-            "SLIPWAY_DEFAULT_NEW_TOKENS", minimum=1, maximum=_MOST_TOKENS
+            "SLIPWAY_DEFAULT_NEW_TOKENS",
+            minimum=1,
+            maximum=_MOST_TOKENS,
+            meaning="Tokens that are generated where a request does not name a number. It is at "
+            "most `SLIPWAY_MAX_NEW_TOKENS`.",
+            # The default of Hugging Face's text-generation server.
+            without=f"{default.default_new_tokens}, or `SLIPWAY_MAX_NEW_TOKENS` where it is less",
         )
         if default_new_tokens is None:
             default_new_tokens = min(default.default_new_tokens, max_new_tokens)
@@ -49,11 +50,19 @@ class GenerationSettings:
             )
         return cls(
             max_input_tokens=reader.optional_integer(
-                "SLIPWAY_MAX_INPUT_TOKENS", minimum=1, maximum=_MOST_TOKENS
+                "SLIPWAY_MAX_INPUT_TOKENS",
+                minimum=1,
+                maximum=_MOST_TOKENS,
+                meaning="Longest prompt, in tokens.",
+                without="what the model's positions allow",
             ),
             max_new_tokens=max_new_tokens,
             default_new_tokens=default_new_tokens,
             intra_op_threads=reader.optional_integer(
-                "SLIPWAY_INTRA_OP_THREADS", minimum=1, maximum=_MOST_THREADS
+                "SLIPWAY_INTRA_OP_THREADS",
+                minimum=1,
+                maximum=_MOST_THREADS,
+                meaning="Threads that share one operator of ONNX Runtime on the CPU.",
+                without="one for each physical core",
             ),
         )

@@ -1,0 +1,23 @@
+"""`python -m tools.reference`: writes docs/reference/variables.md and docs/reference/metrics.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.reference import metrics, variables
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    "reference/variables.md": variables.render,
+    "reference/metrics.md": metrics.render,
+}
+
+
+def main() -> None:
+    """Writes the pages."""
+    for name, render in PAGES.items():
+        (ROOT / "docs" / name).write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
