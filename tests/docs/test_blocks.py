@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,18 +10,17 @@ from typing import Any
 import pytest
 import yaml
 
-from slipway.cli.reference import commands
 from slipway.errors import UserError
 from slipway.project import Project
+from tests.support.command_lines import check_command
 from tests.support.pages import ROOT, Block, blocks, laid_over, pages, with_environments
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
     ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
-    ("sh", "run"), ("text",), ("text", "output"), ("yaml", "environments"), ("yaml", "model"),
+    ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"), ("yaml", "environments"),
+    ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "workflow"),
 }  # fmt: skip
-CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "synth"}
-TARGETS = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 def of(language: str, *labels: str) -> list[Any]:
@@ -122,18 +119,3 @@ def test_commands_exist_and_their_options_too(block: Block) -> None:
     assert parsed.returncode == 0, parsed.stderr
     for line in lines:
         check_command(line)
-
-
-def check_command(line: str) -> None:
-    inner = re.sub(r'^eval "\$\((.*)\)"', r"\1", line)
-    words = shlex.split(inner, comments=True)
-    if words[:1] == ["slipway"]:
-        found = commands()
-        count = 2 if words[1] == "local" else 1
-        found[" ".join(words[1 : 1 + count])].make_context("slipway", words[1 + count :])
-    elif words[:1] == ["make"]:
-        targets = [word for word in words[1:] if "=" not in word and word != "&&"]
-        assert targets[:1], line
-        assert targets[0] in TARGETS, line
-    elif words[:1] == ["cdk"]:
-        assert words[1] in CDK_COMMANDS, line

@@ -11,6 +11,7 @@ The first word behind the fence is the language, and further words are labels fo
 - `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
 - `yaml refused in NAME`: the same, and Slipway says by name that it does not support them yet.
 - `yaml model`, `yaml environments`: a whole file.
+- `yaml workflow`, `yaml action`, `yaml gitlab`: a file of a CI system, whose commands are parsed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,194 @@
+"""The page about CI: its files are pinned and least privileged, and their commands exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from slipway.operations.permissions import least_policy
+from slipway.project import Project
+from slipway.publishing.publish import planned_job
+from tests.support.command_lines import check_command
+from tests.support.pages import ROOT, Block, blocks
+from tests.support.starts import count_start
+
+PAGE = ROOT / "docs" / "ci.md"
+BLOCKS = list(blocks(PAGE))
+# PyYAML reads YAML 1.1, in which the key `on` of a workflow is True.
+ON = True
+
+
+def files(label: str) -> list[Block]:
+    return [block for block in BLOCKS if block.labels == (label,)]
+
+
+def jobs(block: Block) -> Iterator[tuple[str, dict[str, Any]]]:
+    content = yaml.safe_load(block.text)
+    if block.labels == ("workflow",):
+        yield from content["jobs"].items()
+    elif block.labels == ("action",):
+        yield content["name"], content["runs"]
+    else:
+        no_jobs = ("default", "stages", "variables")
+        yield from ((name, job) for name, job in content.items() if name not in no_jobs)
+
+
+def scripts(block: Block) -> Iterator[str]:
+    content = yaml.safe_load(block.text)
+    for _, job in jobs(block):
+        yield from (step["run"] for step in job.get("steps", ()) if "run" in step)
+        yield from job.get("script", ())
+    yield from content.get("default", {}).get("before_script", ())
+
+
+def programs(script: str) -> Iterator[str]:
+    """The commands of a script, without what their output is sent to."""
+    for line in script.replace("\\\n", " ").splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        command = list[str]()
+        for word in [*words, ";"]:
+            if set(word) <= set("|&;<>(){}"):
+                if command:
+                    yield shlex.join(command)
+                command = []
+            else:
+                command.append(word)
+
+
+ALL = [*files("workflow"), *files("action"), *files("gitlab")]
+
+
+def commands_of(*names: str) -> list[str]:
+    found = [line for block in ALL for script in scripts(block) for line in programs(script)]
+    return [line for line in found if line.split()[0] in names]
+
+
+def test_the_page_has_every_file() -> None:
+    assert [len(files(label)) for label in ("workflow", "action", "gitlab")] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("block", ALL, ids=lambda block: block.place)
+def test_every_script_is_one(block: Block) -> None:
+    found = list(scripts(block))
+    assert found
+    for script in found:
+        parsed = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+        assert parsed.returncode == 0, parsed.stderr
+
+
+def test_every_command_and_its_options_exist() -> None:
+    found = commands_of("cdk", "make", "slipway")
+    used = {line.split()[1] for line in found if line.startswith("slipway ")}
+    assert used == {"plan", "preflight", "publish", "schema", "status", "validate"}
+    for line in found:
+        check_command(line)
+
+
+@pytest.mark.cdk
+@pytest.mark.size("all")
+@pytest.mark.parametrize("command", ["deploy", "diff", "synth"])
+def test_every_option_of_the_cdk_cli_exists(command: str) -> None:
+    count_start("cdk")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    cdk = ROOT / "node_modules" / ".bin" / "cdk"
+    shown = subprocess.run(
+        [cdk, command, "--help"], env={**os.environ, "PATH": path, "COLUMNS": "200"},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    lines = [line for line in commands_of("cdk") if line.split()[1] == command]
+    assert lines
+    for line in lines:
+        for word in shlex.split(line):
+            if word.startswith("--"):
+                option = word.partition("=")[0]
+                assert re.search(rf"{option}\b", shown), line
+
+
+@pytest.mark.parametrize("block", files("workflow"), ids=lambda block: block.place)
+def test_a_workflow_has_the_least_rights(block: Block) -> None:
+    content = yaml.safe_load(block.text)
+    assert content["permissions"] == {"contents": "read"}
+    assert "pull_request_target" not in content[ON]
+    for name, job in jobs(block):
+        assert job["timeout-minutes"] > 0, name
+        uses_aws = any("configure-aws-credentials" in step.get("uses", "") for step in job["steps"])
+        assert (job.get("permissions", {}).get("id-token") == "write") == uses_aws, name
+        if name in ("deploy", "publish"):
+            assert job["environment"] == "production"
+            assert job["concurrency"]["cancel-in-progress"] is False
+
+
+@pytest.mark.parametrize(
+    "block", [*files("workflow"), *files("action")], ids=lambda block: block.place
+)
+def test_actions_are_pinned_and_inputs_are_no_script(block: Block) -> None:
+    uses = re.findall(r"uses: (\S+)(.*)", block.text)
+    assert uses
+    for name, comment in uses:
+        if not name.startswith("./"):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name), name
+            assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), name
+    # An expression in a script is text of the script, which somebody else may have written.
+    assert [script for script in scripts(block) if "${{" in script] == []
+
+
+def test_the_list_has_the_models_whose_config_or_lock_changed(tmp_path: Path) -> None:
+    (models, _) = files("workflow")
+    (step,) = (step for step in dict(jobs(models))["changed"]["steps"] if step.get("id") == "list")
+
+    def git(*arguments: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        return subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def write(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            with (tmp_path / name).open("a", encoding="utf-8") as file:
+                file.write("x\n")
+
+    git("init", "-q")
+    write("model_configs/gone.yaml", "model_configs/a.yaml", "model_configs/same.yaml")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    base = git("rev-parse", "HEAD")
+    git("rm", "-q", "model_configs/gone.yaml")
+    write("model_configs/a.yaml", "model_configs/a.lock.json", "model_configs/b-2.lock.json")
+    write("model_configs/schema.json", "docs/c.yaml")
+    git("add", "-A")
+    git("commit", "-qm", "two")
+    output = tmp_path / "output"
+    subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]],
+        cwd=tmp_path,
+        env={**os.environ, "BASE": base, "GITHUB_OUTPUT": str(output)},
+        check=True,
+    )
+    key, _, value = output.read_text("utf-8").strip().partition("=")
+    assert key == "models"
+    assert json.loads(value) == ["a", "b-2"]
+
+
+def test_every_statement_of_the_roles_is_one_of_the_policy() -> None:
+    table = re.findall(r"^\| (reads|publishes|deploys) \| (.*) \|$", PAGE.read_text("utf-8"), re.M)
+    assert [role for role, _ in table] == ["reads", "publishes", "deploys"]
+    named = {name for _, cell in table for name in re.findall(r"`([A-Z]\w+)`", cell)}
+    project = Project(ROOT)
+    environment = project.environment("ci")
+    plan = project.plan("gpt2-autocomplete", environment, allow_unpublished=True)
+    compiling, weights = planned_job(project, "gpt2-autocomplete", environment)
+    policy = least_policy(plan, environment, compiling=compiling, weights=weights)
+    # Jobs of this page do not invoke the endpoint.
+    assert named == {statement["Sid"] for statement in policy["Statement"]} - {"Invoke"}
