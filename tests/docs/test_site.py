@@ -46,6 +46,24 @@ def test_labels_of_blocks_are_not_shown(site: Path) -> None:
     assert "sh run" not in page
 
 
+def test_the_index_for_language_models_lists_each_page(site: Path) -> None:
+    text = (site / "llms.txt").read_text("utf-8")
+    assert text.startswith("# Slipway\n\n> SageMaker endpoints as code, in Python\n")
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", text, re.MULTILINE)
+    assert [link for link in links if not (site / link).is_file()] == []
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert pages <= set(links)
+    assert len(links) == len(set(links))
+
+
+def test_links_of_a_pages_markdown_lead_to_files_of_the_site(site: Path) -> None:
+    page = site / "cases" / "bert-qa.md"
+    found = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
+    assert len(found) > 3
+    assert [link for link in found if not (page.parent / link).is_file()] == []
+    assert "# BERT question answering on Inferentia" in (site / "llms-full.txt").read_text("utf-8")
+
+
 def test_no_page_asks_another_host_for_anything(site: Path) -> None:
     for path in site.rglob("*.html"):
         text = path.read_text("utf-8")

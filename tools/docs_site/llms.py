@@ -1,0 +1,141 @@
+"""MkDocs hook: the site's index and text for language models (https://llmstxt.org).
+
+llms.txt has a title, a summary and lists of links. Each link leads to a page's Markdown, which the
+site has beside the page. llms-full.txt has the text of all of these pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import Files
+
+# What a reader may leave out, and the heading that the format has for it.
+_OPTIONAL_SECTIONS = ("Measured", "Changelog")
+_NO_PROSE = ("```", "#", "|", "<!", "- ", "![")
+_OPTIONAL, _PAGES = "Optional", "Pages"
+_HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
+
+
+def on_env(env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
+    """Writes the pages' Markdown, llms.txt and llms-full.txt into the site."""
+    pages = {
+        file.src_uri: TextPage(file.src_uri, file.page.markdown)
+        for file in files.documentation_pages()
+        if file.page is not None and file.page.markdown is not None
+    }
+    written = {page.uri: page.markdown for page in pages.values()}
+    about = (config.site_name, config.site_description or "")
+    written["llms.txt"] = index(*about, config.nav, pages, config.site_url or "")
+    written["llms-full.txt"] = full_text(*about, config.nav, pages)
+    for uri, text in written.items():
+        path = Path(config.site_dir, uri)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return env
+
+
+@dataclass(frozen=True)
+class TextPage:
+    """A page as language models read it.
+
+    Args:
+        uri: of its Markdown in the site, such as `guides/lmi.md`.
+        markdown: its text, whose links lead to files of the site.
+    """
+
+    uri: str
+    markdown: str
+
+    @property
+    def title(self) -> str:
+        """Its first heading; its file's name where it has none."""
+        found = _HEADING.search(self.markdown)
+        return _plain(found[1]) if found else self.uri
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its first paragraph; empty where the page has none.
+
+        Where that sentence only says who the page is for, the next one belongs to it.
+        """
+        text = _HEADING.sub("", self.markdown, count=1)
+        paragraphs = (part.strip() for part in re.split(r"\n\s*\n", text))
+        prose = (part for part in paragraphs if part and not part.startswith(_NO_PROSE))
+        sentences = _SENTENCE.split(_plain(" ".join(next(prose, "").split())))
+        return " ".join(sentences[: 2 if sentences[0].startswith("For ") else 1])
+
+
+def sections(nav: object) -> dict[str, list[str]]:
+    """Returns the pages of a navigation by section, in its order.
+
+    Args:
+        nav: as mkdocs.yml has it. Pages beside the sections are in a section of their own.
+    """
+    found: dict[str, list[str]] = {_PAGES: []}
+    optional = list[str]()
+    for entry in nav if isinstance(nav, list) else []:
+        named = entry.items() if isinstance(entry, dict) else [("", entry)]
+        for name, inner in named:
+            if name in _OPTIONAL_SECTIONS:
+                optional += _uris(inner)
+            else:
+                found.setdefault(_PAGES if isinstance(inner, str) else name, []).extend(
+                    _uris(inner)
+                )
+    return {**found, _OPTIONAL: optional} if optional else found
+
+
+def index(name: str, description: str, nav: object, pages: Mapping[str, TextPage], url: str) -> str:
+    """Returns llms.txt.
+
+    Args:
+        name: of the site.
+        description: of the site, one sentence.
+        nav: as mkdocs.yml has it.
+        pages: by their addresses in the navigation.
+        url: address of the site with its final slash, or empty for relative links.
+    """
+    lines = [f"# {name}", "", f"> {description}"]
+    for title, uris in sections(nav).items():
+        lines += ["", f"## {title}", ""]
+        for uri in uris:
+            page = pages[uri]
+            note = f": {page.summary}" if page.summary else ""
+            lines.append(f"- [{page.title}]({url}{page.uri}){note}")
+    return "\n".join(lines) + "\n"
+
+
+def full_text(name: str, description: str, nav: object, pages: Mapping[str, TextPage]) -> str:
+    """Returns llms-full.txt: every page of the navigation but the optional ones.
+
+    Args:
+        name: of the site.
+        description: of the site, one sentence.
+        nav: as mkdocs.yml has it.
+        pages: by their addresses in the navigation.
+    """
+    chosen = (uri for title, uris in sections(nav).items() if title != _OPTIONAL for uri in uris)
+    parts = [f"# {name}\n\n> {description}\n"]
+    parts += [f"---\n\nSource: {uri}\n\n{pages[uri].markdown.strip()}\n" for uri in chosen]
+    return "\n".join(parts)
+
+
+def _uris(nav: object) -> Iterator[str]:
+    if isinstance(nav, str):
+        yield nav
+        return
+    entries = nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ()
+    for entry in entries:
+        yield from _uris(entry)
+
+
+def _plain(text: str) -> str:
+    return _LINK.sub(r"\1", text).replace("**", "")
