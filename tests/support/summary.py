@@ -166,6 +166,7 @@ def _record(outcomes: dict[str, Counter[str]]) -> None:
             "outcome": ", ".join(f"{counts[each]} {each}" for each in sorted(counts)),
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "commit": commit,
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
+            f"Python {platform.python_version()}",
         }
     RESULTS.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", "utf-8")
