@@ -16,8 +16,6 @@ from typing import Final
 
 LONGEST_WORDS: Final = 25
 LONGEST_CELL_WORDS: Final = 25
-# Pages that are searched for riddles only, so far.
-RIDDLES_ONLY: Final = frozenset({"docs/reference.md"})
 
 # Turn to its replacement. A turn is a regular expression for whole words.
 TURNS: Final = {
@@ -183,7 +181,7 @@ def main(arguments: Sequence[str]) -> int:
             continue
         text = path.read_text("utf-8")
         found.update(riddles(str(path), text))
-        if path.suffix == ".md" and path.as_posix() not in RIDDLES_ONLY:
+        if path.suffix == ".md":
             found.update(findings(str(path), text))
     for finding in sorted(found):
         print(finding)

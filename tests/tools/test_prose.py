@@ -10,7 +10,6 @@ from tests.support.pages import ROOT
 from tools.prose import (
     LONGEST_CELL_WORDS,
     LONGEST_WORDS,
-    RIDDLES_ONLY,
     findings,
     main,
     riddles,
@@ -92,10 +91,6 @@ def test_riddles_are_found_across_lines_of_any_file(text: str) -> None:
 
 def test_other_text_has_no_riddles() -> None:
     assert list(riddles("module.py", '"""Returns a usable lane to the pool."""\n# Or away\n')) == []
-
-
-def test_the_pages_that_have_no_limit_exist() -> None:
-    assert all((ROOT / page).is_file() for page in RIDDLES_ONLY)
 
 
 def test_the_command_fails_where_it_finds_something(tmp_path: Path, capsys) -> None:

@@ -51,15 +51,15 @@ _LMI = """\
 AWS's LMI images run DJL Serving, which has hundreds of variables of its own. Slipway sets few of
 them. With `configuration: file` the settings are in serving.properties, and only the caches of the
 oldest images are variables. With `configuration: environment` each setting is a variable. The
-values are those of the shipped config `{name}` with `configuration: environment`, and for the
-caches those of `flan-t5-xxl`.
+values come from the shipped config `{name}` with `configuration: environment`. The values of the
+caches come from `flan-t5-xxl`.
 
 `serving.environment` adds variables of your own, and `serving.options` adds `OPTION_KEY`.
 """
 
 _TRITON = """\
-AWS's Triton image has a front end for SageMaker, which reads these variables. The values are those
-of the shipped config `{name}`. `serving.environment` adds variables of your own. Slipway can plan
+AWS's Triton image has a front end for SageMaker, which reads these variables. The values come
+from the shipped config `{name}`. `serving.environment` adds variables of your own. Slipway can plan
 and synthesise a Triton endpoint, and cannot publish its files yet.
 """
 
