@@ -34,7 +34,7 @@ def test_a_request_comes_from_one_place(body, file, message, remedy, tmp_path, m
     ("content", "place"),
     [
         (b'{"inputs": "The}', "request.json:1:12: not JSON: Unterminated string starting at"),
-        (b'{\n  "inputs": 1,\n}', "request.json:2:15: not JSON: Illegal trailing comma"),
+        (b'{\n  "inputs": 1,\n}', "request.json:2:14: not JSON: Illegal trailing comma"),
         (b"", "request.json:1:1: not JSON: Expecting value"),
         (b'{"inputs": "\xff"}', "request.json: not JSON: byte 12 is not utf-8"),
     ],
