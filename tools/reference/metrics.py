@@ -30,7 +30,11 @@ This page is written by `python -m tools.reference`.
 _ALARMS = """\
 SageMaker publishes these metrics for each variant, with the dimensions `EndpointName` and
 `VariantName`. The alarms look at each minute. [Operations](../operations.md#its-alarms) says what
-each alarm means; `alarms` in the [model config](../reference.md#alarms) sets the thresholds.
+each alarm means. `alarms` in the [model config](../reference.md#alarms) sets the thresholds.
+"""
+
+_GROUP = """\
+Namespace `{namespace}`. What an alarm makes of missing data (`TreatMissingData`): `{missing}`.
 """
 
 _DATA = """\
@@ -257,37 +261,47 @@ def render() -> str:
 
 
 def _alarm_table() -> Iterator[str]:
-    yield "| alarm | metric | namespace | unit | statistic | missing data | meaning |"
-    yield "|---|---|---|---|---|---|---|"
-    for metric in ALARM_METRICS:
-        yield (
-            f"| {metric.alarm} | `{metric.name}` | `{metric.namespace}` | {metric.unit} "
-            f"| {metric.statistic} | `{metric.missing}` | {metric.meaning} |"
-        )
-    yield ""
+    for title, namespace, missing in (
+        ("Requests", _REQUESTS, _NO_ALARM),
+        ("Instances", _MACHINES, _UNKNOWN),
+    ):
+        yield f"### {title}\n"
+        yield _GROUP.format(namespace=namespace, missing=missing)
+        yield "| metric | alarm | unit | statistic | meaning |"
+        yield "|---|---|---|---|---|"
+        for metric in ALARM_METRICS:
+            if (metric.namespace, metric.missing) == (namespace, missing):
+                yield (
+                    f"| `{metric.name}` | {metric.alarm} | {metric.unit} | {metric.statistic} "
+                    f"| {metric.meaning} |"
+                )
+        yield ""
+    yield "### When they have data\n"
 
 
 def _scaling_table() -> Iterator[str]:
-    yield "| field of `autoscaling` | predefined metric | CloudWatch metric | meaning |"
-    yield "|---|---|---|---|"
-    for predefined, (name, config_field, meaning) in SCALING_METRICS.items():
-        yield f"| `{config_field}` | `{predefined}` | `{name}` | {meaning} |"
+    yield "| CloudWatch metric | predefined metric | meaning |"
+    yield "|---|---|---|"
+    for predefined, (name, _, meaning) in SCALING_METRICS.items():
+        yield f"| `{name}` | `{predefined}` | {meaning} |"
+    yield ""
+    for name, config_field, _ in SCALING_METRICS.values():
+        yield f"- `{config_field}` holds `{name}` at its value."
     yield ""
 
 
 def _served_table() -> Iterator[str]:
     tensorrt, neuron = served_metrics().values()
-    yield "| metric | type | unit | labels | container | meaning |"
-    yield "|---|---|---|---|---|---|"
+    yield "| metric | type | unit | container | meaning |"
+    yield "|---|---|---|---|---|"
     for name, metric in {**tensorrt, **neuron}.items():
         owners = [key for key, found in served_metrics().items() if name in found]
         owner = (
             "both" if len(owners) > 1 else {"tensorrt": "TensorRT", "neuron": "Neuron"}[owners[0]]
         )
-        labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
-        yield (
-            f"| `{name}` | {metric.kind} | {metric.unit} | {labels} | {owner} | {metric.meaning} |"
-        )
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        kind = f"{metric.kind} by {labels}" if labels else metric.kind
+        yield f"| `{name}` | {kind} | {metric.unit} | {owner} | {metric.meaning} |"
     yield ""
 
 

@@ -291,8 +291,8 @@ def _planned(name: str, project: Project) -> dict[str, str]:
 def _own_table(
     read: Callable[[EnvironmentReader], object], families: Sequence[Family], project: Project
 ) -> Iterator[str]:
-    yield "| variable | values | default | meaning | set by |"
-    yield "|---|---|---|---|---|"
+    yield "| variable | values | meaning | set by |"
+    yield "|---|---|---|---|"
     planned = {family.name: _planned(family.config, project) for family in families}
     for variable in read_by(read):
         setters = {_set_by(variable.name, each, planned[each.name]): each for each in families}
@@ -300,7 +300,7 @@ def _own_table(
         if len(shown) > 1:
             shown = [f"{text} ({family.title})" for text, family in setters.items()]
         yield (
-            f"| `{variable.name}` | {_readable(variable.values)} | {_default(variable)} "
+            f"| `{variable.name}` | {_readable(variable.values)}; {_default(variable)} "
             f"| {variable.meaning} | {', '.join(shown)} |"
         )
     yield ""
@@ -325,10 +325,10 @@ def _readable(values: str) -> str:
 
 def _default(variable: Variable) -> str:
     if variable.without:
-        return variable.without
+        return f"without it {variable.without}"
     if variable.default is None:
         raise ValueError(f"{variable.name} does not say what its absence means")
-    return f"`{variable.default}`"
+    return f"default `{variable.default}`"
 
 
 def _set_table(values: Mapping[str, str], known: Mapping[str, tuple[str, str]]) -> Iterator[str]:
