@@ -12,7 +12,7 @@ import yaml
 
 from slipway.errors import UserError
 from slipway.project import Project
-from tests.support.command_lines import check_command
+from tests.support.page_commands import check_command
 from tests.support.pages import ROOT, Block, blocks, laid_over, pages, with_environments
 
 BLOCKS = [block for page in pages() for block in blocks(page)]

@@ -18,7 +18,7 @@ import yaml
 from slipway.operations.permissions import least_policy
 from slipway.project import Project
 from slipway.publishing.publish import planned_job
-from tests.support.command_lines import check_command
+from tests.support.page_commands import check_command
 from tests.support.pages import ROOT, Block, blocks
 from tests.support.starts import count_start
 

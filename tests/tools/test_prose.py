@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import ROOT
 from tools.prose import (
     LONGEST_CELL_WORDS,
     LONGEST_WORDS,
