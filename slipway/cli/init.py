@@ -10,7 +10,7 @@ import typer
 
 from slipway.cli.output import current_project
 from slipway.codes.code import Code
-from slipway.config.names import CONFIG_DIRECTORY, LOCAL
+from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Kind, Problem, UserError, nearest
 
 if TYPE_CHECKING:
@@ -53,8 +53,12 @@ def init(
     container: Annotated[
         str, typer.Option(help="tensorrt, lmi, triton, neuron, or custom: an image of your own.")
     ] = "tensorrt",
-    family: Annotated[str | None, typer.Option(help="Such as gpt2 or bert.")] = None,
-    parameters: Annotated[int | None, typer.Option(help="Number of weights.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Such as gpt2 or bert; a local checkpoint says it.")
+    ] = None,
+    parameters: Annotated[
+        int | None, typer.Option(help="Number of weights; a local checkpoint says it.")
+    ] = None,
     instance: Annotated[str | None, typer.Option(help="Such as ml.g4dn.xlarge.")] = None,
     sample: Annotated[str | None, typer.Option(help="Directory with a small model.")] = None,
     weights: Annotated[str | None, typer.Option(help=f"{_WEIGHTS_FORMS}.")] = None,
@@ -72,7 +76,10 @@ def init(
     ] = None,
     image_uri: Annotated[str | None, typer.Option(help="Of custom: the image in ECR.")] = None,
 ) -> None:
-    """Write a first model config, every field explained; asks for what no option says."""
+    """Write a first model config, every field explained; asks for what no option says.
+
+    A checkpoint in a folder of the project says its family, parameters and shape itself.
+    """
     from slipway.config.starter import Answers, parse_weights, render
 
     project = current_project()
@@ -92,8 +99,11 @@ def init(
         "latency_milliseconds": latency_milliseconds,
         **own,
     }
-    given = _answered(known, given)
     if given["weights"] is not None:
+        given["weights"] = parse_weights(given["weights"])
+        given = _with_facts(given, project.root)
+    given = _answered(known, given)
+    if isinstance(given["weights"], str):
         given["weights"] = parse_weights(given["weights"])
     path.parent.mkdir(exist_ok=True)
     path.write_text(render(Answers(name=name, container=known, **given)), encoding="utf-8")
@@ -103,6 +113,8 @@ def init(
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
     typer.echo(f"{shown} written. {_next_step(config, environments)}")
+    if (here := _on_this_machine(config, environments)) is not None:
+        typer.echo(here)
 
 
 def _new_file(root: Path, name: str) -> tuple[Path, str]:
@@ -167,6 +179,41 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
         )
     if problems:
         raise UserError(problems)
+
+
+def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Returns the answers, completed with what the files of a local checkpoint say.
+
+    Args:
+        given: the options; `weights` is a section.
+        root: the project.
+
+    Raises:
+        UserError: there is no such folder, or its files cannot be read.
+    """
+    from slipway.config.checkpoint import read_checkpoint
+
+    shown = given["weights"].get("path")
+    if shown is None:
+        return dict(given)
+    directory = root / shown
+    if not directory.is_dir():
+        if given["family"] is None or given["parameters"] is None:
+            raise UserError.of(
+                Code.NO_FILES,
+                f"`--weights {shown}` is not a directory of this project",
+                f"Link or copy the checkpoint to {directory}, or give --family and --parameters.",
+            )
+        return dict(given)
+    facts = read_checkpoint(directory, shown)
+    answers = dict(given)
+    for name in ("family", "parameters"):
+        if answers[name] is None:
+            answers[name] = getattr(facts, name)
+    # The shape belongs to the checkpoint's own family.
+    if answers["family"] == facts.family:
+        answers["shape"] = facts.shape
+    return answers
 
 
 def _missing(container: str, given: Mapping[str, Any]) -> list[str]:
@@ -254,6 +301,23 @@ def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
     option = _environment_options(sourced[0])[0] if sourced else ""
     reason = reasons[0] if reasons else "no environment deploys what it names"
     return f"Next: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
+
+
+def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
+    """Returns how the embedded AWS serves a checkpoint that it could compile; else None."""
+    from slipway.planning.artifacts import has_source
+    from slipway.planning.images import image_family
+
+    local = next((each for each in environments if each.is_local), None)
+    if local is None or has_source(config, local) or config.artifacts.compile is None:
+        return None
+    if image_family(config) is None:
+        return None
+    return (
+        f"On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: "
+        f"release` for `{local.name}` in {ENVIRONMENTS_FILE}; then `slipway publish "
+        f"{config.name}` and `cdk deploy {config.name}`."
+    )
 
 
 def _environment_options(environment: Environment) -> tuple[str, str]:

@@ -75,6 +75,11 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "--instance ml.g5.2xlarge --weights s3://my-bucket/qwen/ --latency-milliseconds 20000",
             "Give all facts at once; nothing is asked.",
         ),
+        Example(
+            "slipway init my-gpt2 --weights my-checkpoint --instance ml.g4dn.xlarge "
+            "--latency-milliseconds 600",
+            "A checkpoint in a folder of the project says its family, parameters and shape.",
+        ),
     ),
     "publish": (
         Example("slipway publish gpt2-autocomplete", "Publish a model to the embedded AWS."),

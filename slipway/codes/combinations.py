@@ -138,8 +138,8 @@ ENTRIES: Sequence[Entry] = (
         "There is no model to deploy",
         "The config has no files for this environment. An environment deploys either "
         "`artifacts.sample` or the real model from `artifacts.weights` or `artifacts.release`.",
-        "Add the missing source under `artifacts`, or set `artifacts: sample` for the "
-        "environment in environments.yaml.",
+        "Add the missing source under `artifacts`, or set `artifacts: sample` or "
+        "`artifacts: release` for the environment in environments.yaml.",
     ),
     Entry(
         Code.ARTIFACT_SOURCES,

@@ -11,9 +11,10 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.FILE_UNREADABLE,
         "The file cannot be read",
-        "The operating system does not let Slipway read the file, or the file is not UTF-8 "
-        "text. The message has the reason.",
-        "Correct the file's permissions, or save the file as UTF-8. Remove it if it is no config.",
+        "The operating system does not let Slipway read the file, the file is not UTF-8 text, or "
+        "a file of a checkpoint is damaged. The message has the reason.",
+        "Correct the file's permissions, save a config as UTF-8, or copy the checkpoint again. "
+        "Remove the file if it is no config.",
     ),
     Entry(
         Code.FILE_TOO_LARGE,

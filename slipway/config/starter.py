@@ -10,7 +10,7 @@ import json
 import textwrap
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from slipway.codes.code import Code
@@ -54,6 +54,7 @@ class Answers:
         container: family of the container.
         family: architecture of the network.
         parameters: number of its weights.
+        shape: further fields of the section `model`, as `read_checkpoint` finds them.
         instance: hosting instance type.
         latency_milliseconds: that the 99th percentile of the answers should stay under.
         sample: directory of a small model, relative to the project.
@@ -70,6 +71,7 @@ class Answers:
     parameters: int
     instance: str
     latency_milliseconds: int
+    shape: Mapping[str, int] = field(default_factory=dict)
     sample: str | None = None
     weights: Mapping[str, str] | None = None
     framework: str | None = None
@@ -112,7 +114,11 @@ def render(answers: Answers) -> str:
     content: dict[str, Any] = {
         "name": answers.name,
         "description": "",
-        "model": {"family": answers.family, "parameters": answers.parameters},
+        "model": {
+            "family": answers.family,
+            "parameters": answers.parameters,
+            **answers.shape,
+        },
         "serving": {"container": answers.container, **serving},
         "artifacts": _artifacts(answers),
         "endpoint": _endpoint(answers),

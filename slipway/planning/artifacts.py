@@ -105,17 +105,32 @@ def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
     )
 
 
+def no_source(config: ModelConfig, environment: Environment) -> Problem:
+    """Returns the problem of a config that names no files for what the environment deploys."""
+    wanted, name = environment.artifacts, environment.name
+    if wanted == "release":
+        remedy = (
+            "Add `artifacts.weights` with the checkpoint, add `artifacts.release` with the path of "
+            "the compiled model and its target, or set `artifacts: sample` for that environment."
+        )
+    elif any_source(config):
+        remedy = (
+            f"Set `artifacts: release` for `{name}` in environments.yaml to deploy the model "
+            "itself, or add `artifacts.sample` with the path of a small model."
+        )
+    else:
+        remedy = (
+            "Add `artifacts.sample` with the path of a small model, or choose an environment that "
+            "deploys releases."
+        )
+    message = f"environment `{name}` deploys the {wanted}, and there is none"
+    return Problem(Code.NO_MODEL, Kind.STATE, message, remedy, ("artifacts",))
+
+
 def _unpublished(config: ModelConfig, environment: Environment, *, was_published: bool) -> Problem:
     wanted = environment.artifacts
     if not has_source(config, environment):
-        remedy = {
-            "sample": "Add `artifacts.sample` with the path of a small model, or choose an "
-            "environment that deploys releases.",
-            "release": "Add `artifacts.release` with the path of the compiled model and its "
-            "target, or set `artifacts: sample` for that environment.",
-        }[wanted]
-        message = f"environment `{environment.name}` deploys the {wanted}, and there is none"
-        return Problem(Code.NO_MODEL, Kind.STATE, message, remedy, ("artifacts",))
+        return no_source(config, environment)
     for field, what in unpublishable(config):
         return Problem(
             Code.NOT_SUPPORTED_YET,

@@ -48,7 +48,10 @@ class Manifest:
         """
         if not directory.is_dir():
             raise UserError.of(
-                Code.NO_FILES, f"{shown_as} is not a directory", "Put the model's files there."
+                Code.NO_FILES,
+                f"{shown_as} is not a directory",
+                f"Put the model's files into {directory}: a path in a config begins at the "
+                "project's folder.",
             )
         files = sorted(_files(directory))
         # A hub cache is made of links; what a link points to may be outside or gone.

@@ -16,7 +16,7 @@ from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.errors import Kind, Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.artifact_place import artifact_place
-from slipway.planning.artifacts import has_source
+from slipway.planning.artifacts import has_source, no_source
 from slipway.planning.compiling import CompilePlan, compile_plan
 from slipway.planning.lmi_partition import loading_properties
 from slipway.planning.lock import (
@@ -190,16 +190,7 @@ def _require_publishable(config: ModelConfig, environment: Environment) -> None:
         for field, what in unpublishable(config)
     ]
     if not refused and not has_source(config, environment):
-        wanted = environment.artifacts
-        refused.append(
-            Problem(
-                Code.NO_MODEL,
-                Kind.COMPATIBILITY,
-                f"environment `{environment.name}` deploys the {wanted}, and there is none",
-                f"Add `artifacts.{wanted}` with the path of the model's files.",
-                ("artifacts",),
-            )
-        )
+        refused.append(no_source(config, environment))
     if refused:
         raise UserError(refused)
 

@@ -227,7 +227,7 @@ def _versions(order: CompileOrder) -> Mapping[str, str]:
             missing.append(name)
     if missing:
         elsewhere = (
-            ", or pip install -r requirements-export.txt"
+            "; for the embedded AWS, `make export` installs them"
             if order.target == CPU
             else f": it is the one for {order.target}"
         )

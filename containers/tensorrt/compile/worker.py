@@ -193,8 +193,8 @@ def _require_packages() -> None:
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise CompileError(
-            f"compiling needs {', '.join(missing)}: run the job in the compiler image, or "
-            "pip install -r requirements-export.txt"
+            f"compiling needs {', '.join(missing)}: run the job in the compiler image; for the "
+            "embedded AWS, `make export` installs them"
         )
 
 

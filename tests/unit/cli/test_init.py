@@ -10,6 +10,7 @@ from slipway.config.editor_schema import FIRST_LINE
 from slipway.config.starter import CONTAINERS, LMI_FRAMEWORKS, newest_lmi_version
 from slipway.facts.lmi import lmi_version
 from slipway.project import Project
+from tests.support.pages import ROOT
 from tests.support.projects import LOCAL, write_project
 
 FLAGS = (
@@ -27,6 +28,10 @@ ci:
 """
 REVISION = "a09a35458c702b33eeacc393d103063234e8bc28"
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
+ON_THIS_MACHINE = (
+    "On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: release` for "
+    "`local` in environments.yaml; then `slipway publish search` and `cdk deploy search`.\n"
+)
 WEIGHTS = {
     f"hub:openai-community/gpt2@{REVISION}": {
         "source": "hub", "repository": "openai-community/gpt2", "revision": REVISION,
@@ -131,8 +136,10 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
     if starter[0] in ("custom", "lmi", "neuron", "tensorrt"):
         image = f"`cdk deploy image-{starter[0]} -c env=ci` once, then "
         image *= starter[0] in ("neuron", "tensorrt")
+        here = ON_THIS_MACHINE * (starter[0] in ("neuron", "tensorrt"))
         assert output.endswith(
             f"Next: {image}`slipway publish search --env ci`, then `cdk deploy search -c env=ci`.\n"
+            f"{here}"
         )
         assert "Run `slipway publish search --env ci`" in errors
         return
@@ -313,6 +320,41 @@ def test_weights_of_the_hub_need_their_commit(run, tmp_path):
         "change under you.\n"
     )
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
+
+
+def test_a_local_checkpoint_says_its_family_parameters_and_shape(run, tmp_path):
+    (tmp_path / "mine").symlink_to(ROOT / "samples" / "gpt2-autocomplete" / "model")
+    options = ("--weights", "mine", "--instance", "ml.g4dn.xlarge", "--latency-milliseconds", "600")
+    code, output, _ = run("search", *options)
+    assert code == 0
+    assert output.endswith(ON_THIS_MACHINE)
+    assert written(tmp_path)["model"] == {
+        "family": "gpt2", "parameters": 2222560, "layers": 5, "hidden_size": 160,
+        "attention_heads": 5,
+    }  # fmt: skip
+    # An option wins, and the shape is of the checkpoint's family alone.
+    code, _, _ = run("other", *options, "--family", "gptj", "--parameters", "7")
+    assert written(tmp_path, "other")["model"] == {"family": "gptj", "parameters": 7}
+
+
+def test_a_checkpoint_that_is_not_there_says_where_it_is_looked_for(run, tmp_path):
+    code, _, errors = run("search", "--weights", "mine", *FLAGS[4:6], *FLAGS[8:])
+    assert code == 1
+    assert errors == (
+        "1 problem\n"
+        "- `--weights mine` is not a directory of this project [SW601]\n"
+        f"    Link or copy the checkpoint to {tmp_path / 'mine'}, or give --family and "
+        "--parameters.\n"
+    )
+    assert not (tmp_path / "model_configs" / "search.yaml").exists()
+
+
+def test_on_this_machine_is_not_said_where_local_deploys_releases(run, tmp_path):
+    (tmp_path / "environments.yaml").write_text(
+        ENVIRONMENTS.replace("artifacts: sample", "artifacts: release"), encoding="utf-8"
+    )
+    _, output, _ = run("search", *FLAGS[:6], "--weights", "build/search", *FLAGS[8:])
+    assert output.endswith("Next: `slipway publish search`, then `cdk deploy search`.\n")
 
 
 def test_options_of_another_family_are_not_passed_over(run, tmp_path):

@@ -381,6 +381,16 @@ def test_a_source_that_an_environment_lacks_is_a_warning_in_an_unpublished_plan(
     with pytest.raises(UserError) as caught:
         plan(config, LOCAL, Lock())
     assert messages(caught.value) == ["environment `local` deploys the sample, and there is none"]
+    assert caught.value.problems[0].remedy.startswith(
+        "Set `artifacts: release` for `local` in environments.yaml to deploy the model itself, or "
+    )
+
+
+def test_without_any_source_the_remedy_is_a_sample():
+    config = model_config(artifacts={"sample": None, "release": None})
+    with pytest.raises(UserError) as caught:
+        plan(config, LOCAL, Lock())
+    assert caught.value.problems[0].remedy.startswith("Add `artifacts.sample` with the path of ")
 
 
 COMPILED = {

@@ -90,7 +90,7 @@ class TestAsAJob:
         assert "exception" not in failed
         assert job.failure == (
             "compiling for cpu needs torch, transformers, safetensors, onnx, onnx-ir, onnxscript: "
-            "run the job in the compiler image, or pip install -r requirements-export.txt"
+            "run the job in the compiler image; for the embedded AWS, `make export` installs them"
         )
 
     def test_what_aws_leaves_out_of_its_image_for_inf1(self, job: NeuronJob) -> None:

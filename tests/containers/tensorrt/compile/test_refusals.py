@@ -307,7 +307,7 @@ class TestMachine:
         job.hide("torch", "transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
         assert self.start_of_worker(job) == (
             "compiling needs torch, transformers, onnx, onnx_ir, onnxscript, safetensors: run the "
-            "job in the compiler image, or pip install -r requirements-export.txt"
+            "job in the compiler image; for the embedded AWS, `make export` installs them"
         )
 
     def test_tensorrt(self, job: Job) -> None:

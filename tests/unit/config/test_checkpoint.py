@@ -1,0 +1,124 @@
+"""What `slipway init` reads of a checkpoint's files, written here as safetensors writes them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.config.checkpoint import CheckpointFacts, read_checkpoint
+from slipway.errors import UserError
+from tests.support.pages import ROOT
+
+
+def write_tensors(path: Path, tensors: dict[str, tuple[str, list[int]]]) -> None:
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    for name, (dtype, shape) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text)
+
+
+def checkpoint(folder: Path, config: dict[str, Any]) -> Path:
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    return folder
+
+
+def test_the_samples_say_what_their_configs_would() -> None:
+    gpt2 = read_checkpoint(ROOT / "samples" / "gpt2-autocomplete" / "model", "sample")
+    shape = {"layers": 5, "hidden_size": 160, "attention_heads": 5}
+    assert gpt2 == CheckpointFacts("gpt2", 2_222_560, shape)
+    # Its weights are in the ONNX graph.
+    bert = read_checkpoint(ROOT / "samples" / "bert-qa" / "model", "sample")
+    shape = {"layers": 3, "hidden_size": 128, "attention_heads": 4}
+    assert bert == CheckpointFacts("bert", None, shape)
+
+
+@pytest.mark.parametrize(
+    ("config", "family", "shape"),
+    [
+        (
+            {"model_type": "distilbert", "n_layers": 6, "dim": 768, "n_heads": 12},
+            "distilbert",
+            {"layers": 6, "hidden_size": 768, "attention_heads": 12},
+        ),
+        (
+            {"model_type": "xlm-roberta", "num_hidden_layers": 12, "hidden_size": 768,
+             "num_attention_heads": 12},
+            "xlm_roberta",
+            {"layers": 12, "hidden_size": 768, "attention_heads": 12},
+        ),
+        (
+            {"model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584,
+             "num_attention_heads": 28, "num_key_value_heads": 4, "head_dim": 128},
+            "qwen2",
+            {"layers": 28, "hidden_size": 3584, "attention_heads": 28, "key_value_heads": 4},
+        ),
+        (
+            {"model_type": "t5", "num_layers": 24, "num_decoder_layers": None, "d_model": 4096,
+             "num_heads": 64, "d_kv": 128},
+            "t5",
+            {"layers": 24, "hidden_size": 4096, "attention_heads": 64, "head_size": 128},
+        ),
+        ({"model_type": "mamba", "num_hidden_layers": 4}, None, {"layers": 4}),
+    ],
+)  # fmt: skip
+def test_each_family_has_names_of_its_own(
+    tmp_path: Path, config: dict[str, Any], family: str | None, shape: dict[str, int]
+) -> None:
+    assert read_checkpoint(checkpoint(tmp_path, config), "c") == CheckpointFacts(
+        family, None, shape
+    )
+
+
+def test_weights_in_several_files_are_counted_and_buffers_are_not(tmp_path: Path) -> None:
+    checkpoint(tmp_path, {"model_type": "gpt2"})
+    write_tensors(
+        tmp_path / "model-00001-of-00002.safetensors",
+        {"wte.weight": ("F16", [50, 8]), "h.0.attn.bias": ("F32", [1, 1, 1024, 1024])},
+    )
+    write_tensors(
+        tmp_path / "model-00002-of-00002.safetensors",
+        {"h.0.attn.c_attn.bias": ("F32", [24]), "position_ids": ("I64", [1, 512])},
+    )
+    parts = {
+        "wte.weight": "model-00001-of-00002.safetensors",
+        "h.0.attn.c_attn.bias": "model-00002-of-00002.safetensors",
+    }
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": parts}), "utf-8")
+    assert read_checkpoint(tmp_path, "c").parameters == 50 * 8 + 24
+
+
+def test_a_folder_without_a_config_says_nothing(tmp_path: Path) -> None:
+    assert read_checkpoint(tmp_path, "c") == CheckpointFacts()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "model.safetensors",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            "c/model.safetensors is not a readable safetensors file: the header is too long",
+        ),
+        ("model.safetensors", b"", "c/model.safetensors is not a readable safetensors file: "),
+        (
+            "model.safetensors",
+            struct.pack("<Q", 2) + b"[]",
+            "c/model.safetensors is not a readable safetensors file: ",
+        ),
+        ("config.json", b"{", "c/config.json is not a readable JSON document: "),
+        ("config.json", b"[]", "c/config.json is not a readable JSON document: it is no object"),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    checkpoint(tmp_path, {"model_type": "gpt2"})
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_checkpoint(tmp_path, "c")
+    assert message in str(caught.value)
+    assert "Git LFS may have left a pointer" in str(caught.value)
