@@ -18,8 +18,8 @@ from tests.support.pages import ROOT, Block, blocks, laid_over, pages, with_envi
 BLOCKS = [block for page in pages() for block in blocks(page)]
 KNOWN = {
     ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
-    ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"), ("yaml", "environments"),
-    ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "workflow"),
+    ("sh", "aws"), ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"),
+    ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "workflow"),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 The first word behind the fence is the language, and further words are labels for the tests:
 
 - `sh`: command lines, which are parsed. `sh run`: a test of the page runs them too, in one shell.
+  `sh aws`: they need an AWS account.
 - `console`: command lines behind `$`, which are parsed, and what they printed once.
 - `console run`: a test runs the commands, with the `yaml part of NAME` before it and the page's
   environments in place. Each line shown is in what they print, in order; `...` stands for more.

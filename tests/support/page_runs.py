@@ -1,0 +1,99 @@
+"""Runs the commands of a page as a reader copies them, one block after the other in one shell."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.pages import blocks
+from tests.support.processes import kill_tree
+from tests.support.starts import count_start
+
+END = "the block ended"
+
+
+class Shell:
+    """A shell in which one block after the other runs."""
+
+    def __init__(self, project: Path) -> None:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.process = subprocess.Popen(
+            ["bash", "-euo", "pipefail"],
+            cwd=project,
+            # Only the port is another one: other tests run on this machine too.
+            env={**os.environ, "PATH": path, "SLIPWAY_LOCAL_PORT": str(free_port())},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, commands: str) -> str:
+        """Runs a block, and returns what it printed."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{commands}\necho '{END}'\n")
+        self.process.stdin.flush()
+        printed = ""
+        for line in self.process.stdout:
+            # What a program printed last may lack its line's end.
+            if line.endswith(f"{END}\n"):
+                return printed + line.removesuffix(f"{END}\n")
+            printed += line
+        raise AssertionError(f"{commands}\n{printed}")
+
+    def end(self) -> None:
+        """Ends the shell and what it still runs."""
+        kill_tree(self.process)
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+def without_indent(text: str) -> str:
+    """Returns the lines without their indentation, and without empty lines around them."""
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def free_port() -> int:
+    """Returns a port on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+def run_page(page: Path, project: Path, replaced: Mapping[str, str] | None = None) -> str:
+    """Runs every `run` block of a page, and checks every `output` block.
+
+    Args:
+        page: the Markdown file.
+        project: a copy of the project, in which the commands run.
+        replaced: texts of the commands that are others here, such as a port.
+
+    Returns:
+        What the last block printed.
+    """
+    shell = Shell(project)
+    printed = ""
+    try:
+        for block in blocks(page):
+            if block.labels == ("run",):
+                for command in ("cdk", "slipway"):
+                    for _ in range(block.text.count(f"{command} ")):
+                        count_start(command)
+                if "slipway local start" in block.text:
+                    count_start("embedded-aws")
+                commands = block.text
+                for text, other in (replaced or {}).items():
+                    commands = commands.replace(text, other)
+                printed = shell.run(commands)
+            elif block.labels == ("output",):
+                assert without_indent(block.text) in without_indent(printed), block.place
+    finally:
+        shell.end()
+    return printed
