@@ -112,9 +112,12 @@ def init(
     except UserError:
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
-    typer.echo(f"{shown} written. {_next_step(config, environments)}")
-    if (here := _on_this_machine(config, environments)) is not None:
-        typer.echo(here)
+    here = _on_this_machine(config, environments)
+    if here is not None:
+        typer.echo(f"{shown} written. {here}")
+        typer.echo(_next_step(config, environments, begins="In an account"))
+    else:
+        typer.echo(f"{shown} written. {_next_step(config, environments)}")
 
 
 def _new_file(root: Path, name: str) -> tuple[Path, str]:
@@ -274,7 +277,9 @@ def _checked(name: str, environments: Sequence[Environment]) -> ModelConfig:
     return project.config(name, environments[0].name).config
 
 
-def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
+def _next_step(
+    config: ModelConfig, environments: Sequence[Environment], begins: str = "Next"
+) -> str:
     """Says what can be done with the file today."""
     from slipway.planning.artifacts import has_source
     from slipway.planning.images import image_family
@@ -295,12 +300,13 @@ def _next_step(config: ModelConfig, environments: Sequence[Environment]) -> str:
             if family is not None and not environment.is_local:
                 image = f"`cdk deploy image-{family}{deploy}` once, then "
             return (
-                f"Next: {image}`slipway publish {name}{publish}`, then `cdk deploy {name}{deploy}`."
+                f"{begins}: {image}`slipway publish {name}{publish}`, then "
+                f"`cdk deploy {name}{deploy}`."
             )
         reasons += unready
     option = _environment_options(sourced[0])[0] if sourced else ""
     reason = reasons[0] if reasons else "no environment deploys what it names"
-    return f"Next: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
+    return f"{begins}: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
 
 
 def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
