@@ -95,10 +95,11 @@ PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway 
   model_configs tests/containers
 
 .PHONY: lint
-lint: $(VENV)/.ready-dev ## Check style, types and the pages' prose
+lint: $(VENV)/.ready-dev ## Check style, types, and the prose of pages, docstrings and comments
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m tools.prose $(PROSE)
+	@$(BIN)/python -m tools.docstrings tools/docstrings.py tools/prose.py
 	@$(BIN)/mypy
 
 .PHONY: export
