@@ -1,7 +1,7 @@
-"""What runs inside a SageMaker endpoint; imports nothing from the packages that deploy it.
+"""The programs inside SageMaker endpoints; they import nothing from the packages that deploy them.
 
-Always import these as `containers.FAMILY`: a family's bare name would shadow NVIDIA's or
-OpenAI's package of that name.
+Always import them as `containers.FAMILY`: a family's bare name would shadow NVIDIA's or OpenAI's
+package of that name.
 """
 
 import os

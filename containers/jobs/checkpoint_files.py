@@ -1,4 +1,4 @@
-"""What the files of a Hugging Face checkpoint must be, as far as they show it without torch."""
+"""Checks of a Hugging Face checkpoint's files that need no torch."""
 
 import json
 from pathlib import Path
@@ -18,8 +18,8 @@ def checked_weight_files(
 
     Args:
         directory: the checkpoint.
-        problems: gets what is wrong with them.
-        takes_pickles: whether PyTorch's own files will do where there are no safetensors.
+        problems: problems with the weights are appended here.
+        takes_pickles: whether PyTorch's own files are accepted if there are no safetensors.
     """
     # In the order in which transformers looks for them.
     whole_files = (SAFETENSORS_FILE, PICKLED_FILE) if takes_pickles else (SAFETENSORS_FILE,)
@@ -39,7 +39,7 @@ def checked_weight_files(
 
 # Any: JSON.
 def json_object(path: Path, problems: list[str]) -> dict[str, Any] | None:
-    """Returns a file's JSON object; None after a problem."""
+    """Returns a file's JSON object; None after a problem, which is appended to `problems`."""
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -87,7 +87,7 @@ def _shards(index: Path, problems: list[str]) -> tuple[Path, ...]:
 
 
 def _weight_file_problem(path: Path) -> str | None:
-    """What is wrong with a file of weights, as far as its size and its header show it."""
+    """Returns the problem with a file of weights that its size and header show, or None."""
     size_bytes = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(len(_LFS_POINTER))

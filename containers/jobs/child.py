@@ -1,4 +1,4 @@
-"""The child process of a job: everything that takes a framework or a compiler.
+"""The child process of a job: everything that needs a framework or a compiler.
 
 It keeps to Python 3.10; see the package.
 """
@@ -30,12 +30,12 @@ def run_work(work: Callable[[], None], *, scratch: Path, output_dir: Path) -> in
     """Does a child's work, with a log on standard output.
 
     Args:
-        work: writes into the scratch directory, and nothing anywhere else.
-        scratch: inside the job's model directory.
-        output_dir: where the reason of a failure goes.
+        work: writes into the scratch directory, and nowhere else.
+        scratch: a directory inside the job's model directory.
+        output_dir: the file `failure` with the reason of a failure is written here.
 
     Returns:
-        The process's exit code: 0; 1 for a problem that the user can solve, 2 for a bug of ours.
+        The process's exit code: 0; 1 for a problem that the user can solve; 2 for a bug of Slipway.
     """
     configure_logging("INFO", sys.stdout)
     # Exporters and compilers log every step of every pass at INFO.
@@ -57,19 +57,19 @@ def run_work(work: Callable[[], None], *, scratch: Path, output_dir: Path) -> in
 
 
 def run_process(main: Callable[[], int]) -> NoReturn:
-    """Runs the process of a child to its end, or to its parent's."""
-    # A Ctrl-C reaches every process of the terminal; the parent is the one that decides.
+    """Runs the process of a child until it ends, or until its parent ends."""
+    # A Ctrl-C reaches every process of the terminal; the parent decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     exit_code = main()
     logging.shutdown()
     sys.stdout.flush()
-    # What is left of libraries' threads and memory would take seconds to put away.
+    # Skips the shutdown of libraries' threads and memory, which would take seconds.
     os._exit(exit_code)
 
 
 def _resource_reason(error: BaseException, scratch: Path) -> str | None:
-    """The reason where the machine was too small, or None."""
+    """Returns the reason if the machine was too small, or None."""
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
         return (
             f"no space left for {scratch.parent} ({error.strerror}): give the job a larger volume"
@@ -81,7 +81,7 @@ def _resource_reason(error: BaseException, scratch: Path) -> str | None:
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the other end of its standard input is closed, as at a kill."""
+    """Ends this process when the parent closes the other end of standard input or is killed."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     os._exit(EXIT_OPERATOR_PROBLEM)

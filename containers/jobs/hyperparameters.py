@@ -1,4 +1,4 @@
-"""What a training job is told: hyperparameters.json, whose values are all texts."""
+"""Reads a training job's hyperparameters.json, in which all values are strings."""
 
 import json
 import re
@@ -12,10 +12,10 @@ HYPERPARAMETERS_FILE: Final = "hyperparameters.json"
 
 
 class HyperparameterReader:
-    """Reads values, all of which SageMaker passes as texts, and collects the problems.
+    """Reads hyperparameters, which SageMaker passes as strings, and collects the problems.
 
     Attributes:
-        problems: all that were found, one line each.
+        problems: every problem found so far, one line each.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -24,7 +24,7 @@ class HyperparameterReader:
 
     @classmethod
     def open(cls, input_config_dir: Path) -> "HyperparameterReader | str":
-        """Reads the file; returns what is wrong with it where it cannot be read."""
+        """Reads the file; returns the problem as a string if it cannot be read."""
         path = input_config_dir / HYPERPARAMETERS_FILE
         try:
             document = json.loads(path.read_bytes())
@@ -41,7 +41,15 @@ class HyperparameterReader:
     def text(
         self, name: str, allowed: re.Pattern[str], expectation: str, default: str | None = None
     ) -> str:
-        """Returns a value that `allowed` matches as a whole; an empty text after a problem."""
+        """Returns a value that `allowed` matches in full; an empty string after a problem.
+
+        Args:
+            name: the hyperparameter.
+            allowed: pattern for the whole value.
+            expectation: says in the problem's message which values are allowed.
+            default: the value of a job that does not set the hyperparameter; None makes it
+                required.
+        """
         value = self._document.get(name, default)
         if value is None and name not in self._document:
             self.problems.append(f"hyperparameter {name} is missing: it is {expectation}")
@@ -56,7 +64,14 @@ class HyperparameterReader:
         return ""
 
     def choice(self, name: str, allowed: Collection[str], default: str | None = None) -> str:
-        """Returns one of the allowed values; an empty text after a problem."""
+        """Returns one of the allowed values; an empty string after a problem.
+
+        Args:
+            name: the hyperparameter.
+            allowed: the values, in the order in which a message lists them.
+            default: the value of a job that does not set the hyperparameter; None makes it
+                required.
+        """
         pattern = re.compile("|".join(re.escape(value) for value in allowed))
         return self.text(name, pattern, f"one of {', '.join(allowed)}", default)
 
@@ -70,7 +85,7 @@ class HyperparameterReader:
         return int(text or 1)
 
     def finish(self, names: Collection[str]) -> list[str]:
-        """Returns all problems, those with names that are none of `names` among them."""
+        """Returns all problems; a hyperparameter that is not in `names` is a problem too."""
         return self.problems + [
             f"hyperparameter {name} is unknown{nearest_name_hint(name, names)}"
             for name in self._document

@@ -1,4 +1,4 @@
-"""Where a training job finds its directories."""
+"""The directories of a training job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ _ROOT: Final = Path("/opt/ml")
 
 @dataclass(frozen=True)
 class JobPaths:
-    """The directories of a training job; variables stand in for SageMaker's on other machines.
+    """The directories of a training job; on other machines, variables replace SageMaker's paths.
 
     Attributes:
         weights: the input channel `weights`, a checkpoint (`SM_CHANNEL_WEIGHTS`).
         input_config: holds hyperparameters.json (`SM_INPUT_CONFIG_DIR`).
-        model: where the model directory goes (`SM_MODEL_DIR`).
-        output: where `failure` goes (`SM_OUTPUT_DIR`).
+        model: receives the model directory (`SM_MODEL_DIR`).
+        output: receives the file `failure` (`SM_OUTPUT_DIR`).
     """
 
     weights: Path = _ROOT / "input" / "data" / "weights"

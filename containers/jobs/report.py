@@ -1,4 +1,4 @@
-"""How a compile job reports: a log line per stage, and the reason of a failure."""
+"""Reports of a compile job: one log line per stage, and the reason of a failure."""
 
 import contextlib
 import logging
@@ -22,10 +22,10 @@ _logger = logging.getLogger(__name__)
 
 
 class CompileError(Exception):
-    """The job cannot succeed as it was given; the message is one that the user can act on.
+    """The job's input makes success impossible; the message tells the user what to change.
 
-    It ends the job with exit code 1 and one line. Any other exception is a bug of ours: exit code
-    2 and a traceback in the log.
+    It ends the job with exit code 1 and one line. Any other exception is a bug of Slipway: exit
+    code 2 and a traceback in the log.
     """
 
 
@@ -34,8 +34,8 @@ def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
     """Logs the start and the end of a stage, with its duration.
 
     Args:
-        name: of the stage.
-        about: fields of both lines, such as which of several it is.
+        name: the stage, as the log shows it.
+        **about: fields of both lines, such as the number of a graph.
 
     Yields:
         Fields for the line at the end; sizes belong here.
@@ -56,12 +56,12 @@ def stage(name: str, **about: Any) -> Iterator[dict[str, Any]]:
 
 
 def report_failure(output_dir: Path, reason: str, *, error: BaseException | None = None) -> None:
-    """Logs why the job failed and writes it where SageMaker looks for it.
+    """Logs why the job failed, and writes the reason to the file that SageMaker reads.
 
     Args:
-        output_dir: `failure` is written here; it is made where it is missing.
-        reason: whatever is more than one line of it becomes one.
-        error: a bug of ours, whose traceback the log gets.
+        output_dir: receives the file `failure`; created if it is missing.
+        reason: joined into one line.
+        error: an exception that is a bug of Slipway; its traceback is logged.
     """
     reason = " ".join(reason.split())
     log_event(_logger, logging.ERROR, "compile_failed", error=error, message=reason)
@@ -69,7 +69,7 @@ def report_failure(output_dir: Path, reason: str, *, error: BaseException | None
         output_dir.mkdir(parents=True, exist_ok=True)
         (output_dir / FAILURE_FILE).write_text(reason[:LONGEST_REASON_CHARACTERS], encoding="utf-8")
     except OSError as problem:
-        # The log has the reason; that SageMaker will not is worth a line and no more.
+        # The log has the reason; one line says that SageMaker will not have it.
         log_event(
             _logger,
             logging.WARNING,
@@ -79,7 +79,7 @@ def report_failure(output_dir: Path, reason: str, *, error: BaseException | None
 
 
 def bug_reason(error: BaseException) -> str:
-    """The reason of a failure that is a bug of ours."""
+    """Returns the reason of a failure that is a bug of Slipway."""
     return (
         f"unexpected error, a bug of this container: {type(error).__name__}: {error}; the job's "
         "log has the traceback"

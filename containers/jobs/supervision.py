@@ -1,7 +1,7 @@
-"""The program of a job: checks, watches over the child, moves its output into place.
+"""The program of a job: checks the input, watches over the child, moves its output into place.
 
-It imports nothing large, so that it answers a signal at once whatever the child is doing, and
-outlives one that is killed for lack of memory.
+It imports nothing large. It therefore answers a signal at once, whatever the child is doing, and
+survives a child that is killed for lack of memory.
 """
 
 import contextlib
@@ -34,21 +34,21 @@ _logger = logging.getLogger(__name__)
 
 _SCRATCH_PREFIX: Final = ".compile-"
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-# Without it nothing takes a directory for a model.
+# Without this file, no program takes the directory for a model.
 _LAST_FILE: Final = "config.json"
-# A training job has no network where it is isolated, and libraries would wait for it in vain.
+# An isolated training job has no network, and libraries would wait for it in vain.
 _OFFLINE: Final = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
 @dataclass(frozen=True)
 class Child:
-    """The process that does a job, once the job was checked.
+    """The process that does a job whose input was checked.
 
     Attributes:
-        command: program and arguments; the scratch directory becomes the last one.
+        command: program and arguments; the scratch directory is appended.
         checkpoint_bytes: size of the weights.
-        fields: what the job was asked for, for the log.
-        environment: variables beside the program's own.
+        fields: the job's settings, for the log.
+        environment: variables in addition to the program's own.
     """
 
     command: tuple[str, ...]
@@ -58,7 +58,7 @@ class Child:
 
 
 class _StopRequestedError(BaseException):
-    """SIGTERM or SIGINT arrived; no `except Exception` stands in its way."""
+    """SIGTERM or SIGINT arrived; no `except Exception` catches this error."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -66,7 +66,7 @@ class _StopRequestedError(BaseException):
 
 
 class _ChildError(Exception):
-    """The child failed, and reported it itself."""
+    """The child failed, and reported the reason itself."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -77,12 +77,12 @@ def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) ->
     """Runs a compile job.
 
     Args:
-        environ: names the job's directories, where they are not SageMaker's.
-        prepare: checks what the job was given; raises `CompileError` with all problems.
+        environ: names the job's directories if they are not SageMaker's.
+        prepare: checks the job's input; raises `CompileError` with all problems.
 
     Returns:
-        The process's exit code: 0; 1 for a problem that the user can solve, 2 for a bug of ours,
-        both with a reason in the file `failure`; 128 and the signal's number after a stop.
+        The process's exit code: 0; 1 for a problem that the user can solve, 2 for a bug of Slipway,
+            both with a reason in the file `failure`; 128 plus the signal's number after a stop.
     """
     configure_logging("INFO", sys.stdout)
     paths, problems = JobPaths.read(environ)
@@ -115,7 +115,7 @@ def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPath
     started = time.monotonic()
     child = prepare(paths)
     with _scratch_directory(paths.model) as scratch:
-        # Its standard input is never written to: it ends with this process, however that ends.
+        # The pipe is never written to. The child ends when it closes, however this process ends.
         with _started(child, scratch, {**environ, **_OFFLINE, **child.environment}) as process:
             try:
                 log_event(
@@ -170,10 +170,12 @@ def _check_exit(exit_code: int, checkpoint_bytes: int) -> None:
 
 @contextlib.contextmanager
 def _scratch_directory(model_dir: Path) -> Iterator[Path]:
-    """A directory inside `model_dir`, since only there is a rename sure to be one; removed after.
+    """Yields a new directory inside `model_dir`, so that moving files out is a plain rename.
+
+    The directory is removed afterwards.
 
     Raises:
-        CompileError: `model_dir` cannot be written to, or holds something already.
+        CompileError: `model_dir` cannot be written to, or is not empty.
     """
     try:
         model_dir.mkdir(parents=True, exist_ok=True)
@@ -183,7 +185,7 @@ def _scratch_directory(model_dir: Path) -> Iterator[Path]:
                     f"{model_dir} is not empty, it holds {path.name}: the model needs a directory "
                     "of its own"
                 )
-            # Of a run that was killed.
+            # Left by a run that was killed.
             shutil.rmtree(path)
         scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH_PREFIX, dir=model_dir))
     except OSError as error:
@@ -195,10 +197,10 @@ def _scratch_directory(model_dir: Path) -> Iterator[Path]:
 
 
 def _move_into_place(scratch: Path, model_dir: Path) -> dict[str, int]:
-    """Moves the files to where they belong; returns their sizes in bytes.
+    """Moves the files to their final directory; returns their sizes in bytes.
 
-    config.json goes last: without it nothing takes the directory for a model. A stop waits until
-    all are there.
+    config.json goes last: without it, no program takes the directory for a model. A stop waits
+    until all files are in place.
     """
     paths = sorted(scratch.iterdir(), key=lambda path: (path.name == _LAST_FILE, path.name))
     sizes = {path.name: path.stat().st_size for path in paths}
@@ -213,7 +215,7 @@ def _move_into_place(scratch: Path, model_dir: Path) -> dict[str, int]:
 
 @contextlib.contextmanager
 def _stop_signals_raise() -> Iterator[None]:
-    """Makes SIGTERM and SIGINT raise, once; the default would ignore SIGTERM in a container."""
+    """Makes SIGTERM and SIGINT raise, once; by default a container ignores SIGTERM."""
 
     def stop(number: int, _frame: FrameType | None) -> None:
         for ignored in _STOP_SIGNALS:
@@ -229,6 +231,6 @@ def _stop_signals_raise() -> Iterator[None]:
 
 
 def _peak_memory_bytes() -> int:
-    """The child's largest resident size."""
+    """Returns the child's largest resident size."""
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return largest if sys.platform == "darwin" else largest * 1024

@@ -1,8 +1,8 @@
 """SageMaker's HTTP contract: GET /ping and POST /invocations.
 
-/ping answers 503 while the model loads and 200 once it is loaded. The port is open from the
-start, so that a loading container and a dead one look different; SageMaker waits for the first
-200 within `ContainerStartupHealthCheckTimeoutInSeconds` either way.
+/ping answers 503 while the model loads and 200 once it is loaded. The port is open from the start,
+so that a loading container can be told from a dead one. In both cases SageMaker waits for the first
+200 within `ContainerStartupHealthCheckTimeoutInSeconds`.
 (https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html)
 """
 
@@ -47,16 +47,16 @@ _logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
-# Any: outputs are not looked at.
+# Any: outputs are passed on unread.
 _StreamItem: TypeAlias = bytes | BatchedOutputs[Any]
 
 _MEDIA_TYPE: Final = "application/json"
 _STREAM_MEDIA_TYPE: Final = "text/event-stream"
 _REQUEST_ID_HEADER: Final = "X-Amzn-RequestId"
 _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
-# What goes into the log and back into a header is held to a plain alphabet and a length.
+# Limits the alphabet and length of a client's value, because it goes into the log and a header.
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# nginx's code for a client that closed the connection; only the log sees it.
+# nginx's code for a client that closed the connection; only the log shows it.
 _CLIENT_CLOSED_REQUEST: Final = 499
 
 
@@ -68,9 +68,9 @@ def create_app(
     """Returns the ASGI application that serves `service`.
 
     Args:
-        service: the model.
-        settings: limits of a request.
-        document: the OpenAPI document to show at /docs; None shows none.
+        service: answers /invocations; /ping reports whether its model is loaded.
+        settings: size and time limits of a request.
+        document: the OpenAPI document to show at /docs; with None, /docs is not served.
     """
     endpoint = _Endpoint(service, settings)
     return Starlette(
@@ -84,7 +84,7 @@ def create_app(
 
 
 class _RequestRecord:
-    """What the log says of one request."""
+    """The log line of one request, collected while the request is handled."""
 
     def __init__(self, request: Request) -> None:
         self._received_at = time.monotonic()
@@ -96,9 +96,9 @@ class _RequestRecord:
         self._failure: Exception | None = None
         self._level = logging.INFO
 
-    # Any: outputs are not looked at.
+    # Any: outputs are passed on unread.
     def cost(self, batched: BatchedOutputs[Any]) -> None:
-        """Says what an answer cost."""
+        """Records the time in the queue, the compute time and the batch size of an answer."""
         self.batched = batched
         self.fields |= {
             "queue_milliseconds": round(batched.queue_milliseconds, 2),
@@ -107,11 +107,11 @@ class _RequestRecord:
         }
 
     def client_disconnected(self) -> None:
-        """Says that nobody got an answer, or not all of it."""
+        """Records that the client left before it received the whole answer."""
         self.fields["error_code"] = "client_disconnected"
 
     def failed(self, error: Exception) -> tuple[ErrorKind, str]:
-        """Says why there is no answer; returns what the client is told."""
+        """Records why there is no answer; returns the error that the client is told."""
         kind, message = classify(error)
         self._level = logging.WARNING if kind.status < 500 else logging.ERROR
         self._failure = error if kind.code == "internal_error" else None
@@ -120,17 +120,17 @@ class _RequestRecord:
 
     @property
     def seconds(self) -> float:
-        """Time since the request's headers."""
+        """Returns the time since the request's headers arrived."""
         return time.monotonic() - self._received_at
 
     def log(self, status: int) -> None:
-        """Writes the line."""
+        """Writes the log line."""
         fields = self.fields | {"status": status, "milliseconds": round(self.seconds * 1000, 2)}
         log_event(_logger, self._level, "request", error=self._failure, **fields)
 
 
 class _RequestMetrics:
-    """What the metrics say of all requests."""
+    """The counters and histograms of all requests."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._requests = metrics.labelled_counter(
@@ -149,7 +149,7 @@ class _RequestMetrics:
         )
 
     def request_ended(self, record: _RequestRecord, status: int) -> None:
-        """Counts a request."""
+        """Counts a request that has ended."""
         self._requests(status, record.fields.get("error_code", ""))
         self._request_seconds(record.seconds)
         if record.batched is not None:
@@ -177,7 +177,7 @@ class _Endpoint:
         try:
             response = await self._answer(request, record)
         except ClientDisconnect:
-            # The response is never sent; the server needs one all the same.
+            # This response is never sent, but Starlette requires an endpoint to return one.
             response = Response(status_code=_CLIENT_CLOSED_REQUEST)
             record.client_disconnected()
         except Exception as error:
@@ -201,7 +201,8 @@ class _Endpoint:
             async with asyncio.timeout_at(deadline):
                 if self._service.is_streamed(inputs):
                     items = self._service.stream(inputs, deadline=deadline)
-                    # Until there is something to send, an error is an answer like any other.
+                    # Until the first piece can be sent, an error is answered with its own HTTP
+                    # status.
                     first = await _unless_disconnected(request, anext(items))
                     self._metrics.first_piece_seconds(record.seconds)
                     return _EventStream(first, items, record, self._finish)
@@ -218,10 +219,10 @@ class _Endpoint:
     async def _receive(
         self, request: Request, record: _RequestRecord, deadline: float
     ) -> tuple[Any, ...]:
-        """Reads and parses the body; nothing is left of it after that.
+        """Reads and parses the body, which is freed afterwards.
 
         Raises:
-            SlowRequestError: it was not there in time.
+            SlowRequestError: the body did not arrive in time.
             TimeoutError: parsing took too long.
             ServingError: see `read_body` and `InferenceService.parse`.
         """
@@ -246,15 +247,15 @@ class _Endpoint:
 
 
 class _EventStream(StreamingResponse):
-    """The pieces of an answer as server-sent events, and an error as the last one.
+    """The pieces of an answer as server-sent events; an error is the last event.
 
     (https://html.spec.whatwg.org/multipage/server-sent-events.html)
 
     Args:
-        first: the first piece.
-        items: the others, and at last what the answer cost.
-        record: what the log says of the request.
-        finish: called at the end, however it comes.
+        first: the first piece, which is computed already.
+        items: yields the other pieces, then the cost of the answer.
+        record: the log line of the request.
+        finish: called once at the end, whether the stream completed, failed or was abandoned.
     """
 
     def __init__(
@@ -275,13 +276,14 @@ class _EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the events.
 
-        What ends the request stands here and not in the generator, which is never begun where the
-        client went away just before.
+        The request is ended here and not in the generator, because a generator never starts if the
+        client disconnects just before its first step.
         """
         try:
             await super().__call__(scope, receive, send)
         finally:
-            # What is left would otherwise be computed until the garbage collector comes by.
+            # Otherwise the remaining pieces are computed until the garbage collector closes the
+            # generator.
             await self._sent.aclose()
             await self._items.aclose()
             if not self._has_ended:
@@ -293,8 +295,9 @@ class _EventStream(StreamingResponse):
             item = self._first
             while not isinstance(item, BatchedOutputs):
                 yield b"data:" + item + b"\n\n"
-                # Sending to a client that went away, and taking a piece that is there, wait for
-                # nothing: the end of the connection and other requests get their turn here.
+                # Sending to a disconnected client, and taking a piece that is ready, return without
+                # waiting. This yields to the event loop, so that it notices the disconnection and
+                # serves other requests.
                 await asyncio.sleep(0)
                 item = await anext(self._items)
             self._record.cost(item)
@@ -305,23 +308,23 @@ class _EventStream(StreamingResponse):
 
 
 def _leaves_body_unread(error: Exception, request: Request) -> bool:
-    """Returns whether what the client still sends, if anything, must not be waited for.
+    """Returns whether the connection must be closed without reading the rest of the body.
 
-    A client that is only slow is read on for a while, see `connections`: one that is cut off while
-    it sends sees a reset connection instead of the answer.
+    The rest of a body that is merely slow is still read for a while, see `connections`. A client
+    that is cut off while it sends sees a reset connection instead of the answer.
     """
     is_not_asked = isinstance(error, MemoryShortError) and "expect" in request.headers
     return isinstance(error, RequestTooLargeError) or is_not_asked
 
 
 async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) -> ResultT:
-    """Awaits `answering`, and cancels it when the client goes away.
+    """Awaits `answering`, and cancels it when the client disconnects.
 
     Raises:
         ClientDisconnect: the client closed the connection first.
     """
     work = asyncio.ensure_future(answering)
-    # With the body read, the next message of the connection can only be its end.
+    # The body was read, so the next message of the connection can only be its end.
     end_of_connection = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({work, end_of_connection}, return_when=asyncio.FIRST_COMPLETED)
@@ -336,10 +339,10 @@ async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) 
 
 
 def _check_media_type(request: Request) -> None:
-    """Takes application/json in UTF-8; a request that names no type is read as that.
+    """Accepts application/json in UTF-8, and requests without a Content-Type.
 
     Raises:
-        UnsupportedMediaTypeError: the Content-Type is another one.
+        UnsupportedMediaTypeError: the Content-Type is another type.
     """
     content_type = request.headers.get("content-type")
     if content_type is None:
@@ -370,7 +373,7 @@ def _error_response(kind: ErrorKind, message: str) -> Response:
 
 
 def _answer_routing_error(_request: Request, error: Exception) -> Response:
-    """Answers an unknown path or method in the body that every error has."""
+    """Answers an unknown path or method with the JSON body that every error has."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     code, message = {
         404: ("not_found", "The paths of this server are GET /ping and POST /invocations."),

@@ -1,16 +1,16 @@
-"""Dynamic batching: which inputs the model computes together, and when.
+"""Dynamic batching: decides which inputs the model computes together, and when.
 
-Requests put their inputs in one bounded queue; one task takes them out in order of arrival, up to
-the maximum batch size, and computes them on an executor thread. While a batch computes the queue
-fills, and what is there when a thread is free is the next batch: under load batches grow by
-themselves, and an idle server computes a lone input at once.
+Requests put their inputs in one bounded queue. One task takes them out in order of arrival, up to
+the maximum batch size, and computes them on an executor thread. The queue fills while a batch
+computes, and its content is the next batch as soon as a thread is free. Under load, batches
+therefore grow by themselves, and an idle server computes a lone input at once.
 
-There is one wait. Straight after a batch its clients are about to send their next request;
-starting with the few inputs that are there would split the same clients into a small and a large
-batch for ever. So for at most the configured delay after a batch ended, the next one waits for as
-many inputs as there were in that batch and in the queue at that moment.
+There is one wait. Straight after a batch, its clients are about to send their next requests.
+Starting with the few inputs that are queued would split the same clients into a small and a large
+batch for ever. The next batch therefore waits, for at most the configured delay after a batch
+ended, for as many inputs as were in that batch and in the queue at that moment.
 
-A model with several devices computes several batches at a time, and may have a say in what goes
+A model with several devices computes several batches at a time, and may choose which inputs go
 together; everything else is the same.
 """
 
@@ -29,7 +29,7 @@ from containers.serving.tickets import BatchedOutputs, BoundedQueue, Entry, expi
 
 _logger = logging.getLogger(__name__)
 
-# How many batches' worth of the queue a choice is made from.
+# A predictor chooses among this many batches' worth of queued inputs.
 _CHOICE_BATCHES: Final = 8
 
 InputT = TypeVar("InputT")
@@ -41,11 +41,11 @@ class Batcher(Generic[InputT, OutputT]):
 
     Args:
         predict: computes one output per input, in order; called on `executor`.
-        executor: a pool of as many threads as there are batches at a time.
+        executor: a pool with one thread for each concurrent batch.
         max_batch_size: most inputs per call of `predict`.
         max_batch_delay_seconds: longest wait for more inputs, straight after a batch.
         max_queue_length: most inputs waiting.
-        record_rows: told how many rows each call of `predict` computes.
+        record_rows: called with the number of rows that each call of `predict` computes.
         concurrent_batches: returns how many batches are computed at a time.
         choose: returns which of the waiting inputs are computed together, see
             `ConcurrentPredictor.choose`; None takes them in order.
@@ -73,7 +73,7 @@ class Batcher(Generic[InputT, OutputT]):
         self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
         self._last_batch_ended_at = float("-inf")
         self._expected_in_flight = 0
-        # Calls of `predict` that have not returned, whether or not anybody waits for them.
+        # Calls of `predict` that have not returned, even if no request waits for them any more.
         self._calls = 0
         self._computing: dict[asyncio.Task[None], Sequence[Entry[InputT, OutputT]]] = {}
         self._busy_since = float("-inf")
@@ -81,31 +81,32 @@ class Batcher(Generic[InputT, OutputT]):
 
     @property
     def queue_length(self) -> int:
-        """Inputs waiting for a batch."""
+        """Returns the number of inputs that wait for a batch."""
         return len(self._queue)
 
     @property
     def is_computing(self) -> bool:
-        """Whether an executor thread is inside `predict`."""
+        """Returns whether an executor thread is inside `predict`."""
         return self._calls > 0
 
     @property
     def rows(self) -> int:
-        """Inputs that are computed now."""
+        """Returns the number of inputs that are being computed."""
         return sum(map(len, self._computing.values()))
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
 
-        Cancelling the call, as when the client went away, takes what is still queued out again.
+        Cancelling the call, as when the client disconnects, removes inputs that are still queued.
 
         Args:
-            inputs: what one request asks for, at least one.
-            deadline: time of the event loop's clock, in seconds, after which nobody waits.
+            inputs: all inputs of one request, at least one.
+            deadline: time of the event loop's clock, in seconds, after which the request fails.
 
         Raises:
-            InvalidRequestError: more inputs than the queue could ever hold.
-            QueueFullError: more inputs than there is room or time for now.
+            InvalidRequestError: there are more inputs than the queue can ever hold.
+            QueueFullError: the queue has no room for the inputs now, or they would miss the
+                deadline.
             RequestExpiredError: the deadline passed.
             ModelFailureError: the predictor raised.
             NotReadyError: the batcher is stopping.
@@ -167,8 +168,8 @@ class Batcher(Generic[InputT, OutputT]):
                 return
 
     async def _wait_for_change(self) -> None:
-        """Returns when something arrived or a batch ended."""
-        # Looked at first: what is cleared may have been the news of it.
+        """Returns when an input arrived or a batch ended."""
+        # Read before the event is cleared, because the event may stand for a batch that failed.
         self._raise_if_lost()
         self._queue.arrived.clear()
         await self._queue.arrived.wait()
@@ -186,7 +187,7 @@ class Batcher(Generic[InputT, OutputT]):
         return self._queue.take_chosen(self._choose(waiting, self._max_batch_size))
 
     def _start(self, batch: Sequence[Entry[InputT, OutputT]]) -> None:
-        if not batch:  # every client went away while more were waited for
+        if not batch:  # every client disconnected while the batcher waited for more inputs
             return
         if not self._computing:
             self._busy_since = asyncio.get_running_loop().time()
@@ -210,7 +211,8 @@ class Batcher(Generic[InputT, OutputT]):
         future = loop.run_in_executor(
             self._executor, functools.partial(self._checked_predict, [e.value for e in batch])
         )
-        # Counted until then if this task is cancelled meanwhile: the thread goes on regardless.
+        # Counted until the thread returns, even if this task is cancelled: the thread goes on
+        # regardless.
         future.add_done_callback(self._returned)
         try:
             outputs = await asyncio.shield(future)
@@ -229,7 +231,7 @@ class Batcher(Generic[InputT, OutputT]):
             self._expected_in_flight = len(batch) + len(self._queue)
         for entry, output in zip(batch, outputs, strict=True):
             entry.ticket.deliver(entry.index, output, at=self._last_batch_ended_at)
-        # Of batches that overlap each counts from the end of the one before.
+        # Concurrent batches overlap, so each is timed from the end of the batch before it.
         self._queue.wait_estimate.record(
             busy_seconds=self._last_batch_ended_at - busy_since, completed=len(batch)
         )
@@ -245,4 +247,4 @@ class Batcher(Generic[InputT, OutputT]):
     def _returned(self, future: asyncio.Future[Sequence[OutputT]]) -> None:
         self._calls -= 1
         if not future.cancelled():
-            future.exception()  # marks it as seen, where the task was cancelled before
+            future.exception()  # marks the exception as retrieved

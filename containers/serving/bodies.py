@@ -1,4 +1,4 @@
-"""Reading a body: as much of it as is allowed, and keeping none of what is refused."""
+"""Reads request bodies up to a size limit, and keeps no bytes of a refused body."""
 
 from typing import Final
 
@@ -7,26 +7,27 @@ from starlette.requests import Request
 from containers.serving.errors import RequestTooLargeError, ServingError
 from containers.serving.memory import BodyReservation
 
-# Reading what is refused costs no memory; this bounds the time.
+# Reading a refused body costs no memory; this limit bounds the time.
 _DISCARD_FACTOR: Final = 10
 
 
 async def read_body(request: Request, max_bytes: int, reservation: BodyReservation) -> bytes:
-    """Reads the body, and keeps none of it where it is refused.
+    """Reads the body; a body that is refused is read and thrown away.
 
-    What is refused is read on and thrown away, up to `_DISCARD_FACTOR` times the limit: most
-    clients send everything before they read, and one that is cut off while it sends sees a reset
-    connection instead of the answer. One with more than that to send is cut off, and one that
-    waits to be asked (`Expect: 100-continue`) is not asked.
+    A refused body is read up to `_DISCARD_FACTOR` times the limit, because most clients send
+    everything before they read. A client that is cut off while it sends sees a reset connection
+    instead of the answer. A client that sends still more is cut off. A client that waits to be
+    asked (`Expect: 100-continue`) is not asked.
 
     Args:
         request: its body was not read yet.
         max_bytes: largest body.
-        reservation: counts its bytes; where the client says how many come, all of them at once.
+        reservation: counts the body's bytes. If the client sent a Content-Length, all bytes are
+            counted at once.
 
     Raises:
-        RequestTooLargeError: Content-Length, or what was received, exceeds `max_bytes`.
-        MemoryShortError: there is no memory for it now.
+        RequestTooLargeError: Content-Length, or the body received, exceeds `max_bytes`.
+        MemoryShortError: there is no memory for the body now.
         ClientDisconnect: the client closed the connection while sending.
     """
     declared_bytes = int(request.headers.get("content-length", "0"))
@@ -53,7 +54,7 @@ async def read_body(request: Request, max_bytes: int, reservation: BodyReservati
 
 
 def _refusal(size_bytes: int, max_bytes: int, reservation: BodyReservation) -> ServingError | None:
-    """Makes room for that much of a body; returns why there is none."""
+    """Reserves memory for that many bytes of a body; returns the error if that fails."""
     try:
         if size_bytes > max_bytes:
             raise RequestTooLargeError(f"The body exceeds the limit of {max_bytes} bytes.")

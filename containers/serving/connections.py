@@ -1,9 +1,9 @@
-"""Connections that a slow or silent client cannot hold for ever.
+"""Connections with time limits, so that a slow or silent client cannot hold one for ever.
 
-uvicorn closes a connection that is idle after an answer, and nothing else. Here a client also has a
-time in which to send its first request, the rest of a request's headers or of a body that was
-answered already, and to take what was sent to it. A body that is waited for has the request's own
-time-out.
+uvicorn closes only a connection that is idle after an answer. These connections also limit the time
+in which a client sends its first request, the rest of a request's headers, or the rest of a body
+that was answered already. They limit the time in which a client takes what was sent to it. The
+request's own time-out applies to a body that the server waits for.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ from containers.serving.logs import log_event
 
 _logger = logging.getLogger(__name__)
 
-# Headers come in one packet or two.
+# Request headers usually come in one or two packets.
 HEADERS_TIMEOUT_SECONDS: Final = 10.0
 # As long as SageMaker waits for an answer.
 STALLED_ANSWER_SECONDS: Final = 60.0
 
 
 class BoundedConnection(H11Protocol):
-    """uvicorn's HTTP/1.1 connection with a limit to every wait for the client."""
+    """uvicorn's HTTP/1.1 connection with a limit on every wait for the client."""
 
-    # Any: uvicorn's own parameters, handed on.
+    # Any: uvicorn's own parameters, passed on.
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._headers_timer: asyncio.TimerHandle | None = None
         self._answer_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
-        """Gives a new connection the time of one that is kept open."""
+        """Starts the keep-alive timeout for a new connection."""
         super().connection_made(transport)
         self._wait_for_request()
 
@@ -48,18 +48,18 @@ class BoundedConnection(H11Protocol):
                 self._headers_timer = self.loop.call_later(
                     HEADERS_TIMEOUT_SECONDS, self._give_up, "headers_timed_out"
                 )
-        else:  # what was left of an answered request came to its end
+        else:  # the rest of an answered request has arrived
             self._stop_headers_timer()
             self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Ends every timer."""
+        """Cancels every timer."""
         self._stop_headers_timer()
         self._stop_answer_timer()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Starts the time that a client has to take what was sent."""
+        """Starts the timeout for a client that does not read what was sent."""
         super().pause_writing()
         self._stop_answer_timer()
         self._answer_timer = self.loop.call_later(
@@ -67,12 +67,12 @@ class BoundedConnection(H11Protocol):
         )
 
     def resume_writing(self) -> None:
-        """The client takes it."""
+        """Cancels the timeout of `pause_writing`, because the client reads again."""
         self._stop_answer_timer()
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is not HTTP in the body that every error has."""
+        """Answers data that is not HTTP with the JSON body that every error has."""
         body = error_body("invalid_request", msg)
         headers = [
             (b"content-type", b"application/json"),
@@ -89,7 +89,7 @@ class BoundedConnection(H11Protocol):
         self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Closes an idle connection, also where the client left an answer lying."""
+        """Closes an idle connection, even if the client has not read all of an answer."""
         if self.transport.get_write_buffer_size():
             self._give_up("answer_not_taken")
         else:
@@ -106,7 +106,7 @@ class BoundedConnection(H11Protocol):
 
     def _give_up(self, event: str) -> None:
         log_event(_logger, logging.INFO, event)
-        # Not `close`, which waits until the client has taken what was sent.
+        # Not `close`, which waits until the client has read what was sent.
         self.transport.abort()
 
     def _stop_headers_timer(self) -> None:

@@ -1,15 +1,15 @@
-"""Continuous batching: inputs join a batch that is being computed, and leave it, between steps.
+"""Continuous batching: inputs join and leave the running batch between steps.
 
-A short answer does not wait for the long ones beside it, and what arrives does not wait for a
-whole batch to end. The compute thread takes one step after another by itself; it comes back to
-the event loop when an input is finished, and when something arrived that has room, or someone
-left.
+A short answer does not wait for the long answers beside it, and a new input does not wait for a
+whole batch to end. The compute thread takes one step after another by itself. It returns to the
+event loop in three cases: an input is finished, an input arrived that has room, or a client
+disconnected.
 
-There is one wait. When inputs finish, their clients are about to send their next requests;
-letting the first of them join alone would split the same clients into parts that begin at
-different times for ever, each with a beginning of its own to compute. So for at most the
-configured delay after inputs finished, as many are waited for as did; the inputs that go on are
-computed meanwhile.
+There is one wait. When inputs finish, their clients are about to send their next requests. If the
+first of these joined alone, the same clients would be split for ever into groups that begin at
+different times, and each group would compute a beginning of its own. For at most the configured
+delay after inputs finished, the batcher therefore waits for as many new inputs as finished. The
+other inputs are computed meanwhile.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
     """Joins the inputs of concurrent requests in the batch of a stepwise predictor.
 
     Args:
-        predictor: computes; called on `executor`.
+        predictor: computes the steps; called on `executor`.
         executor: a pool of one thread.
         max_batch_size: most rows of the batch.
         max_batch_delay_seconds: longest wait for more inputs, straight after some finished.
         max_queue_length: most inputs waiting.
-        record_rows: told how many rows each step computes, on the executor.
+        record_rows: called on the executor with the number of rows that each step computes.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         self._max_batch_delay_seconds = max_batch_delay_seconds
         self._record_rows = record_rows
         self._queue: BoundedQueue[InputT, OutputT] = BoundedQueue(max_queue_length)
-        # The batch: what is computed, by the keys that the predictor knows.
+        # The inputs in the batch, by the keys under which the predictor knows them.
         self._active: dict[Hashable, Entry[InputT, OutputT]] = {}
         self._leaving: list[Hashable] = []
-        # Read by the compute thread after every step, written by the event loop: a plain bool is
-        # enough, since all that a late look costs is one step.
+        # The event loop writes this flag, and the compute thread reads it after every step. A plain
+        # bool is enough, since reading it late costs only one step.
         self._is_wanted = False
         self._is_computing = False
         self._pieces_taken = threading.Event()
@@ -81,32 +81,33 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
 
     @property
     def queue_length(self) -> int:
-        """Inputs waiting to join the batch."""
+        """Returns the number of inputs that wait to join the batch."""
         return len(self._queue)
 
     @property
     def is_computing(self) -> bool:
-        """Whether the executor thread is inside the predictor."""
+        """Returns whether the executor thread is inside the predictor."""
         return self._is_computing
 
     @property
     def rows(self) -> int:
-        """Rows that the batch takes."""
+        """Returns the number of rows that the inputs in the batch take."""
         return sum(self._predictor.rows(entry.value) for entry in self._active.values())
 
     async def submit(self, inputs: Sequence[InputT], *, deadline: float) -> BatchedOutputs[OutputT]:
         """Queues all `inputs` or none, and waits for their outputs.
 
-        Cancelling the call, as when the client went away, takes what is queued or computed of it
-        out again.
+        Cancelling the call, as when the client disconnects, removes the inputs from queue and
+        batch.
 
         Args:
-            inputs: what one request asks for, at least one.
-            deadline: time of the event loop's clock, in seconds, after which nobody waits.
+            inputs: all inputs of one request, at least one.
+            deadline: time of the event loop's clock, in seconds, after which the request fails.
 
         Raises:
-            InvalidRequestError: more inputs than the queue could ever hold.
-            QueueFullError: more inputs than there is room or time for now.
+            InvalidRequestError: there are more inputs than the queue can ever hold.
+            QueueFullError: the queue has no room for the inputs now, or they would miss the
+                deadline.
             RequestExpiredError: the deadline passed.
             ModelFailureError: the predictor raised.
             NotReadyError: the batcher is stopping.
@@ -123,9 +124,9 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
     async def stream(
         self, inputs: Sequence[InputT], *, deadline: float
     ) -> AsyncGenerator[bytes | BatchedOutputs[OutputT], None]:
-        """As `submit`, but yields the pieces as they are computed, and at last the outputs.
+        """Yields the pieces of an answer as they are computed, then the outputs; see `submit`.
 
-        Closing the iterator takes out what is not computed yet.
+        Closing the iterator removes the inputs that are not finished yet.
         """
         ticket = self._add(inputs, deadline)
         expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
@@ -138,7 +139,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             expiry.cancel()
             self._withdraw(ticket)
             if ticket.future.done() and not ticket.future.cancelled():
-                ticket.future.exception()  # marks it as seen, where the client went away before
+                ticket.future.exception()  # marks the exception as retrieved
 
     async def run(self) -> None:
         """Computes until cancelled; then fails the requests that are not answered.
@@ -152,7 +153,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 await self._compute(self._admit())
         finally:
             self._is_wanted = True
-            # Not by the event loop's next turn, which may not come.
+            # `_deliver_pieces` would set it on the next turn of the event loop, which may never come.
             self._pieces_taken.set()
             stopping = NotReadyError("The server is stopping.")
             fail_all(self._active.values(), stopping)
@@ -164,7 +165,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         return ticket
 
     async def _wait_for_work(self) -> None:
-        """Returns when there is something to compute or to take out."""
+        """Returns when inputs can be computed or must be removed."""
         loop = asyncio.get_running_loop()
         while not (self._active or self._leaving or self._is_time_to_join(loop.time())):
             self._queue.arrived.clear()
@@ -180,14 +181,14 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         return len(self._queue) > 0 and (len(self._queue) >= expected or now >= self._waits_until)
 
     def _admit(self) -> dict[Hashable, Entry[InputT, OutputT]]:
-        """Takes out of the queue what joins the batch now."""
+        """Removes from the queue, and returns, the inputs that join the batch now."""
         now = asyncio.get_running_loop().time()
         joining: dict[Hashable, Entry[InputT, OutputT]] = {}
         if not self._is_time_to_join(now):
             return joining
         while self._has_room():
             entry = self._queue.take()
-            # An entry is equal to itself only.
+            # Entries compare by identity.
             joining[entry] = entry
             self._active[entry] = entry
         for entry in self._active.values():
@@ -195,14 +196,14 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         return joining
 
     async def _compute(self, joining: Mapping[Hashable, Entry[InputT, OutputT]]) -> None:
-        """Takes steps until an input is finished, or the event loop is wanted."""
+        """Takes steps until an input is finished or the event loop has work to do."""
         leaving, self._leaving = self._leaving, []
         if not self._active and not leaving:
             return
         loop = asyncio.get_running_loop()
         started_at = loop.time()
         self._is_wanted = False
-        if self._has_room():  # and waits for others, but not longer than that
+        if self._has_room():  # the wait for more inputs is no longer than that
             loop.call_at(self._waits_until, self._want)
         self._is_computing = True
         future = loop.run_in_executor(
@@ -229,7 +230,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             return
         now = loop.time()
         for key, output in outputs.items():
-            # One that left in its last step is not there any more.
+            # An input whose request left during the last step is not in the batch any more.
             if entry := self._active.pop(key, None):
                 entry.ticket.deliver(entry.index, output, at=now)
         if outputs:
@@ -244,7 +245,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         rows: int,
         loop: asyncio.AbstractEventLoop,
     ) -> Mapping[Hashable, OutputT]:
-        """Computes, on the executor's thread; returns the outputs of what is finished."""
+        """Runs steps on the executor's thread; returns the outputs of the finished inputs."""
         try:
             if leaving:
                 self._predictor.leave(leaving)
@@ -277,7 +278,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         self._is_wanted = True
 
     def _withdraw(self, ticket: Ticket[OutputT]) -> None:
-        """Takes a request that ended early out of queue and batch, so that it costs no compute."""
+        """Removes a request that ended early from queue and batch, so that it costs no compute."""
         if not ticket.missing:
             return
         self._queue.withdraw(ticket)
@@ -289,7 +290,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         self._queue.arrived.set()
 
     def _has_room(self) -> bool:
-        """Whether the input that is next fits; one that never would goes alone."""
+        """Returns whether the next input fits; an input larger than a whole batch runs alone."""
         if not len(self._queue):
             return False
         rows = self.rows
@@ -298,4 +299,4 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
     def _computed(self, future: asyncio.Future[Any]) -> None:
         self._is_computing = False
         if not future.cancelled():
-            future.exception()  # marks it as seen, where the task was cancelled before
+            future.exception()  # marks the exception as retrieved

@@ -1,6 +1,6 @@
-"""The description of an endpoint's requests, as data and as a page, for local runs.
+"""The description of an endpoint's requests, as JSON and as an HTML page, for local runs.
 
-The page is written from the OpenAPI document, holds no script and loads nothing.
+The page is generated from the OpenAPI document. It has no scripts and loads no other files.
 """
 
 import html
@@ -55,8 +55,8 @@ def render_page(document: Mapping[str, Any]) -> str:
     """Returns the document as HTML.
 
     Args:
-        document: OpenAPI 3.1, whose schemas are under `components` and refer to one another by
-            `$ref` only.
+        document: OpenAPI 3.1; its schemas are under `components` and refer to one another only by
+            `$ref`.
     """
     title = html.escape(document["info"]["title"])
     parts = [f"<h1>{title}</h1>", _paragraphs(document["info"].get("description", ""))]
@@ -104,7 +104,7 @@ def _schema(name: str, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Returns a schema in a few words of HTML."""
+    """Returns a short HTML description of a schema's type."""
     if reference := schema.get("$ref"):
         name = html.escape(reference.rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'

@@ -1,8 +1,8 @@
-"""What can go wrong with one request, and the one table from exception to HTTP answer.
+"""The errors of a request, and the single table from exception to HTTP answer.
 
-A message of a `ServingError` reaches the client as it is: it names what the client sent and the
-limit, never a path, a class or a traceback. Anything that is not in the table is our bug: the
-client gets a plain 500 and the log gets the traceback under the request's id.
+The message of a `ServingError` reaches the client unchanged. It names what the client sent and the
+limit, never a path, a class or a traceback. An exception that is not in the table is a bug of
+Slipway: the client gets a plain 500, and the log gets the traceback under the request's id.
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Final
 
 
 class ServingError(Exception):
-    """A request that is answered with an error; the message is written for the client."""
+    """The base of errors that a request is answered with; the message is written for the client."""
 
 
 class InvalidRequestError(ServingError):
-    """The body is not what the predictor takes."""
+    """The body is not a request that the predictor accepts."""
 
 
 class UnsupportedMediaTypeError(ServingError):
-    """The body's content type is not one that the predictor reads."""
+    """The body's content type is not a type that the predictor reads."""
 
 
 class RequestTooLargeError(ServingError):
@@ -39,8 +39,8 @@ class QueueFullError(ServingError):
     """The queue cannot hold the request's inputs now; a later attempt may succeed.
 
     Args:
-        message: for the client.
-        retry_after_seconds: when that may be; 0 where nothing is known.
+        message: shown to the client.
+        retry_after_seconds: when an attempt may succeed; 0 if unknown.
     """
 
     def __init__(self, message: str, *, retry_after_seconds: float = 0.0) -> None:
@@ -62,12 +62,12 @@ class ModelFailureError(ServingError):
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """How one kind of error is answered.
+    """The HTTP answer to one kind of error.
 
     Attributes:
         status: the HTTP status code.
         code: the machine-readable `error.code` of the body; stable across versions.
-        retry_after_seconds: the `Retry-After` header, where a retry makes sense.
+        retry_after_seconds: the `Retry-After` header; None if a retry makes no sense.
     """
 
     status: int
@@ -87,7 +87,7 @@ ERROR_KINDS: Final[dict[type[ServingError], ErrorKind]] = {
     RequestExpiredError: ErrorKind(504, "timeout"),
 }
 
-# By then another instance may serve.
+# By then another instance may serve the request.
 _LONGEST_RETRY_AFTER_SECONDS: Final = 60
 
 INTERNAL_ERROR: Final = ErrorKind(500, "internal_error")
@@ -95,7 +95,7 @@ INTERNAL_ERROR_MESSAGE: Final = "The server failed to answer; its log holds the 
 
 
 def classify(error: Exception) -> tuple[ErrorKind, str]:
-    """Returns how `error` is answered, and the message that the client may see."""
+    """Returns the HTTP answer to `error`, and the message that the client may see."""
     kind = ERROR_KINDS.get(type(error)) if isinstance(error, ServingError) else None
     if kind is None:
         return INTERNAL_ERROR, INTERNAL_ERROR_MESSAGE

@@ -1,7 +1,7 @@
-"""Strict reading of a JSON request body.
+"""Strict parsing of a JSON request body.
 
-Python's reader takes duplicate keys, NaN and lone surrogates; each of them would surface later
-as a silently ignored parameter or as a crash inside a tokenizer.
+Python's parser accepts duplicate keys, NaN and lone surrogates. Each would surface later as a
+silently ignored parameter or as a crash inside a tokenizer.
 """
 
 import json
@@ -32,7 +32,7 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
         ) from error
     except RecursionError as error:
         raise InvalidRequestError("The body's JSON is nested too deeply.") from error
-    except ValueError as error:  # an integer beyond Python's limit on digits
+    except ValueError as error:  # an integer with more digits than Python's limit
         raise InvalidRequestError("The body holds a number with too many digits.") from error
     if not isinstance(document, dict):
         raise InvalidRequestError(

@@ -1,7 +1,7 @@
-"""Structured logs: one JSON object a line, which CloudWatch Logs Insights reads without a parser.
+"""Structured logs: one JSON object per line, which CloudWatch Logs Insights reads without a parser.
 
-Every line has `time` (UTC, milliseconds), `level` and `event`; the rest depends on the event.
-Durations carry their unit in the field's name.
+Every line has `time` (UTC, milliseconds), `level` and `event`; the other fields depend on the
+event. Durations carry their unit in the field's name.
 """
 
 import json
@@ -12,12 +12,12 @@ from typing import Final, TextIO
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 _FIELDS_ATTRIBUTE = "event_fields"
-# datetime.UTC is of Python 3.11, and some processes of the containers have 3.10.
+# datetime.UTC needs Python 3.11, and some processes of the containers run 3.10.
 _UTC: Final = timezone.utc  # noqa: UP017
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON; a library's record becomes an event of its message."""
+    """Formats a record as one line of JSON; the message of a library's record is its event."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line, without its newline."""
@@ -44,7 +44,15 @@ def log_event(
     error: BaseException | None = None,
     **fields: object,
 ) -> None:
-    """Logs `event` with `fields`; `error` adds its traceback."""
+    """Logs an event, with keyword arguments as further fields of its JSON line.
+
+    Args:
+        logger: decides, with `level`, whether the line is written.
+        level: a level of `logging`, such as `logging.INFO`.
+        event: a stable name in snake case, which log queries filter by.
+        error: its traceback is added to the line.
+        **fields: values that JSON can hold; durations and sizes have their unit in the name.
+    """
     logger.log(level, "%s", event, exc_info=error, extra={_FIELDS_ATTRIBUTE: fields})
 
 
@@ -53,6 +61,6 @@ def configure_logging(level: str, stream: TextIO) -> None:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # uvicorn reports its own start and stop at INFO; the server's events say the same, with fields.
+    # uvicorn reports its own start and stop at INFO; the server's events report them with fields.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)

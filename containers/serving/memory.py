@@ -1,9 +1,9 @@
-"""The memory guard: refuses a request where the kernel would otherwise end the process.
+"""The memory guard: refuses a request before the kernel would kill the process.
 
-Two rules. The bodies that are being received or parsed share a budget of bytes, since 500 clients
-with 6 MB each would need 3 GB before the queue sees the first of them. And while the process takes
-nearly all of the memory that it may, requests are let in one at a time: a guard that refused all of
-them would turn memory that an allocator keeps for later into an endpoint that is out for good.
+It has two rules. First, the bodies that are being received or parsed share a budget of bytes.
+Without it, 500 clients with 6 MB each would need 3 GB before the queue sees the first body. Second,
+requests are admitted one at a time while the process takes nearly all of its memory. Refusing all
+of them would put the endpoint out of service for good if an allocator keeps freed memory.
 """
 
 import os
@@ -22,14 +22,14 @@ _LIMIT_FILES: Final = (
 _STATM_FILE: Final = "/proc/self/statm"
 _STATM_MAX_BYTES: Final = 256
 
-# What is left is for what requests in flight still grow by.
+# The rest is left for requests in flight, whose memory still grows.
 _SHARE_OF_LIMIT: Final = 0.95
 _BUFFER_SHARE_OF_LIMIT: Final = 8
 _LARGEST_DEFAULT_BUFFER_BYTES: Final = 512 * 1024**2
 
 
 def memory_limit_bytes(files: Iterable[Path] = _LIMIT_FILES) -> int:
-    """Returns what this process may take: the container's limit, or the machine's memory."""
+    """Returns the container's memory limit, or the machine's memory if there is no limit."""
     limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for path in files:
         try:
@@ -42,18 +42,19 @@ def memory_limit_bytes(files: Iterable[Path] = _LIMIT_FILES) -> int:
 
 
 def default_buffer_bytes(limit_bytes: int, max_request_bytes: int) -> int:
-    """Returns what bodies may take together: an eighth of the memory and at most 512 MiB.
+    """Returns the budget for all bodies: an eighth of the memory and at most 512 MiB.
 
-    At least one of the largest bodies fits.
+    The budget always has room for one body of the largest size.
     """
     share = limit_bytes // _BUFFER_SHARE_OF_LIMIT
     return max(max_request_bytes, min(share, _LARGEST_DEFAULT_BUFFER_BYTES))
 
 
 class ProcessMemory:
-    """How much memory the process takes that the kernel cannot take back.
+    """The memory of the process that the kernel cannot reclaim.
 
-    Not the pages of files: a model that is mapped from its file makes room when it must.
+    Pages of files are not counted: the kernel can drop the pages of a model that is mapped from its
+    file.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,10 @@ class ProcessMemory:
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
 
     def read_bytes(self) -> int:
-        """Returns it, in some microseconds; 0 where it cannot be known."""
+        """Returns the size in bytes, or 0 if the system does not report it.
+
+        A call takes some microseconds.
+        """
         if self._statm is None:
             return 0
         # size, resident, shared (files and shared memory), ... in pages: see proc(5).
@@ -72,7 +76,7 @@ class ProcessMemory:
         return (int(fields[1]) - int(fields[2])) * self._page_bytes
 
     def close(self) -> None:
-        """Lets the file go."""
+        """Closes the file that the size is read from."""
         if self._statm is not None:
             os.close(self._statm)
             self._statm = None
@@ -82,9 +86,9 @@ class MemoryGuard:
     """Decides whether there is memory for one more request.
 
     Args:
-        max_buffered_bytes: most bytes of bodies at a time.
-        limit_bytes: what the process may take.
-        read_process_bytes: returns what it takes.
+        max_buffered_bytes: most bytes of all bodies that are received or parsed at a time.
+        limit_bytes: memory limit of the process.
+        read_process_bytes: returns the memory of the process now; 0 if unknown.
     """
 
     def __init__(
@@ -97,10 +101,10 @@ class MemoryGuard:
 
     @contextmanager
     def body(self, others_in_flight: int) -> Generator["BodyReservation", None, None]:
-        """Gives a reservation for a body, which ends with the block.
+        """Provides a reservation for one body, which is released when the block ends.
 
         Args:
-            others_in_flight: requests that are not answered, beside the one that it is for.
+            others_in_flight: requests that are not answered yet, without this one.
         """
         reservation = BodyReservation(self, is_alone=not others_in_flight)
         try:
@@ -109,19 +113,19 @@ class MemoryGuard:
             reservation.release()
 
     def check_process(self) -> None:
-        """Looks at the process.
+        """Checks the memory of the process.
 
         Raises:
-            MemoryShortError: it takes nearly all that it may.
+            MemoryShortError: the process takes nearly all of its memory limit.
         """
         if self._read_process_bytes() > self._most_bytes:
             raise MemoryShortError("The server is short of memory; retry later.")
 
     def reserve(self, size_bytes: int) -> None:
-        """Counts bytes of a body.
+        """Reserves bytes of the shared budget for a body.
 
         Raises:
-            MemoryShortError: the bodies of other requests leave no room for them.
+            MemoryShortError: the bodies of other requests leave no room.
         """
         if self.buffered_bytes + size_bytes > self._max_buffered_bytes:
             raise MemoryShortError(
@@ -130,16 +134,17 @@ class MemoryGuard:
         self.buffered_bytes += size_bytes
 
     def release(self, size_bytes: int) -> None:
-        """Counts them no more."""
+        """Returns bytes to the shared budget."""
         self.buffered_bytes -= size_bytes
 
 
 class BodyReservation:
-    """The bytes that are counted for one body.
+    """The bytes that are reserved for one body.
 
     Args:
-        guard: counts them.
-        is_alone: whether no other request is in flight; the process's memory is not looked at then.
+        guard: owns the shared budget.
+        is_alone: whether no other request is in flight; the memory of the process is then not
+            checked.
     """
 
     def __init__(self, guard: MemoryGuard, *, is_alone: bool) -> None:
@@ -148,10 +153,10 @@ class BodyReservation:
         self._size_bytes = 0
 
     def grow_to(self, size_bytes: int) -> None:
-        """Reserves what is missing to that size.
+        """Reserves the missing bytes, up to a total of `size_bytes`.
 
         Raises:
-            MemoryShortError: there is no room.
+            MemoryShortError: there is no room for them.
         """
         if not self._is_checked:
             self._guard.check_process()
@@ -162,6 +167,6 @@ class BodyReservation:
             self._size_bytes = size_bytes
 
     def release(self) -> None:
-        """Gives back all of it."""
+        """Returns all reserved bytes."""
         self._guard.release(self._size_bytes)
         self._size_bytes = 0

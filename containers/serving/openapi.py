@@ -1,4 +1,4 @@
-"""What the OpenAPI documents of all families have in common: errors, /ping, and objects.
+"""The parts of an OpenAPI document that all families share: errors, /ping, and objects.
 
 (https://spec.openapis.org/oas/v3.1.1.html)
 """
@@ -35,15 +35,16 @@ def endpoint_document(
     answer: Schema,
     schemas: Mapping[str, Schema],
 ) -> Schema:
-    """Returns the document of an endpoint.
+    """Returns the OpenAPI document of an endpoint.
 
     Args:
-        title: of the document.
-        calls: SageMaker's, through which requests come.
-        does: what an invocation does, a sentence.
-        examples: bodies that the endpoint takes, by name, each with what it shows.
+        title: shown at the top of /docs.
+        calls: the SageMaker APIs through which requests come, as Markdown.
+        does: one sentence that says what an invocation does.
+        examples: valid request bodies by name, each with a summary of what it shows.
         answer: the response of status 200.
-        schemas: `Request`, the body's, and those that it and the answer refer to; `Error` is added.
+        schemas: `Request`, which is the body's schema, and every schema that it and the answer
+            refer to; `Error` is added.
     """
     return {
         "openapi": "3.1.1",
@@ -89,7 +90,7 @@ def endpoint_document(
 
 
 def object_schema(properties: Mapping[str, Schema], *, required: list[str] | None = None) -> Schema:
-    """Returns the schema of an object that holds these fields and no other."""
+    """Returns the schema of an object that has these fields and no others."""
     names = {"required": required} if required else {}
     fields = {"type": "object", "properties": dict(properties), "additionalProperties": False}
     return fields | names

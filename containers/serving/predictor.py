@@ -1,4 +1,4 @@
-"""What a model family supplies to the serving core."""
+"""The interface between a model family and the serving core."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
@@ -13,41 +13,42 @@ RenderedT_contra = TypeVar("RenderedT_contra", contravariant=True)
 
 
 class ModelLoadError(Exception):
-    """The model directory or the hardware cannot serve; the message is one the operator can act on.
+    """The model directory or the hardware cannot serve; the message tells an operator what to do.
 
     It ends the process with exit code 1 and one line in the log. Any other exception out of
-    `Model.load` is a bug of ours and is logged with its traceback.
+    `Model.load` is a bug of Slipway and is logged with its traceback.
     """
 
 
 class ModelLostError(Exception):
-    """Nothing can be computed any more, such as after an error of the GPU.
+    """The model can never compute again, for example after an error of the GPU.
 
-    The requests in the batch fail and the process ends with exit code 1: whoever started it starts
-    another one, while a process that went on would fail every request and look healthy.
+    The requests in the batch fail and the process ends with exit code 1, so that its supervisor
+    starts another process. A process that went on would fail every request and still look healthy.
     """
 
 
 class Model(Protocol[ParsedT_co, RenderedT_contra]):
-    """What every model has; it is a `Predictor` or a `StepwisePredictor` besides.
+    """The methods of every model; a model is also a `Predictor` or a `StepwisePredictor`.
 
-    `load` and what computes run on one and the same thread (CUDA contexts and many engines belong
-    to the thread that made them), never at the same time. `parse` and `render` run on other
+    `load` and the computing methods run on the same thread, never at the same time, because CUDA
+    contexts and many engines belong to the thread that made them. `parse` and `render` run on other
     threads meanwhile, so they may only read what `load` left.
     """
 
     def load(self, model_dir: Path) -> None:
-        """Makes the model ready, warm-up included; called once, before anything else.
+        """Makes the model ready, warm-up included; called once, before any other method.
 
         Raises:
-            ModelLoadError: the directory cannot be served; every problem is in the message.
+            ModelLoadError: the directory cannot be served; the message holds every problem.
         """
 
     def parse(self, body: bytes) -> tuple[ParsedT_co, ...]:
         """Checks a request body in full, so that a bad request never joins a batch.
 
         Returns:
-            What the model computes for this request, at least one; each may run in another batch.
+            The inputs that the model computes for this request, at least one; they may run in
+                different batches.
 
         Raises:
             InvalidRequestError: the body is not a valid request.
@@ -58,7 +59,7 @@ class Model(Protocol[ParsedT_co, RenderedT_contra]):
 
 
 class Predictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
-    """A model that answers batches, each computed in one go."""
+    """A model that answers batches, each computed in one call."""
 
     def predict(self, batch: Sequence[InputT]) -> Sequence[OutputT]:
         """Computes one output per input, in order.
@@ -71,48 +72,49 @@ class Predictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
 class ConcurrentPredictor(Predictor[InputT, OutputT], Protocol[InputT, OutputT]):
     """A model with several devices, which computes several batches at a time.
 
-    `predict` is called by several threads then, and `load` by another one.
+    Several threads call `predict`, and another thread calls `load`.
 
     Attributes:
-        lost: ends with a `ModelLostError` when nothing can be computed any more, also while nothing
-            is asked for.
+        lost: ends with a `ModelLostError` when the model can never compute again, even while no
+            request is running.
     """
 
     lost: Future[None]
 
     @property
     def concurrent_batches(self) -> int:
-        """Most batches at a time; read anew for each, and of no account before `load`."""
+        """Returns the most batches at a time; read before each batch, and only after `load`."""
 
     def choose(self, waiting: Sequence[InputT], most: int) -> Sequence[int]:
         """Chooses the inputs of the next batch.
 
         Args:
-            waiting: in the order of arrival, at least one; of a long queue the first ones.
-            most: inputs of a batch.
+            waiting: queued inputs in order of arrival, at least one; of a long queue only the first
+                ones.
+            most: largest number of inputs to choose.
 
         Returns:
-            Their indices, ascending and at most `most`, the first input's among them: whoever has
-            waited the longest is never passed over.
+            The indices of the chosen inputs, ascending. Index 0 is always among them, so that the
+                input that has waited longest is never passed over.
         """
 
     def renders_long(self, outputs: Sequence[OutputT]) -> bool:
         """Returns whether `render` takes more than about a millisecond.
 
-        It runs on a thread of its own then; a short one costs less than the way there and back.
+        A long call runs on a thread of its own; a short call costs less than a switch of threads.
         """
 
     def close(self) -> None:
-        """Ends what `load` started; called once, also where `load` failed."""
+        """Ends everything that `load` started; called once, even if `load` failed."""
 
 
 @dataclass(frozen=True)
 class StepResult(Generic[OutputT]):
-    """What one step brought.
+    """The results of one step.
 
     Attributes:
-        outputs: of the inputs that are finished; they have left the batch.
-        pieces: what became known of inputs whose request is streamed, ready to be sent.
+        outputs: outputs of the finished inputs, by key; these inputs have left the batch.
+        pieces: new pieces of streamed answers, by key, ready to be sent.
     """
 
     outputs: Mapping[Hashable, OutputT] = field(default_factory=dict)
@@ -121,25 +123,26 @@ class StepResult(Generic[OutputT]):
 
 @runtime_checkable
 class StepwisePredictor(Model[InputT, OutputT], Protocol[InputT, OutputT]):
-    """A model that computes in steps, between which inputs join its batch and leave it.
+    """A model that computes in steps; inputs join and leave its batch between steps.
 
-    An exception out of `join` or `step` fails every input of the batch, and `clear` follows.
+    After an exception out of `join` or `step`, every input of the batch fails and `clear` is
+    called.
     """
 
     def is_streamed(self, inputs: Sequence[InputT]) -> bool:
-        """Returns whether the request asked for its answer piece by piece, as it is computed."""
+        """Returns whether the request asked for its answer piece by piece."""
 
     def rows(self, value: InputT) -> int:
         """Returns how many of the batch's rows the input takes."""
 
     def join(self, inputs: Mapping[Hashable, InputT]) -> StepResult[OutputT]:
-        """Adds inputs, each under a key of its own, and takes their first step."""
+        """Adds inputs, each under its own key, and computes their first step."""
 
     def step(self) -> StepResult[OutputT]:
-        """Takes a step in every input of the batch."""
+        """Computes one step for every input of the batch."""
 
     def leave(self, keys: Sequence[Hashable]) -> None:
-        """Takes inputs out that nobody waits for; a key that is not there is passed over."""
+        """Removes inputs whose requests have ended; unknown keys are ignored."""
 
     def clear(self) -> None:
-        """Takes every input out."""
+        """Removes every input."""

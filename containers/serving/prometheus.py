@@ -20,22 +20,28 @@ METRICS_PATH: Final = "/metrics"
 
 
 class PrometheusMetrics(Metrics):
-    """Keeps what it is told, in a registry of its own, with the process's memory and CPU time."""
+    """Keeps metrics in its own registry, together with the process's memory and CPU time."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
 
     def counter(self, name: str, description: str) -> Record:
-        """Returns what adds to a counter."""
+        """Returns a function that adds to a counter."""
         return Counter(name, description, registry=self._registry).inc
 
     def labelled_counter(
         self, name: str, description: str, labels: tuple[str, ...]
     ) -> Callable[..., None]:
-        """Returns what adds one to the counter of the label values that it is given."""
+        """Returns a function that takes label values and adds one to their counter.
+
+        Args:
+            name: the metric's name without the final `_total`.
+            description: one line of help text in the metrics.
+            labels: names of the labels, in the order in which the function takes their values.
+        """
         counter = Counter(name, description, labels, registry=self._registry)
-        # Finding a child by its labels costs several times what adding to it does.
+        # Looking up a child by its labels costs several times as much as adding to it.
         children: dict[tuple[object, ...], Counter] = {}
 
         def add(*values: object) -> None:
@@ -47,22 +53,34 @@ class PrometheusMetrics(Metrics):
         return add
 
     def histogram(self, name: str, description: str, buckets: tuple[float, ...]) -> Record:
-        """Returns what observes a value."""
+        """Returns a function that observes one value.
+
+        Args:
+            name: the metric's name, with its unit at the end.
+            description: one line of help text in the metrics.
+            buckets: upper bounds of the buckets, ascending, in the metric's unit.
+        """
         return Histogram(name, description, buckets=buckets, registry=self._registry).observe
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Adds a value that is read when somebody asks."""
+        """Adds a value that is read whenever the metrics are read.
+
+        Args:
+            name: the metric's name, with its unit at the end.
+            description: one line of help text in the metrics.
+            read: returns the present value; called on the event loop's thread.
+        """
         Gauge(name, description, registry=self._registry).set_function(read)
 
     def text(self) -> bytes:
-        """Returns all of it in the text format."""
+        """Returns all metrics in the text format."""
         return generate_latest(self._registry)
 
 
 def create_metrics_app(metrics: Metrics) -> Starlette:
     """Returns the ASGI application of the metrics port: GET /metrics."""
 
-    # async, so that it runs on the event loop: the gauges read what only the loop changes.
+    # async, so that it runs on the event loop: the gauges read values that only the loop changes.
     async def answer(_request: Request) -> Response:
         return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 

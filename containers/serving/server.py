@@ -1,8 +1,8 @@
-"""The server process: opens the port, loads the model behind it, drains on SIGTERM.
+"""The server process: opens the port, then loads the model, and drains on SIGTERM.
 
-On SIGTERM no connection is accepted any more, /ping included, and idle ones are closed; requests
-in flight are answered, and the process exits with 0. SageMaker takes the container out of routing
-before it sends SIGTERM, and sends SIGKILL 30 s later.
+On SIGTERM the server accepts no further connections, /ping included, and closes idle ones. It
+answers the requests in flight, and the process exits with 0. SageMaker takes the container out of
+routing before it sends SIGTERM, and sends SIGKILL 30 s later.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ EXIT_OPERATOR_PROBLEM: Final = 1
 EXIT_OWN_FAULT: Final = 2
 
 _BACKLOG_CONNECTIONS: Final = 2048
-# Above SageMaker's 60 s for a request, so that it is the caller who closes a kept connection and
-# never meets one that the server closed at that moment.
+# Above SageMaker's 60 s for a request, so that the caller closes a kept connection. A caller
+# therefore never meets a connection that the server closed at the same moment.
 _KEEP_ALIVE_SECONDS: Final = 75
 
 
 class _ListenError(Exception):
-    """A port cannot be had; the message says which and why."""
+    """A port cannot be opened; the message names the port and the reason."""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -52,13 +52,13 @@ class _Uvicorn(uvicorn.Server):
 
 
 class ModelServer:
-    """One predictor behind one port; a test can start it and stop it.
+    """One predictor behind one port; a test can start and stop it.
 
     Args:
         predictor: the model, not loaded yet.
         settings: ports, limits and time-outs.
-        metrics: what the predictor's own metrics are in, where it has some.
-        document: the OpenAPI document of the requests; shown where the settings say so.
+        metrics: the metrics that the predictor also writes to; None creates them from the settings.
+        document: the OpenAPI document of the requests; shown only if the settings say so.
     """
 
     # Any: a JSON document.
@@ -83,7 +83,7 @@ class ModelServer:
         self.metrics_port = settings.metrics_port
 
     async def serve(self) -> int:
-        """Serves until `stop`; returns the exit code that the process should have."""
+        """Serves until `stop`; returns the exit code for the process."""
         try:
             listener, metrics_listener = self._open_ports()
         except _ListenError as error:
@@ -120,7 +120,7 @@ class ModelServer:
         return self._exit_code
 
     def stop(self) -> None:
-        """Stops accepting, answers what is in flight, then lets `serve` return."""
+        """Stops accepting, answers the requests in flight, then lets `serve` return."""
         self.service.state = ServiceState.DRAINING
         log_event(
             _logger,
@@ -132,11 +132,11 @@ class ModelServer:
 
     @contextlib.asynccontextmanager
     async def _serving_metrics(self, listener: socket.socket | None) -> AsyncGenerator[None, None]:
-        """Answers GET /metrics on `listener`, where there is one, to the end of the drain."""
+        """Answers GET /metrics on `listener`, if there is one, until the drain has ended."""
         if listener is None:
             yield
             return
-        # Here, so that nothing of Prometheus is loaded without a port for it.
+        # Imported here, so that a server without a metrics port loads nothing of Prometheus.
         from containers.serving.prometheus import create_metrics_app
 
         self.metrics_port = listener.getsockname()[1]
@@ -156,10 +156,10 @@ class ModelServer:
             await serving
 
     def _open_ports(self) -> tuple[socket.socket, socket.socket | None]:
-        """Listens for requests and, where the settings say so, for who reads the metrics.
+        """Listens for requests and, if the settings name a port, for readers of the metrics.
 
         Raises:
-            _ListenError: one of the ports cannot be had; then neither is open.
+            _ListenError: one of the ports cannot be opened; then neither is open.
         """
         listener = self._listen(self._settings.port)
         if self._settings.metrics_port is None:
@@ -204,10 +204,10 @@ class ModelServer:
 
 
 def open_metrics(settings: ServingSettings) -> Metrics:
-    """Returns metrics that are kept where the settings name a port for them."""
+    """Returns metrics that are kept if the settings name a metrics port."""
     if settings.metrics_port is None:
         return Metrics()
-    # Here, so that nothing of Prometheus is loaded without a port for it.
+    # Imported here, so that a server without a metrics port loads nothing of Prometheus.
     from containers.serving.prometheus import PrometheusMetrics
 
     return PrometheusMetrics()
@@ -221,18 +221,24 @@ def run_until_terminated(
     metrics: Metrics | None = None,
     document: Mapping[str, Any] | None = None,
 ) -> NoReturn:
-    """Serves until SIGTERM or SIGINT, then ends the process; the arguments are `ModelServer`'s.
+    """Serves until SIGTERM or SIGINT, then ends the process.
 
     Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, the
     model was lost, or requests were cut off at the end of the drain time-out; 2 for an unexpected
     error in loading.
+
+    Args:
+        predictor: the model, not loaded yet.
+        settings: ports, limits and time-outs.
+        metrics: the metrics that the predictor also writes to; None creates them from the settings.
+        document: the OpenAPI document of the requests; shown only if the settings say so.
     """
     _allow_many_connections()
     server = ModelServer(predictor, settings, metrics=metrics, document=document)
     exit_code = asyncio.run(_serve_with_signals(server))
     if server.service.is_computing:
         # A thread that is still loading or computing cannot be interrupted, and Python would wait
-        # for it: nobody waits for its result any more.
+        # for it although its result is not needed any more.
         logging.shutdown()
         sys.stdout.flush()
         os._exit(exit_code)
@@ -250,7 +256,8 @@ def _new_uvicorn(app: Starlette, drain_timeout_seconds: int) -> _Uvicorn:
     return _Uvicorn(
         uvicorn.Config(
             app,
-            # Named, not "auto": what is tested is what runs, whatever else is installed.
+            # Named, not "auto", so that production runs what the tests run, whatever else is
+            # installed.
             http=BoundedConnection,
             loop="asyncio",
             ws="none",
@@ -265,17 +272,17 @@ def _new_uvicorn(app: Starlette, drain_timeout_seconds: int) -> _Uvicorn:
 
 
 def _allow_many_connections() -> None:
-    """Lets the process open as many files as it may: each connection is one."""
+    """Raises the process's limit on open files to its maximum, since each connection is a file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Some systems name a limit that they do not take.
+    # Some systems report a limit that they do not accept.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listen(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    # asyncio turns Nagle's algorithm off only where the protocol is named; left on, it holds the
-    # last packet of every answer until the client's delayed acknowledgement, 40 ms on Linux.
+    # asyncio turns Nagle's algorithm off only if the protocol is named. With it, the last packet of
+    # every answer waits for the client's delayed acknowledgement, 40 ms on Linux.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

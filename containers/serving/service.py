@@ -1,4 +1,4 @@
-"""One predictor being served: its threads, its state, and the way of a body to its answer."""
+"""One predictor being served: its threads, its state, and the path from body to answer."""
 
 import asyncio
 import enum
@@ -30,21 +30,21 @@ from containers.serving.tickets import BatchedOutputs
 
 _logger = logging.getLogger(__name__)
 
-# Below this a hop to another thread costs more than parsing; above it, parsing on the event loop
-# would delay every other request.
+# Below this size a switch to another thread costs more than parsing. Above it, parsing on the event
+# loop would delay every other request.
 _PARSE_INLINE_MAX_BYTES: Final = 32 * 1024
 
-# Threads for the batches of a `ConcurrentPredictor`, started as they are needed.
+# Most threads for the batches of a `ConcurrentPredictor`; they are started when needed.
 _MOST_CONCURRENT_BATCHES: Final = 1024
 
-# Any: the service moves a family's inputs and outputs about without looking at them.
+# Any: the service passes a family's inputs and outputs on without reading them.
 AnyPredictor: TypeAlias = (
     Predictor[Any, Any] | ConcurrentPredictor[Any, Any] | StepwisePredictor[Any, Any]
 )
 
 
 class ServiceState(enum.Enum):
-    """Where the service is in its life; it only moves forward."""
+    """The state of the service; it only moves forward."""
 
     LOADING = "loading"
     READY = "ready"
@@ -55,17 +55,17 @@ class InferenceService:
     """Loads a predictor and answers request bodies with it.
 
     Args:
-        predictor: the model; it is loaded and computes on one thread of this service, or on several
-            where it can.
+        predictor: the model; it loads and computes on one thread of this service. A
+            `ConcurrentPredictor` computes on several.
         settings: limits of batching and memory, and the model directory.
-        metrics: where the batch and the queue are measured.
+        metrics: receives the measurements of batches and queue.
     """
 
     def __init__(
         self, predictor: AnyPredictor, settings: ServingSettings, metrics: Metrics | None = None
     ) -> None:
         self._predictor = predictor
-        # Asked once: looking at the protocol takes as long as a small answer.
+        # Checked once, because checking a protocol takes as long as a small answer.
         self._concurrent = predictor if isinstance(predictor, ConcurrentPredictor) else None
         self.metrics = metrics or Metrics()
         self._model_dir = settings.model_dir
@@ -92,12 +92,12 @@ class InferenceService:
 
     @property
     def is_computing(self) -> bool:
-        """Whether the compute thread is busy; it cannot be interrupted."""
+        """Returns whether the compute thread is busy; it cannot be interrupted."""
         return self._is_loading or self._batcher.is_computing
 
     @property
     def queue_length(self) -> int:
-        """Inputs that wait."""
+        """Returns the number of inputs that wait."""
         return self._batcher.queue_length
 
     async def load(self) -> None:
@@ -124,16 +124,16 @@ class InferenceService:
         )
 
     async def until_lost(self) -> None:
-        """Waits for the end of a loaded model.
+        """Waits until a loaded model is lost.
 
         Raises:
-            ModelLostError: it cannot compute any more, and no request is taken.
+            ModelLostError: the model can never compute again, and the service accepts no request.
         """
         if self._batching is None:
             return
         ends: set[asyncio.Future[None]] = {self._batching}
         if self._concurrent:
-            # It may be lost while nothing is asked for, too.
+            # The model may also be lost while no request is running.
             ends.add(asyncio.wrap_future(self._concurrent.lost))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         try:
@@ -145,7 +145,7 @@ class InferenceService:
 
     # Any: see AnyPredictor.
     async def parse(self, body: bytes) -> tuple[Any, ...]:
-        """Returns what the model computes for a request with this body.
+        """Returns the inputs that the model computes for a request with this body.
 
         Raises:
             NotReadyError: the model is not loaded yet.
@@ -160,18 +160,18 @@ class InferenceService:
         )
 
     def is_streamed(self, inputs: Sequence[Any]) -> bool:
-        """Returns whether the answer is wanted piece by piece, from `stream`."""
+        """Returns whether the request asked for its answer piece by piece, from `stream`."""
         predictor = self._predictor
         return isinstance(predictor, StepwisePredictor) and predictor.is_streamed(inputs)
 
     async def answer(
         self, inputs: Sequence[Any], *, deadline: float
     ) -> tuple[bytes, BatchedOutputs[Any]]:
-        """Returns the JSON answer, and what it cost.
+        """Returns the JSON answer, and the measured cost of computing it.
 
         Args:
-            inputs: from `parse`.
-            deadline: time of the event loop's clock, in seconds.
+            inputs: the result of `parse`.
+            deadline: time of the event loop's clock, in seconds, after which the request fails.
 
         Raises:
             ServingError: the request is answered with an error; see `errors.ERROR_KINDS`.
@@ -188,13 +188,13 @@ class InferenceService:
     def stream(
         self, inputs: Sequence[Any], *, deadline: float
     ) -> AsyncGenerator[bytes | BatchedOutputs[Any], None]:
-        """As `answer`, but yields the pieces of the answer, each in JSON, and at last its cost."""
+        """Yields the pieces of the answer, each as JSON, then its cost; see `answer`."""
         if not isinstance(self._batcher, ContinuousBatcher):
             raise TypeError("this model does not compute in steps")
         return self._batcher.stream(inputs, deadline=deadline)
 
     async def close(self) -> None:
-        """Stops batching and lets the threads go; a batch that still computes is abandoned."""
+        """Stops batching and releases the threads; a batch that still computes is abandoned."""
         self.state = ServiceState.DRAINING
         if self._batching is not None:
             self._batching.cancel()
@@ -222,7 +222,7 @@ class InferenceService:
     def _loaded(self, loading: asyncio.Future[None]) -> None:
         self._is_loading = False
         if not loading.cancelled():
-            loading.exception()  # marks it as seen, where the waiting task was cancelled before
+            loading.exception()  # marks the exception as retrieved
 
     def _new_batcher(
         self, settings: ServingSettings

@@ -1,8 +1,9 @@
 """Settings from environment variables: parsed once, every problem reported at once.
 
-A container's program makes one `EnvironmentReader`, lets the serving core and the family read
-their variables from it, and calls `finish`, which raises with all problems together. A `SLIPWAY_*`
-variable that nobody read is a problem too: it is a misspelt one, which would otherwise be ignored.
+A container's program makes one `EnvironmentReader`, passes it to the serving core and the family to
+read their variables, and calls `finish`, which raises with all problems together. A `SLIPWAY_*`
+variable that was never read is a problem too, because a misspelt variable would otherwise be
+ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ class SettingsError(Exception):
     """The environment is not valid.
 
     Attributes:
-        problems: one sentence per bad variable: its name, its value, what is allowed.
+        problems: one sentence per bad variable, with its name, its value and the allowed values.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -131,7 +132,7 @@ class EnvironmentReader:
         value = self._value(Variable(name, values, default, meaning, without))
         if value is None:
             return None
-        # int() would also take "1_000", " 8 " and digits of other scripts.
+        # int() would also accept "1_000", " 8 " and digits of other scripts.
         number = int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None
         if number is None or not minimum <= number <= maximum:
             self.problem(f"{name}={value!r} is not a {values}")
@@ -139,14 +140,14 @@ class EnvironmentReader:
         return number
 
     def problem(self, sentence: str) -> None:
-        """Adds a problem, for rules that join several variables."""
+        """Adds a problem, for rules about several variables together."""
         self._problems.append(sentence)
 
     def finish(self) -> None:
-        """Ends the reading.
+        """Raises if there were problems; called after all variables were read.
 
         Raises:
-            SettingsError: a variable was bad, or a `SLIPWAY_*` variable was read by nobody.
+            SettingsError: a variable was bad, or a `SLIPWAY_*` variable was never read.
         """
         for name in sorted(self._environ):
             if name.startswith(_OWN_PREFIX) and name not in self._read:
@@ -166,7 +167,7 @@ def _one_of(allowed: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ServingSettings:
-    """What every family's server is told by its environment.
+    """The settings of every family's server, from its environment.
 
     `read` says what each field means, beside its variable. None is no metrics port, and a limit of
     the buffers that follows the container's memory.

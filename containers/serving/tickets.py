@@ -16,13 +16,13 @@ OutputT = TypeVar("OutputT")
 
 @dataclass(frozen=True)
 class BatchedOutputs(Generic[OutputT]):
-    """What one request got, and what it cost.
+    """The outputs of one request, and the cost of computing them.
 
     Attributes:
         outputs: one per input, in the request's order.
         queue_milliseconds: from being queued to the start of its first batch.
         compute_milliseconds: from the start of its first batch to the end of its last.
-        batch_size: inputs, other requests' included, of the largest batch it was in.
+        batch_size: inputs, other requests' included, of its largest batch.
     """
 
     outputs: tuple[OutputT, ...]
@@ -33,10 +33,10 @@ class BatchedOutputs(Generic[OutputT]):
 
 @dataclass(eq=False)
 class Ticket(Generic[OutputT]):
-    """One request: its outputs arrive one by one, its future ends with the last or an error.
+    """One request: its outputs arrive one by one; its future ends with the last output or an error.
 
     Attributes:
-        pieces: what was computed of a streamed request, until None.
+        pieces: new pieces of a streamed answer; None marks the end.
     """
 
     future: asyncio.Future[None]
@@ -49,13 +49,19 @@ class Ticket(Generic[OutputT]):
     pieces: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
 
     def start(self, *, at: float, batch_size: int) -> None:
-        """Says that one of its inputs is being computed, in a batch of that size."""
+        """Records that one of the inputs is being computed, in a batch of `batch_size` inputs."""
         if self.started_at is None:
             self.started_at = at
         self.batch_size = max(self.batch_size, batch_size)
 
     def deliver(self, index: int, output: OutputT, *, at: float) -> None:
-        """Takes the output of one input."""
+        """Records the output of one input; the last output completes the request.
+
+        Args:
+            index: position of the input in the request.
+            output: the value that the model computed.
+            at: end of the computation, by the event loop's clock in seconds.
+        """
         self.outputs[index] = output
         self.missing -= 1
         self.ended_at = at
@@ -64,13 +70,13 @@ class Ticket(Generic[OutputT]):
             self.pieces.put_nowait(None)
 
     def fail(self, error: Exception) -> None:
-        """Ends the request with an error, where it has not ended yet."""
+        """Ends the request with an error, unless it has ended already."""
         if not self.future.done():
             self.future.set_exception(error)
             self.pieces.put_nowait(None)
 
     def result(self) -> BatchedOutputs[OutputT]:
-        """Returns the outputs, none of which is missing now."""
+        """Returns the outputs; all of them must have been delivered."""
         started_at = self.queued_at if self.started_at is None else self.started_at
         return BatchedOutputs(
             outputs=cast(tuple[OutputT, ...], tuple(self.outputs)),
@@ -90,7 +96,7 @@ class Entry(Generic[InputT, OutputT]):
 
 
 class BoundedQueue(Generic[InputT, OutputT]):
-    """The inputs that wait, in order of arrival; whole requests come in or are refused.
+    """The waiting inputs in order of arrival; a request is queued whole or refused.
 
     Args:
         max_length: most inputs waiting.
@@ -111,14 +117,15 @@ class BoundedQueue(Generic[InputT, OutputT]):
 
         Args:
             inputs: at least one.
-            deadline: time of the event loop's clock, in seconds, after which nobody waits.
-            computing: inputs that are being computed, which go before those that wait.
+            deadline: time of the event loop's clock, in seconds, after which the request fails.
+            computing: number of inputs that are being computed and so finish before the waiting
+                inputs.
 
         Raises:
-            InvalidRequestError: more inputs than the queue could ever hold.
-            QueueFullError: more inputs than there is room for now, or more wait already than can
-                be computed before the deadline.
-            Exception: the one that the queue was closed with.
+            InvalidRequestError: there are more inputs than the queue can ever hold.
+            QueueFullError: the queue has no room for the inputs now, or the waiting inputs would
+                take until after the deadline.
+            Exception: the error that the queue was closed with.
         """
         if self._closed_by is not None:
             raise self._closed_by
@@ -152,19 +159,19 @@ class BoundedQueue(Generic[InputT, OutputT]):
         return ticket
 
     def first(self) -> InputT:
-        """Returns the input that is next; there is one."""
+        """Returns the next input; the queue must not be empty."""
         return self._entries[0].value
 
     def take(self) -> Entry[InputT, OutputT]:
-        """Removes the entry that is next; there is one."""
+        """Removes the next entry; the queue must not be empty."""
         return self._entries.popleft()
 
     def waiting(self, most: int) -> list[InputT]:
-        """Returns the inputs that are next, up to as many."""
+        """Returns the next inputs, up to `most` of them."""
         return [entry.value for entry in islice(self._entries, most)]
 
     def take_chosen(self, indices: Sequence[int]) -> list[Entry[InputT, OutputT]]:
-        """Removes the entries at these places of the queue; what is between them stays in order."""
+        """Removes the entries at these positions of the queue; the others stay in order."""
         chosen = frozenset(indices)
         first = [self._entries.popleft() for _ in range(max(chosen) + 1)]
         self._entries.extendleft(
@@ -173,16 +180,16 @@ class BoundedQueue(Generic[InputT, OutputT]):
         return [first[index] for index in indices]
 
     def withdraw(self, ticket: Ticket[OutputT]) -> None:
-        """Frees the queue of a request that ended early, so that it costs no compute."""
+        """Removes the inputs of a request that ended early, so that they cost no compute."""
         self._entries = deque(entry for entry in self._entries if entry.ticket is not ticket)
 
     def close(self, error: Exception) -> None:
-        """Ends every request that waits, and refuses those to come."""
+        """Fails every waiting request, and refuses further requests."""
         self._closed_by = error
         fail_all(self._entries, error)
 
 
-# Any: the entries' types are of no concern here.
+# Any: these functions do not use the entries' types.
 def fail_all(entries: Iterable[Entry[Any, Any]], error: Exception) -> None:
     """Ends the requests of all entries with an error."""
     for entry in entries:
@@ -190,5 +197,5 @@ def fail_all(entries: Iterable[Entry[Any, Any]], error: Exception) -> None:
 
 
 def expire(ticket: Ticket[Any]) -> None:
-    """Ends a request whose deadline has come."""
+    """Ends a request whose deadline has passed."""
     ticket.fail(RequestExpiredError("The answer was not ready within the time limit."))

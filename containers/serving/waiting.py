@@ -1,15 +1,15 @@
-"""How long what waits will wait, judged by how fast the model has been lately."""
+"""Estimates how long a queued input will wait, from the model's recent speed."""
 
 from typing import Final
 
-# With fewer, the first requests of a process would decide.
+# With fewer measurements, the first requests of a process would decide the estimate.
 _LEAST_COMPLETIONS: Final = 16
-# What an input counts after another was completed: the last few dozen decide.
+# Weight of an input after the next one completed: the last few dozen inputs decide.
 _DECAY: Final = 0.97
 
 
 class WaitEstimate:
-    """The time that the model takes per input while it is busy, other inputs beside it or not."""
+    """The time that the model takes per input while it is busy, alone or in a batch."""
 
     def __init__(self) -> None:
         self._busy_seconds = 0.0
@@ -17,11 +17,11 @@ class WaitEstimate:
         self._completions = 0
 
     def record(self, *, busy_seconds: float, completed: int) -> None:
-        """Takes the measure of a while in which the model was busy.
+        """Records a period in which the model was busy.
 
         Args:
-            busy_seconds: its length.
-            completed: inputs that were finished by its end; it may be none.
+            busy_seconds: length of the period.
+            completed: inputs that were finished by its end; may be 0.
         """
         decay = _DECAY**completed
         self._busy_seconds = self._busy_seconds * decay + busy_seconds
@@ -29,7 +29,7 @@ class WaitEstimate:
         self._completions += completed
 
     def seconds(self, inputs: int) -> float:
-        """Returns how long that many inputs will take; 0 while too little is known."""
+        """Returns how long that many inputs will take; 0 while there are too few measurements."""
         if self._completions < _LEAST_COMPLETIONS:
             return 0.0
         return inputs * self._busy_seconds / self._completed
