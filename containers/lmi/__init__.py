@@ -1,1 +1,1 @@
-"""Our own model.py for AWS's DJL LMI images, in a directory that a config names as `script`."""
+"""Slipway's model.py for AWS's DJL LMI images, in a directory that a config names as `script`."""

@@ -2,15 +2,16 @@
 
 Four tasks: question answering, sequence classification, token classification, embeddings.
 
-Two kinds of process. The program is one: it speaks HTTP, turns texts into token ids (`requests`,
-`tokenization`, `windows`) and what the model computes into answers (`answers`, `entities`), and
-`workers` places and watches over the others. A worker (`worker`, `runtimes`) holds one model on
-NeuronCores of its own and does nothing but compute. It may run in another Python than the program,
-since AWS's last image for inf1 has Python 3.10: what a worker imports keeps to that version and
-needs NumPy and the framework alone (`messages`, `manifest`, `pooling`).
+There are two kinds of process. The program speaks HTTP, turns texts into token ids (`requests`,
+`tokenization`, `windows`) and the model's outputs into answers (`answers`, `entities`). Its
+`workers` module places and watches over the workers. A worker (`worker`, `runtimes`) holds one
+model on its own NeuronCores and only computes. AWS's last image for inf1 has Python 3.10, so a
+worker may run in another Python than the program. The modules that a worker imports therefore keep
+to Python 3.10, NumPy and the framework (`messages`, `manifest`, `pooling`).
 
-`compile` is the other command: a training job makes of a checkpoint what they serve.
+`compile` is the other command: a training job that turns a checkpoint into the model directory that
+the workers serve.
 
-No line of this has run on Neuron devices. It runs against stand-ins
-that enforce what the runtime is documented to do, and on the CPU with ONNX Runtime.
+No line of this has run on Neuron devices. It runs against stand-ins that enforce what the runtime
+is documented to do, and on the CPU with ONNX Runtime.
 """

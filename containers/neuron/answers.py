@@ -1,8 +1,9 @@
-"""Answers to questions: the best spans of a context, out of the logits of its windows.
+"""Answers to questions: finds the best spans of a context in the logits of its windows.
 
-A span's score is the probability of its start times that of its end, as in `transformers`: both
-are taken over the window's context and its first token, which stands for "no answer here". So a
-window without the answer gives low scores, and those of several windows can be compared.
+A span's score is the probability of its start times the probability of its end, as in
+`transformers`. Both probabilities are taken over the window's context and its first token, which
+stands for "no answer here". A window without the answer therefore gives low scores, and scores of
+several windows can be compared.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window
 
-# The column of the first special token, which models are trained to point at where there is none.
+# The column of the first special token. Models are trained to point at it if there is no answer.
 _NO_ANSWER_COLUMN: Final = 0
 
 
@@ -25,8 +26,8 @@ class Span:
 
     Attributes:
         score: 0 to 1.
-        first_token: of the context.
-        last_token: of the context, included.
+        first_token: index in the context's tokens.
+        last_token: index in the context's tokens, included.
     """
 
     score: float
@@ -36,11 +37,11 @@ class Span:
 
 @dataclass(frozen=True)
 class WindowAnswers:
-    """What one window says.
+    """The answers that one window gives.
 
     Attributes:
-        spans: its best ones, the best first.
-        no_answer_score: of there being no answer in it.
+        spans: the best spans, best first.
+        no_answer_score: score of the window holding no answer.
     """
 
     spans: tuple[Span, ...]
@@ -58,11 +59,11 @@ def window_answers(
     """Finds the best spans of one window.
 
     Args:
-        start_logits: of each column of the row, padding included or not.
-        end_logits: as many.
-        window: whose row it is.
-        top_k: most spans.
-        max_answer_tokens: longest span.
+        start_logits: one per column of the row; padding may be included.
+        end_logits: one per column, as for `start_logits`.
+        window: the window that the row was made of.
+        top_k: most spans to return.
+        max_answer_tokens: longest span, in tokens.
 
     Raises:
         FloatingPointError: a logit is not a finite number.
@@ -75,7 +76,7 @@ def window_answers(
     for length in range(lengths):
         scores[length, : len(starts) - length] = starts[: len(starts) - length] * ends[length:]
     flat = scores.ravel()
-    # Not more than there are: what is beyond the last token has a score below 0.
+    # No more than the real spans: a span beyond the last token has a negative score.
     count = min(top_k, int(np.count_nonzero(flat >= 0)))
     best = np.argpartition(-flat, count - 1)[:count]
     spans = []
@@ -83,7 +84,7 @@ def window_answers(
         length, first = divmod(index, len(starts))
         first_token = window.tokens.start + first
         spans.append(Span(float(flat[index]), first_token, first_token + length))
-    # Of equal scores the first in the text, and the shorter one.
+    # Among equal scores, the first span in the text and the shorter one come first.
     spans.sort(key=lambda span: (-span.score, span.first_token, span.last_token))
     return WindowAnswers(tuple(spans), no_start * no_end)
 
@@ -97,19 +98,20 @@ def question_answers(
     handle_impossible_answer: bool,
     align_to_words: bool,
 ) -> list[dict[str, Any]]:
-    """Joins what the windows of a question say.
+    """Joins the answers of all windows of a question.
 
     Args:
-        context: its tokens.
-        windows: of all windows.
-        top_k: most answers.
-        handle_impossible_answer: whether "no answer", an empty text at 0, is one of them. It scores
-            as in the window that is surest of having an answer.
+        context: the whole context, which spans refer to.
+        windows: the answers of every window of the context.
+        top_k: most answers to return.
+        handle_impossible_answer: whether "no answer", an empty text at position 0, can be an
+            answer. Its score is the lowest `no_answer_score` of any window.
         align_to_words: whether answers are widened to whole words.
 
     Returns:
         Objects with `score`, `start`, `end` (in characters of the text as it was sent) and
-        `answer`, the best first. Spans of the same characters are one answer, with the best score.
+            `answer`, the best first. Spans of the same characters are one answer, with the best
+            score.
     """
     spans = sorted(
         (span for window in windows for span in window.spans),
@@ -132,7 +134,7 @@ def question_answers(
 def _probabilities(
     logits: NDArray[np.floating[Any]], window: Window
 ) -> tuple[NDArray[np.float64], float]:
-    """Returns the probabilities of the context's tokens, and that of "no answer"."""
+    """Returns the probabilities of the context's tokens, and the probability of "no answer"."""
     considered = np.append(
         logits[window.columns()].astype(np.float64), np.float64(logits[_NO_ANSWER_COLUMN])
     )

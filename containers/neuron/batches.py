@@ -1,4 +1,4 @@
-"""Rows to the arrays of one batch: padded to a bucket, and to the compiled number of rows."""
+"""Turns rows into the arrays of one batch: padded to a bucket and to the compiled batch size."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,10 +15,11 @@ def batch_arrays(
 
     Args:
         rows: at least one, none longer than `bucket`.
-        bucket: sequence length in tokens, or a shorter one where the graph has none of its own.
-        batch_size: rows of the graph; those beyond `rows` repeat the first one, since a row without
-            any token to attend to computes NaN. None takes as many as there are.
-        pad_token_id: fills rows up.
+        bucket: columns of the arrays, in tokens. If the graph takes any length, the longest row's
+            length is enough.
+        batch_size: rows of the graph; missing rows repeat the first row, since a row without any
+            token to attend to computes NaN. None makes an array of exactly `rows`.
+        pad_token_id: token that fills short rows.
     """
     shape = (batch_size or len(rows), bucket)
     if len(rows) > shape[0]:
@@ -39,21 +40,21 @@ def batch_arrays(
 
 
 def fitting(buckets: Sequence[int], most: int, *, has_free_rows: bool) -> list[int]:
-    """Chooses which of the inputs that wait are computed together.
+    """Chooses the waiting inputs that are computed together.
 
-    A graph for Neuron takes as long for one row as for all of its rows, and the longer its bucket
-    the longer. So the first in the queue decides on the bucket, those of the same bucket go with it
-    in their order, and rows that are still free take shorter ones, at no cost. Longer ones wait for
-    a graph of theirs; they are first in the queue soon enough. Where each row costs what it is
-    padded to, shorter ones wait for a graph of theirs as well.
+    A graph for Neuron takes as long for one row as for all of its rows, and longer for a longer
+    bucket. The first input in the queue therefore decides the bucket, and inputs of the same bucket
+    join it in their order. Shorter inputs fill the rows that are still free, at no cost. Longer
+    inputs wait for a graph of their own bucket; they are first in the queue soon enough. If each
+    row costs its padded length, shorter inputs wait for their own bucket too.
 
     Args:
-        buckets: of the inputs, in the order of the queue.
-        most: rows of a batch.
-        has_free_rows: whether all rows of a graph are computed, however few are taken.
+        buckets: the bucket of each waiting input, in the order of the queue.
+        most: largest number of inputs to choose.
+        has_free_rows: whether the graph computes all of its rows, however few are used.
 
     Returns:
-        Their indices, ascending, the first of the queue among them.
+        Indices of the chosen inputs, ascending; index 0 is always among them.
     """
     bucket = buckets[0]
     same = [index for index, other in enumerate(buckets) if other == bucket][:most]

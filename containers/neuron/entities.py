@@ -1,12 +1,12 @@
-"""Labelled tokens to entities, by the aggregation strategies of `transformers`.
+"""Turns labelled tokens into entities, by the aggregation strategies of `transformers`.
 
 - `none`: every token by itself.
 - `simple`: neighbours with one label are one entity. A label `B-X` begins a new one, `I-X` goes on.
-- `first`, `average`, `max`: as `simple`, but of whole words, whose label is that of the first
-  token, of the mean of their tokens' scores, or of the token with the highest score.
+- `first`, `average`, `max`: like `simple`, but for whole words. The word's label is the label of
+  its first token, of the mean of its tokens' scores, or of the token with the highest score.
 
-Words are those that the tokenizer splits, and an entity's text is cut out of what the client sent:
-it is spelt as there, where `transformers` puts it together from the vocabulary.
+Words are split as the tokenizer splits them. An entity's text is cut out of the text that the
+client sent, so its spelling is unchanged; `transformers` assembles it from the vocabulary instead.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,7 +22,7 @@ from containers.neuron.tokenization import TokenizedText
 
 @dataclass(frozen=True)
 class _Labelled:
-    """Some characters with a label."""
+    """A range of characters with a label."""
 
     label: str
     score: float
@@ -42,15 +42,15 @@ def entities(
     """Returns the entities of a text, in its order.
 
     Args:
-        text: its tokens.
-        token_scores: of each token, of each label.
-        names: of the labels.
-        strategy: see above.
-        ignore_labels: labels, with or without `B-` and `I-`, that are left out.
+        text: the text and its tokens.
+        token_scores: [tokens, labels].
+        names: the labels' names, in the order of `token_scores`.
+        strategy: one of the module's strategies.
+        ignore_labels: labels that are left out, with or without `B-` and `I-`.
 
     Returns:
         Objects with `entity_group`, or with `none` `entity` and `index` (the token's number, from
-        1), and `score`, `word`, `start` and `end` in characters of the text.
+            1), and `score`, `word`, `start` and `end` in characters of the text.
     """
     if strategy == "none":
         return [
@@ -95,7 +95,7 @@ def _words(
     names: Sequence[str],
     label_of: Callable[[Scores], tuple[int, float]],
 ) -> Iterator[_Labelled]:
-    # A token of no word is one by itself.
+    # A token that belongs to no word forms a word of its own.
     def word_of(token: int) -> tuple[bool, int]:
         word = text.words[token]
         return (True, token) if word is None else (False, word)
@@ -121,7 +121,7 @@ def _groups(parts: Iterator[_Labelled]) -> Iterator[_Labelled]:
 def _joined(members: Sequence[_Labelled]) -> _Labelled:
     return _Labelled(
         label=_split(members[0].label)[1],
-        # Of few numbers; NumPy would take several times as long.
+        # Plain Python, because NumPy takes several times as long for a few numbers.
         score=sum(member.score for member in members) / len(members),
         start=members[0].start,
         end=members[-1].end,
@@ -129,7 +129,7 @@ def _joined(members: Sequence[_Labelled]) -> _Labelled:
 
 
 def _split(label: str) -> tuple[bool, str]:
-    """Returns whether a label begins an entity, and of which kind the entity is."""
+    """Returns whether a label begins an entity, and the entity's kind."""
     if label.startswith(("B-", "I-")):
         return label.startswith("B-"), label[2:]
     return False, label

@@ -1,4 +1,4 @@
-"""Logits to scores, and the labels of whole texts."""
+"""Turns logits into scores, and scores into the labels of whole texts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ Scores = NDArray[np.float64]
 
 
 def scores(logits: NDArray[np.floating[Any]], function: str) -> Scores:
-    """Returns scores of logits, over the last axis.
+    """Returns the scores of logits, over the last axis.
 
     Args:
-        logits: of each label.
-        function: "softmax", "sigmoid" or "none", which leaves them as they are.
+        logits: [..., labels].
+        function: "softmax", "sigmoid" or "none", which returns the logits.
 
     Raises:
         FloatingPointError: a logit is not a finite number.
@@ -25,7 +25,7 @@ def scores(logits: NDArray[np.floating[Any]], function: str) -> Scores:
     if function == "none":
         return values
     if function == "sigmoid":
-        # The exponent is never positive, so that it cannot overflow.
+        # The exponent is never positive, so it cannot overflow.
         small = np.exp(-np.abs(values))
         return np.where(values >= 0, 1.0, small) / (1.0 + small)
     exponentials = np.exp(values - values.max(axis=-1, keepdims=True))
@@ -34,6 +34,12 @@ def scores(logits: NDArray[np.floating[Any]], function: str) -> Scores:
 
 # Any: JSON.
 def best_labels(text_scores: Scores, names: Sequence[str], *, top_k: int) -> list[dict[str, Any]]:
-    """Returns the best labels of one text as `label` and `score`, the best first."""
+    """Returns the best labels of one text as `label` and `score`, the best first.
+
+    Args:
+        text_scores: [labels].
+        names: the labels' names, in the order of `text_scores`.
+        top_k: most labels to return.
+    """
     order = np.argsort(-text_scores, kind="stable")[:top_k]
     return [{"label": names[index], "score": float(text_scores[index])} for index in order]

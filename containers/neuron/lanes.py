@@ -1,4 +1,4 @@
-"""A worker's process as the program sees it: how it is started, and the lanes to it."""
+"""A worker's process as the program sees it: how it starts, and the lanes (connections) to it."""
 
 import os
 import signal
@@ -19,14 +19,14 @@ _STANDARD_ERROR = 2
 
 @dataclass(frozen=True)
 class WorkerCommand:
-    """How workers are started.
+    """The command that starts a worker, and its time limits.
 
     Attributes:
-        arguments: the program and its arguments, but for the sockets.
-        environment: to which the cores are added.
+        arguments: the program and its arguments, without the sockets.
+        environment: variables of the process, without the variables that name its cores.
         lanes: batches that one worker computes at a time.
-        start_timeout_seconds: for loading the model and the first batch.
-        batch_timeout_seconds: after which a worker that does not answer is taken for dead.
+        start_timeout_seconds: time to load the model and compute the first batch.
+        batch_timeout_seconds: time for a batch; a worker that takes longer counts as dead.
     """
 
     arguments: Sequence[str]
@@ -44,8 +44,8 @@ class WorkerProcess:
     """One process and its lanes.
 
     Args:
-        placement: its cores.
-        command: how it is started.
+        placement: the worker's number and NeuronCores.
+        command: starts the process.
     """
 
     def __init__(self, placement: Placement, command: WorkerCommand) -> None:
@@ -56,9 +56,10 @@ class WorkerProcess:
             self.process = subprocess.Popen(  # noqa: S603  (our own module)
                 [*command.arguments, *(str(end.fileno()) for end in theirs)],
                 env=placement.environment(command.environment),
-                # Its standard input is never written to: it ends with this process.
+                # The pipe is never written to. The worker ends when it closes, and so with this
+                # process.
                 stdin=subprocess.PIPE,
-                # A runtime may write anything; the log on the standard output is JSON.
+                # A runtime may print anything, and the log on standard output must stay JSON.
                 stdout=_STANDARD_ERROR,
                 pass_fds=[end.fileno() for end in theirs],
             )
@@ -70,14 +71,14 @@ class WorkerProcess:
             for end in theirs:
                 end.close()
         self.lanes = [Lane(pair[0], self, command.batch_timeout_seconds) for pair in pairs]
-        # Set once it has ended: a lane that comes back after that is of no use.
+        # Set once the process has ended: a lane that is returned later must be closed.
         self.is_retired = False
 
     def until_ready(self) -> None:
         """Waits until the model is loaded.
 
         Raises:
-            WorkerRefusedError: it will not be.
+            WorkerRefusedError: the worker failed or took too long.
         """
         connection = self.lanes[0].connection
         connection.settimeout(self._start_timeout_seconds)
@@ -99,15 +100,15 @@ class WorkerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """Returns whether the process runs."""
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """Ends it at once; the system frees its cores with it."""
+        """Kills the process; the system frees its cores when it has ended."""
         self.process.kill()
 
     def until_ended(self) -> int:
-        """Waits for its end; returns its exit code."""
+        """Waits until the process has ended; returns its exit code."""
         exit_code = self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
@@ -118,9 +119,9 @@ class Lane:
     """A connection to a worker, for one batch at a time.
 
     Args:
-        connection: this end of it.
-        worker: the other end's process.
-        timeout_seconds: of a batch.
+        connection: the program's end of the socket pair.
+        worker: the process at the other end.
+        timeout_seconds: time limit of a batch.
     """
 
     def __init__(
@@ -132,10 +133,10 @@ class Lane:
 
     # Any: int64.
     def exchange(self, arrays: Mapping[str, NDArray[Any]]) -> Message:
-        """Sends a batch and waits for its outputs, or for why there are none.
+        """Sends a batch; returns the message with its outputs, or with the reason of a failure.
 
         Raises:
-            ConnectionLostError: the worker died, or does not answer; of a time-out the cause is a
+            ConnectionLostError: the worker died, or does not answer. The cause of a time-out is a
                 `TimeoutError`.
         """
         self.connection.settimeout(self._timeout_seconds)
@@ -144,7 +145,7 @@ class Lane:
 
 
 def exit_reason(exit_code: int) -> str:
-    """Returns how a process ended, in words."""
+    """Returns in words how a process ended."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:

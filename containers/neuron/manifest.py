@@ -1,8 +1,9 @@
-"""neuron.json: what the compiled graphs beside it are, and what they were made with and for.
+"""neuron.json: describes the compiled graphs beside it, and the packages that made them.
 
-Whoever compiles writes it, the program checks it before it starts a worker, and workers read it.
-A graph for another batch, another length, another number of cores or another compiler fails minutes
-into a deploy, or worse, at the first request, with a message that names none of these.
+The compile job writes it, the program checks it before it starts a worker, and workers read it.
+Suppose that a graph was compiled for another batch size, length, number of cores or compiler
+version. It would fail minutes into a deployment, or at the first request, with a message that names
+none of these.
 
 A worker imports this: it keeps to Python 3.10 and the standard library.
 """
@@ -24,7 +25,7 @@ QUESTION_ANSWERING: Final = "question-answering"
 SEQUENCE_CLASSIFICATION: Final = "sequence-classification"
 TOKEN_CLASSIFICATION: Final = "token-classification"  # noqa: S105  (a task's name)
 EMBEDDINGS: Final = "embeddings"
-# Task to the names of what its graph computes, in order.
+# Task -> names of its graph's outputs, in order.
 TASK_OUTPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     QUESTION_ANSWERING: ("start_logits", "end_logits"),
     SEQUENCE_CLASSIFICATION: ("logits",),
@@ -33,19 +34,19 @@ TASK_OUTPUTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 CPU: Final = "cpu"
-# Target to the runtimes that run a graph for it.
+# Target -> runtimes that run a graph for it.
 TARGET_RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
     CPU: ("onnxruntime", "torchscript"),
     "inf1": ("torch_neuron",),
     "inf2": ("torch_neuronx",),
     "trn1": ("torch_neuronx",),
 }
-# NeuronCore Pipeline is a feature of inf1 alone.
+# NeuronCore Pipeline is a feature of inf1 only.
 _PIPELINE_TARGET: Final = "inf1"
-# Runtime to the packages whose version its graphs depend on, in the worker's Python. Those in the
-# second place only compile, so that an image that serves may do without.
+# Runtime -> packages in the worker's Python whose versions its graphs depend on. Packages in the
+# second tuple only compile, so a serving image may lack them.
 RUNTIME_PACKAGES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    # An ONNX graph says itself which versions of the format it needs.
+    # An ONNX graph itself states the versions of the format that it needs.
     "onnxruntime": ((), ()),
     "torchscript": (("torch",), ()),
     "torch_neuron": (("torch", "torch-neuron"), ("neuron-cc",)),
@@ -62,23 +63,24 @@ _LONGEST_SEQUENCE_TOKENS: Final = 4096
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that has to be known of compiled graphs before one is loaded.
+    """Everything that must be known about compiled graphs before one is loaded.
 
     Attributes:
         task: one of `TASK_OUTPUTS`.
-        target: what they run on: "cpu", "inf1", "inf2" or "trn1".
-        runtime: what runs them, one of the target's `TARGET_RUNTIMES`.
-        batch_size: rows of a batch. A graph for Neuron takes as many and no fewer; one of
-            ONNX Runtime takes fewer too.
+        target: device that the graphs run on: "cpu", "inf1", "inf2" or "trn1".
+        runtime: library that runs the graphs, one of the target's `TARGET_RUNTIMES`.
+        batch_size: rows of a batch. A graph for Neuron needs exactly as many; a graph for ONNX
+            Runtime also takes fewer.
         pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        dtype: what matrix products are cast to.
+        dtype: type that matrix products are cast to.
         graphs: file of each bucket's graph, by its sequence length in tokens.
-        inputs: of `INPUT_NAMES`, in the order in which the graph takes them.
-        outputs: what it computes, in order.
-        pooling: how the vector of a text is made of its tokens', for embeddings; else None.
-        normalize: whether embeddings have length 1 where a request does not say.
-        versions: of the packages that made the graphs.
-        compiler_arguments: what the compiler was told, for people.
+        inputs: a subset of `INPUT_NAMES`, in the order in which the graph takes them.
+        outputs: names of the graph's outputs, in order.
+        pooling: how token vectors become the vector of a text; None for tasks other than
+            embeddings.
+        normalize: whether embeddings have length 1 if a request does not say.
+        versions: versions of the packages that made the graphs.
+        compiler_arguments: arguments of the compiler, for human readers.
     """
 
     task: str
@@ -97,19 +99,19 @@ class Manifest:
 
     @property
     def buckets(self) -> tuple[int, ...]:
-        """The sequence lengths in tokens, ascending."""
+        """Returns the sequence lengths in tokens, ascending."""
         return tuple(sorted(self.graphs))
 
     @property
     def takes_partial_batches(self) -> bool:
-        """Whether a batch may have fewer rows than `batch_size`."""
+        """Returns whether a batch may have fewer rows than `batch_size`."""
         return self.runtime == "onnxruntime"
 
     @property
     def takes_any_length(self) -> bool:
-        """Whether a batch may have fewer columns than its bucket.
+        """Returns whether a batch may have fewer columns than its bucket.
 
-        One file that is the graph of several buckets has no length of its own.
+        It may if one file is the graph of several buckets, because that graph has no fixed length.
         """
         one_for_all = len(self.graphs) > 1 and len(set(self.graphs.values())) == 1
         return self.takes_partial_batches and one_for_all
@@ -117,7 +119,7 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Expectations:
-    """What the container is set to serve; None where its environment does not say.
+    """The container's settings that the manifest must match; None if the environment sets no value.
 
     Attributes:
         task: SLIPWAY_TASK.
@@ -146,7 +148,7 @@ def read_manifest(model_dir: Path) -> Manifest:
     """Reads neuron.json.
 
     Raises:
-        ModelLoadError: one line with everything that is wrong with it.
+        ModelLoadError: one line with every problem.
     """
     path = model_dir / MANIFEST_FILE
     try:
@@ -185,19 +187,19 @@ def read_manifest(model_dir: Path) -> Manifest:
 def check_manifest(
     manifest: Manifest, expectations: Expectations, installed_versions: Mapping[str, str]
 ) -> None:
-    """Checks that the graphs are what the container is set to serve, and run in it.
+    """Checks that the graphs match the container's settings and run in its versions.
 
     On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled:
-    a sample serves in place of a model for any number of cores.
+    a sample stands in for a model on any number of cores.
 
     Args:
-        manifest: the graphs'.
+        manifest: describes the graphs.
         expectations: the container's settings.
-        installed_versions: packages in the Python of the workers; those that are missing there are
-            missing here.
+        installed_versions: versions of packages in the workers' Python; packages that are not
+            installed are absent.
 
     Raises:
-        ModelLoadError: one line with everything that does not fit.
+        ModelLoadError: one line with every mismatch.
     """
     is_cpu = manifest.target == CPU
     problems = [
@@ -248,7 +250,7 @@ def check_manifest(
 
 # Any: JSON.
 def _contradictions(document: Mapping[str, Any]) -> list[str]:
-    """Returns what does not go together in a manifest whose fields are each right."""
+    """Returns the problems of manifest fields that are valid alone but not together."""
     problems = []
     task, target, runtime = document["task"], document["target"], document["runtime"]
     if runtime not in TARGET_RUNTIMES[target]:
@@ -300,7 +302,7 @@ def _one_of(allowed: Any) -> tuple[str, Callable[[object], bool]]:
     return f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names
 
 
-# Field to what it must be, in words and as a check.
+# Field -> what it must be, in words and as a check.
 _EXPECTED: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
     "task": _one_of(TASK_OUTPUTS),
     "target": _one_of(TARGET_RUNTIMES),

@@ -1,7 +1,7 @@
-"""What the program and its workers say to each other, over one socket for each lane.
+"""The messages between the program and its workers, over one socket for each lane.
 
 A message is a length, a header in JSON, and the bytes of its arrays one after the other. Nothing is
-pickled: the two ends may run different versions of Python and NumPy.
+pickled, because the two ends may run different versions of Python and NumPy.
 
 A worker imports this: it keeps to Python 3.10 and NumPy.
 """
@@ -17,12 +17,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-# What a worker says.
+# Kinds of message that a worker sends.
 READY: Final = "ready"
 REFUSED: Final = "refused"
 OUTPUTS: Final = "outputs"
 FAILED: Final = "failed"
-# What the program says.
+# Kinds of message that the program sends.
 INPUTS: Final = "inputs"
 
 _LENGTH: Final = struct.Struct("!Q")
@@ -31,7 +31,7 @@ _DTYPES: Final = ("<i8", "<f4")
 
 
 class ConnectionLostError(Exception):
-    """The other end is gone, or does not do what it should."""
+    """The other end closed the connection, or does not follow the protocol."""
 
 
 # Any: arrays of several dtypes.
@@ -41,8 +41,8 @@ class Message:
 
     Attributes:
         kind: one of the constants above.
-        text: for people: why, where something went wrong.
-        arrays: by name; int64 or float32.
+        text: reason of a failure, for human readers.
+        arrays: arrays of int64 or float32, by name.
     """
 
     kind: str
@@ -54,7 +54,7 @@ def send(connection: socket.socket, message: Message) -> None:
     """Sends a message.
 
     Raises:
-        ConnectionLostError: it did not go through within the socket's time-out.
+        ConnectionLostError: the message was not sent within the socket's time-out.
     """
     arrays = {
         name: np.ascontiguousarray(array, dtype="<i8" if array.dtype.kind == "i" else "<f4")
@@ -82,7 +82,7 @@ def receive(connection: socket.socket) -> Message:
     """Waits for a message.
 
     Raises:
-        ConnectionLostError: none came within the socket's time-out, or no whole one.
+        ConnectionLostError: no whole message arrived within the socket's time-out.
     """
     (header_bytes,) = _LENGTH.unpack(_receive_bytes(connection, _LENGTH.size))
     if header_bytes > _LARGEST_HEADER_BYTES:

@@ -1,4 +1,4 @@
-"""What a model directory of this family must hold, checked before a worker is started.
+"""The contents of a model directory of this family, checked before a worker is started.
 
 Required: neuron.json and the graphs that it names, config.json and tokenizer.json.
 """
@@ -32,10 +32,10 @@ class ModelConfig:
     """The parts of a Hugging Face config.json that serving needs.
 
     Attributes:
-        vocabulary_size: tokens that the model knows.
-        pad_token_id: fills rows up.
-        label_names: by number (`id2label`); empty for tasks without labels.
-        score_function: what makes scores of logits, by `problem_type`.
+        vocabulary_size: number of tokens that the model knows.
+        pad_token_id: token that fills short rows.
+        label_names: names of the labels by number (`id2label`); empty for tasks without labels.
+        score_function: function that turns logits into scores, by `problem_type`.
     """
 
     vocabulary_size: int
@@ -45,10 +45,10 @@ class ModelConfig:
 
 
 def check_files(model_dir: Path) -> None:
-    """Checks that the files are there which every model has.
+    """Checks that the files exist which every model has.
 
     Raises:
-        ModelLoadError: names all that are missing.
+        ModelLoadError: the message names all missing files.
     """
     if not model_dir.is_dir():
         raise ModelLoadError(f"{model_dir} is not a directory: no model data was mounted")
@@ -59,10 +59,10 @@ def check_files(model_dir: Path) -> None:
 
 
 def check_graphs(model_dir: Path, manifest: Manifest) -> None:
-    """Checks that the manifest's graphs are there.
+    """Checks that the manifest's graphs exist.
 
     Raises:
-        ModelLoadError: names all that are missing.
+        ModelLoadError: the message names all missing files.
     """
     names = sorted(set(manifest.graphs.values()))
     missing = [name for name in names if not (model_dir / name).is_file()]
@@ -74,7 +74,7 @@ def read_config(model_dir: Path, task: str) -> ModelConfig:
     """Reads config.json.
 
     Raises:
-        ModelLoadError: names every field that is missing or not usable.
+        ModelLoadError: the message names every field that is missing or not usable.
     """
     path = model_dir / CONFIG_FILE
     try:
@@ -100,7 +100,7 @@ def read_config(model_dir: Path, task: str) -> ModelConfig:
         )
     if problems:
         raise ModelLoadError(f"{path}: {'; '.join(problems)}")
-    # One label is a yes or no, as `transformers` takes it.
+    # A single label is a yes or no, as in `transformers`.
     by_default = "sigmoid" if len(labels) == 1 else "softmax"
     return ModelConfig(
         vocabulary_size=vocabulary_size or 0,

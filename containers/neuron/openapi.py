@@ -33,14 +33,14 @@ _TEXT: Final[Schema] = {"type": "string"}
 
 
 def document_of_directory(serving: ServingSettings, settings: EncoderSettings) -> Schema | None:
-    """Returns the document of the model that is going to be served.
+    """Returns the document of the model that will be served.
 
     Args:
-        serving: where it is, and how many rows a request may hold.
-        settings: how long a text may be.
+        serving: names the model directory, and limits the rows of a request.
+        settings: limits the length of a text.
 
     Returns:
-        None where the directory holds no valid manifest: loading it ends with the reason.
+        None if the directory holds no valid manifest; loading the model then fails with the reason.
     """
     try:
         manifest = read_manifest(serving.model_dir)
@@ -55,11 +55,11 @@ def document_of_directory(serving: ServingSettings, settings: EncoderSettings) -
 
 
 def openapi_document(task: str, limits: RequestLimits) -> Schema:
-    """Returns the document.
+    """Returns the OpenAPI document of a task.
 
     Args:
-        task: one of the manifest's.
-        limits: what a request may ask for.
+        task: one of the manifest's tasks.
+        limits: the endpoint's limits, which become bounds of the schemas.
     """
     return _TASKS[task](limits)
 
@@ -267,16 +267,16 @@ def _document(
     """Returns the document of a task.
 
     Args:
-        title: of the document.
-        does: what an invocation does.
-        limits: of a request.
-        one: what inputs is, or an array of.
-        parameters: of the request; None where the task has no such object.
+        title: shown at the top of /docs.
+        does: one sentence that says what an invocation does.
+        limits: the endpoint's limits of a request.
+        one: schema of a single input; `inputs` is one of these or an array.
+        parameters: schemas of the request's parameters; None if the task has no such object.
         answers: the schema of an answer.
-        schemas: those that the others refer to.
-        examples: of requests.
-        several: inputs of one more example, for endpoints that take as many.
-        beside: fields beside inputs.
+        schemas: schemas that the others refer to.
+        examples: valid requests by name.
+        several: inputs of one more example, for endpoints that accept several.
+        beside: fields beside `inputs`.
     """
     fields: dict[str, Schema] = {
         "inputs": {

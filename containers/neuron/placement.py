@@ -1,9 +1,9 @@
-"""Which NeuronCores each worker has.
+"""Assigns NeuronCores to workers.
 
-The runtime reserves cores for a process until it ends, and two processes never share one. Left to
-itself a process takes all of them, or with NEURON_RT_NUM_CORES whichever are free at the moment it
-starts; NEURON_RT_VISIBLE_CORES names them, so that a worker that is started again gets the cores
-that the one before it left.
+The runtime reserves cores for a process until the process ends, and two processes never share a
+core. By default a process takes all cores. With NEURON_RT_NUM_CORES it takes any cores that are
+free when it starts. NEURON_RT_VISIBLE_CORES names the cores, so a restarted worker gets the cores
+of the worker that it replaces.
 (https://awsdocs-neuron.readthedocs-hosted.com/en/latest/neuron-runtime/nrt-configurable-parameters.html)
 """
 
@@ -20,7 +20,7 @@ class Placement:
     """One worker's share of the instance.
 
     Attributes:
-        number: of the worker, from 0.
+        number: the worker's number, from 0.
         cores: the numbers of its NeuronCores; empty on the CPU.
     """
 
@@ -29,7 +29,7 @@ class Placement:
 
     @property
     def visible_cores(self) -> str:
-        """The cores as the runtime reads them: `3`, or `4-7`."""
+        """Returns the cores in the runtime's notation: `3`, or `4-7`."""
         if len(self.cores) == 1:
             return str(self.cores.start)
         return f"{self.cores.start}-{self.cores.stop - 1}"
@@ -53,7 +53,7 @@ class Placement:
 
 
 def placements(workers: int, cores_per_worker: int) -> tuple[Placement, ...]:
-    """Gives each worker as many cores, one worker's after the other's."""
+    """Returns the placement of each worker; workers get consecutive cores."""
     return tuple(
         Placement(number, range(number * cores_per_worker, (number + 1) * cores_per_worker))
         for number in range(workers)

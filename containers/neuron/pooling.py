@@ -1,4 +1,4 @@
-"""Token vectors to one vector for each text; workers do it, so that less travels between processes.
+"""Turns token vectors into one vector per text, in workers, so that less data is sent.
 
 A worker imports this: it keeps to Python 3.10 and NumPy.
 """
@@ -17,13 +17,13 @@ def pooled(
     """Returns one vector for each row.
 
     Args:
-        vectors: of each row's tokens, [rows, columns, width].
+        vectors: vectors of each row's tokens, [rows, columns, width].
         attention_mask: 1 for tokens and 0 for padding, [rows, columns].
-        pooling: "mean" of the tokens, special ones included, or "cls", the first one's.
+        pooling: "mean" of the tokens, special tokens included, or "cls", the first token's vector.
     """
     if pooling == "cls":
         return vectors[:, 0].astype(np.float32)
-    # Padding is left out and not multiplied by 0, which would keep its NaN.
+    # Padding is selected away: multiplying it by 0 would keep its NaN.
     mask = attention_mask[:, :, None].astype(bool)
     totals = np.where(mask, vectors, 0).sum(axis=1, dtype=np.float64)
     means = totals / np.maximum(mask.sum(axis=1), 1)
@@ -31,7 +31,7 @@ def pooled(
 
 
 def normalized(vector: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Returns the vector with length 1; one of length 0 stays as it is."""
+    """Returns the vector scaled to length 1; a vector of length 0 is unchanged."""
     values = vector.astype(np.float64)
     length = float(np.linalg.norm(values))
     return values / length if length else values

@@ -1,4 +1,4 @@
-"""The family's predictor: texts in, answers out, computed by workers on cores of their own."""
+"""The family's predictor: texts in, answers out; workers compute on their own cores."""
 
 import logging
 import os
@@ -53,9 +53,9 @@ _TASKS: Final[Mapping[str, Callable[[TaskSetting], Task]]] = {
     EMBEDDINGS: Embeddings,
 }
 _VERSIONS_TIMEOUT_SECONDS: Final = 60
-# Of about ten microseconds each, see `Task.values_to_render`.
+# In units of about ten microseconds, see `Task.values_to_render`.
 _MOST_VALUES_RENDERED_AT_ONCE: Final = 100
-# Run by the workers' Python: prints a line for each package that it has.
+# Run by the workers' Python: prints a line for each installed package.
 _VERSIONS_PROGRAM: Final = """
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -69,13 +69,13 @@ for name in sys.argv[1:]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the workers are placed.
+    """The placement of the workers.
 
     Attributes:
-        placements: a worker for each.
-        lanes: batches that each computes at a time.
-        threads: that share an operator on the CPU.
-        reason: why, for the log.
+        placements: one per worker.
+        lanes: batches that each worker computes at a time.
+        threads: threads that share an operator on the CPU.
+        reason: explains the placement in the log.
     """
 
     placements: tuple[Placement, ...]
@@ -90,9 +90,11 @@ class EncoderPredictor:
     Args:
         settings: where the model is placed.
         max_batch_size: rows that the graphs were compiled for; the serving core's setting.
-        max_inputs: most rows of a request; what the serving core's queue holds.
-        batch_timeout_seconds: after which a worker is taken for dead: nobody waits any more.
-        metrics: where texts and padding are counted.
+        max_inputs: most rows of a request; the length of the serving core's queue.
+        batch_timeout_seconds: a worker that takes longer counts as dead; the request's time is then
+            over.
+        metrics: counts tokens and padding.
+        policy: limits the deaths of workers; None for the defaults.
     """
 
     def __init__(
@@ -125,15 +127,15 @@ class EncoderPredictor:
 
     @property
     def concurrent_batches(self) -> int:
-        """Batches that are computed at a time, all workers together; 1 before there are any."""
+        """Returns the batches that all workers compute at a time; 1 before the workers start."""
         return self._pool.lanes if self._pool else 1
 
     def worker_process_ids(self) -> list[int]:
-        """Returns the processes of the workers."""
+        """Returns the process ids of the workers."""
         return self._loaded_pool().process_ids()
 
     def load(self, model_dir: Path) -> None:
-        """Checks the directory, and starts the workers, each of which computes a batch.
+        """Checks the directory and starts the workers, each of which computes a batch per bucket.
 
         Raises:
             ModelLoadError: the message holds every problem that was found.
@@ -189,7 +191,7 @@ class EncoderPredictor:
         pool.start()
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Reads a body and makes rows of it.
+        """Parses a body and makes rows of it.
 
         Raises:
             InvalidRequestError: the body is not a valid request.
@@ -197,7 +199,7 @@ class EncoderPredictor:
         return self._task.parse(body)
 
     def choose(self, waiting: Sequence[RowInput], most: int) -> Sequence[int]:
-        """Returns the inputs that are computed together; see `fitting`."""
+        """Returns the indices of the inputs that are computed together; see `fitting`."""
         return fitting(
             [value.bucket for value in waiting],
             most,
@@ -205,10 +207,10 @@ class EncoderPredictor:
         )
 
     def predict(self, batch: Sequence[RowInput]) -> list[Any]:
-        """Computes a batch on some worker."""
+        """Computes a batch on the next free worker."""
         manifest = self._manifest
         rows = [value.row for value in batch]
-        # Padding that the graph does not ask for would be computed for nothing.
+        # If the graph takes any length, padding to the whole bucket would waste compute.
         columns = max(
             map(len, rows) if manifest.takes_any_length else (value.bucket for value in batch)
         )
@@ -232,11 +234,11 @@ class EncoderPredictor:
         return self._task.render(outputs)
 
     def renders_long(self, outputs: Sequence[Any]) -> bool:
-        """Returns whether that takes more than about a millisecond."""
+        """Returns whether `render` takes more than about a millisecond."""
         return self._task.values_to_render(outputs) > _MOST_VALUES_RENDERED_AT_ONCE
 
     def close(self) -> None:
-        """Ends the workers."""
+        """Stops the workers."""
         if self._pool is not None:
             self._pool.close()
 
@@ -268,10 +270,10 @@ class EncoderPredictor:
 
 
 def installed_versions(python: str, packages: Sequence[str]) -> dict[str, str]:
-    """Returns the versions of those packages that an interpreter has, without importing them.
+    """Returns the versions of the packages that an interpreter has, without importing them.
 
     Raises:
-        ModelLoadError: there is no such interpreter.
+        ModelLoadError: the interpreter cannot be run.
     """
     if not packages:
         return {}
@@ -304,7 +306,8 @@ def installed_versions(python: str, packages: Sequence[str]) -> dict[str, str]:
 
 def _layout(manifest: Manifest, workers: int) -> _Layout:
     if manifest.target == CPU:
-        # A sample stands for a model on any number of cores; here they are processors.
+        # A sample stands for a model on any number of cores; on the CPU, processors take their
+        # place.
         there = processors()
         started = min(workers, there)
         return _Layout(
@@ -318,7 +321,7 @@ def _layout(manifest: Manifest, workers: int) -> _Layout:
     return _Layout(
         placements(workers, cores),
         lanes=PIPELINE_LANES if is_pipeline else 1,
-        # The devices compute; what is left to the host is small.
+        # The devices compute, and little is left for the host.
         threads=1,
         reason=f"a pipeline of {cores} NeuronCores in each worker"
         if is_pipeline

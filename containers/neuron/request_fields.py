@@ -1,4 +1,4 @@
-"""Reads the fields of a JSON object, and collects what is wrong with them instead of raising."""
+"""Reads the fields of a JSON object, and collects problems instead of raising them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,7 +7,7 @@ from containers.serving.errors import InvalidRequestError
 from containers.serving.json_requests import json_type_name
 from containers.serving.suggestions import nearest_name_hint
 
-# More of them help nobody, and the answer would be as large as the request.
+# More problems help nobody, and the answer could become as large as the request.
 _MOST_PROBLEMS_SHOWN: Final = 10
 _LONGEST_SHOWN_CHARACTERS: Final = 100
 
@@ -27,10 +27,10 @@ class Problems:
             self._others += 1
 
     def finish(self) -> None:
-        """Ends the reading.
+        """Raises if there were problems; called after all fields were read.
 
         Raises:
-            InvalidRequestError: there was a problem; the message holds all of them, up to ten.
+            InvalidRequestError: the message holds up to ten problems.
         """
         if self._shown:
             more = [f"And {self._others} more problems."] if self._others else []
@@ -38,14 +38,14 @@ class Problems:
 
 
 class FieldReader:
-    """Reads typed fields of one object; a bad one is a problem and reads as its default.
+    """Reads typed fields of one object; a bad field is a problem and reads as its default.
 
     Args:
-        values: the object.
-        problems: where problems go.
-        kind: what its fields are called in messages, "field" or "parameter".
-        where: name of the object with a dot, as in `inputs[3].`; empty for those that the user
-            knows by their own name.
+        values: the JSON object.
+        problems: collects the problems.
+        kind: what messages call a field, "field" or "parameter".
+        where: path of the object with a final dot, as in `inputs[3].`; empty for objects whose
+            fields a user knows by their bare names.
     """
 
     # Any: JSON.
@@ -59,7 +59,7 @@ class FieldReader:
         self._names_read: list[str] = []
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Returns true or false."""
+        """Returns true or false; `default` if the request does not set the field."""
         value = self._value(name, default)
         if not isinstance(value, bool):
             self._refuse(f"{self._where}{name} must be true or false, not {json_type_name(value)}.")
@@ -67,12 +67,25 @@ class FieldReader:
         return value
 
     def whole_number(self, name: str, minimum: int, maximum: int, *, default: int) -> int:
-        """Returns a whole number within the two limits."""
+        """Returns a whole number from `minimum` to `maximum`.
+
+        Args:
+            name: the field's key.
+            minimum: smallest value that is accepted.
+            maximum: largest value that is accepted.
+            default: returned if the request does not set the field, or after a problem.
+        """
         number = self.optional_whole_number(name, minimum, maximum)
         return default if number is None else number
 
     def optional_whole_number(self, name: str, minimum: int, maximum: int) -> int | None:
-        """As `whole_number`, or None where the request does not say."""
+        """Returns a whole number, or None if the request does not set the field.
+
+        Args:
+            name: the field's key.
+            minimum: smallest value that is accepted.
+            maximum: largest value that is accepted.
+        """
         value = self._value(name, None)
         if value is None and name not in self._values:
             return None
@@ -87,7 +100,13 @@ class FieldReader:
         return None
 
     def choice(self, name: str, allowed: Sequence[str], *, default: str) -> str:
-        """Returns one of the texts in `allowed`."""
+        """Returns one of the strings in `allowed`.
+
+        Args:
+            name: the field's key.
+            allowed: the strings, in the order in which a message lists them.
+            default: returned if the request does not set the field, or after a problem.
+        """
         value = self._value(name, default)
         if value not in allowed or not isinstance(value, str):
             self._refuse(
@@ -97,7 +116,7 @@ class FieldReader:
         return value
 
     def text(self, name: str, *, max_characters: int) -> str:
-        """Returns a text that must be there; an empty one is a problem."""
+        """Returns a required string; an empty string is a problem."""
         if name not in self._values:
             self._names_read.append(name)
             self._refuse(f"{self._where}{name} is missing: a string.")
@@ -110,7 +129,7 @@ class FieldReader:
         return str(value)
 
     def optional_texts(self, name: str, *, max_texts: int) -> tuple[str, ...] | None:
-        """Returns an array of texts, which may be empty; None where the request does not say."""
+        """Returns an array of strings, which may be empty; None if the request does not set it."""
         value = self._value(name, None)
         if value is None and name not in self._values:
             return None
@@ -123,15 +142,15 @@ class FieldReader:
         return tuple(value)
 
     def know(self, *names: str) -> None:
-        """Takes fields for known that are read elsewhere."""
+        """Marks fields as known that are read elsewhere."""
         self._names_read += [name for name in names if name not in self._names_read]
 
     def is_given(self, name: str) -> bool:
-        """Whether the request says something about it."""
+        """Returns whether the request sets the field."""
         return name in self._values
 
     def refuse_unknown(self) -> None:
-        """Names the fields that nobody read; called last."""
+        """Adds a problem for each field that was never read; called last."""
         for name in self._values:
             if name not in self._names_read:
                 hint = nearest_name_hint(name, self._names_read)
@@ -150,7 +169,13 @@ class FieldReader:
 
 
 def text_problem(name: str, value: object, *, max_characters: int) -> str | None:
-    """Returns what is wrong with a value that must be a text, or None."""
+    """Returns the problem with a value that must be a string with some text, or None.
+
+    Args:
+        name: path of the value, for the message.
+        value: the JSON value.
+        max_characters: longest string that is accepted.
+    """
     if not isinstance(value, str):
         return f"{name} must be a string, not {json_type_name(value)}."
     if not value:
@@ -165,12 +190,12 @@ def text_problem(name: str, value: object, *, max_characters: int) -> str | None
 
 
 def shown(value: object) -> str:
-    """Returns a number or a text as it is, where it is short enough to read, or its type."""
+    """Returns a number or string as JSON if it is short enough to read, or else its type."""
     if isinstance(value, str) and len(value) <= _LONGEST_SHOWN_CHARACTERS:
         return ascii(value)
     if isinstance(value, float):
         return f"{value:g}"
-    # Not through float: JSON's whole numbers may be larger than any.
+    # Not through float: JSON's whole numbers may be larger than any float.
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
         return str(value)
     return json_type_name(value)

@@ -1,14 +1,14 @@
-"""What clients send: the requests of Hugging Face's tasks, checked in full.
+"""The requests that clients send: those of Hugging Face's tasks, checked in full.
 
 - question answering: `{"inputs": {"question": TEXT, "context": TEXT}, "parameters": {...}}`
 - sequence classification: `{"inputs": TEXT, "parameters": {"top_k", "function_to_apply"}}`
 - token classification: `{"inputs": TEXT, "parameters": {"aggregation_strategy", ...}}`
 - embeddings: `{"inputs": TEXT, "normalize": true, "truncate": false}`
 
-`inputs` may be an array of them everywhere. Names and meanings are those of the specifications at
-https://huggingface.co/docs/inference-providers/tasks and of `transformers`' pipelines. Stricter
-than there: an unknown field or parameter is an error, and a text that does not fit is one unless
-the request asks for it to be cut off.
+`inputs` may also be an array in every task. Names and meanings follow the specifications at
+https://huggingface.co/docs/inference-providers/tasks and `transformers`' pipelines. Two rules are
+stricter: an unknown field or parameter is an error, and so is a text that is too long, unless the
+request asks to cut it off.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ LEAST_WINDOW_TOKENS: Final = 8
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """What an endpoint allows a request.
+    """The limits that an endpoint sets for a request.
 
     Attributes:
-        sequence_length: tokens of the longest bucket, special ones included.
-        max_inputs: most texts of a request; what the queue holds.
-        max_characters: of one text. Tokens take some hundred bytes each while they are made.
+        sequence_length: tokens of the longest bucket, special tokens included.
+        max_inputs: most texts of a request; the length of the queue.
+        max_characters: longest text. Tokens take about a hundred bytes each while they are made.
     """
 
     sequence_length: int
@@ -45,7 +45,7 @@ class RequestLimits:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and the text that has the answer."""
+    """A question, and the text that holds the answer."""
 
     question: str
     context: str
@@ -53,19 +53,19 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionRequest:
-    """Questions, and how they are to be answered.
+    """Questions, and the settings of their answers.
 
     Attributes:
         questions: at least one.
-        is_list: whether they came as an array; the answer is one then too.
+        is_list: whether the questions came as an array; the answer is then an array too.
         top_k: answers to each question.
         max_answer_tokens: longest answer, in tokens.
-        max_question_tokens: a question is cut off after that many; None refuses one that leaves no
-            room for the context.
+        max_question_tokens: tokens after which a question is cut off; None refuses a question that
+            leaves no room for the context.
         max_window_tokens: longest window, special tokens and question included.
         overlap_tokens: tokens of the context that two windows share; None is half of a window's,
             and 128 at most.
-        handle_impossible_answer: whether "no answer" is one, an empty text.
+        handle_impossible_answer: whether "no answer", an empty text, can be an answer.
         align_to_words: whether an answer begins and ends with whole words.
     """
 
@@ -86,9 +86,10 @@ class SequenceRequest:
 
     Attributes:
         texts: at least one.
-        is_list: whether they came as an array.
+        is_list: whether the texts came as an array.
         top_k: labels of each text.
-        score_function: what makes scores of logits; None is what the model was trained for.
+        score_function: function that turns logits into scores; None is the function that the model
+            was trained for.
         truncate: whether a text that is too long is cut off.
     """
 
@@ -105,7 +106,7 @@ class TokenRequest:
 
     Attributes:
         texts: at least one.
-        is_list: whether they came as an array.
+        is_list: whether the texts came as an array.
         aggregation_strategy: one of `AGGREGATION_STRATEGIES`.
         ignore_labels: labels that are not shown.
         overlap_tokens: tokens that two windows of a long text share; None is half of a window's,
@@ -125,8 +126,8 @@ class EmbeddingRequest:
 
     Attributes:
         texts: at least one.
-        is_list: whether they came as an array.
-        normalize: whether the vectors get length 1; None is what the model was trained for.
+        is_list: whether the texts came as an array.
+        normalize: whether the vectors get length 1; None does as the model was trained.
         truncate: whether a text that is too long is cut off.
     """
 
@@ -137,10 +138,10 @@ class EmbeddingRequest:
 
 
 def parse_question_request(body: bytes, limits: RequestLimits) -> QuestionRequest:
-    """Reads the body of a question answering request.
+    """Parses the body of a question answering request.
 
     Raises:
-        InvalidRequestError: all that is wrong with it.
+        InvalidRequestError: the message names every problem.
     """
     problems = Problems()
     document, fields = _document(body, problems)
@@ -167,10 +168,10 @@ def parse_question_request(body: bytes, limits: RequestLimits) -> QuestionReques
 
 
 def parse_sequence_request(body: bytes, limits: RequestLimits) -> SequenceRequest:
-    """Reads the body of a sequence classification request.
+    """Parses the body of a sequence classification request.
 
     Raises:
-        InvalidRequestError: all that is wrong with it.
+        InvalidRequestError: the message names every problem.
     """
     problems = Problems()
     document, fields = _document(body, problems)
@@ -189,10 +190,10 @@ def parse_sequence_request(body: bytes, limits: RequestLimits) -> SequenceReques
 
 
 def parse_token_request(body: bytes, limits: RequestLimits) -> TokenRequest:
-    """Reads the body of a token classification request.
+    """Parses the body of a token classification request.
 
     Raises:
-        InvalidRequestError: all that is wrong with it.
+        InvalidRequestError: the message names every problem.
     """
     problems = Problems()
     document, fields = _document(body, problems)
@@ -213,10 +214,10 @@ def parse_token_request(body: bytes, limits: RequestLimits) -> TokenRequest:
 
 
 def parse_embedding_request(body: bytes, limits: RequestLimits) -> EmbeddingRequest:
-    """Reads the body of an embedding request, whose options stand beside `inputs`.
+    """Parses the body of an embedding request, whose options stand beside `inputs`.
 
     Raises:
-        InvalidRequestError: all that is wrong with it.
+        InvalidRequestError: the message names every problem.
     """
     problems = Problems()
     document, fields = _document(body, problems)

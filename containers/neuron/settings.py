@@ -8,7 +8,7 @@ from containers.neuron.manifest import DTYPES, TASK_OUTPUTS
 from containers.neuron.placement import NUMBER_OF_CORES
 from containers.serving.settings import EnvironmentReader
 
-# Requests in flight that fill a pipeline, after AWS's BERT example.
+# Concurrent requests that fill a pipeline, after AWS's BERT example.
 PIPELINE_LANES: Final = 12
 _MOST_CORES: Final = 64
 _MOST_SECONDS: Final = 3600
@@ -18,7 +18,7 @@ _SERVER_WORKERS: Final = "SAGEMAKER_MODEL_SERVER_WORKERS"
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """Where the model is placed, and what its manifest must say.
+    """Where the model is placed, and the values that its manifest must have.
 
     `read` says what each field means, beside its variable. None is what the manifest says.
     """
@@ -36,8 +36,8 @@ class EncoderSettings:
     def read(cls, reader: EnvironmentReader) -> Self:
         """Reads the settings; problems stay with `reader` until its `finish`.
 
-        The variables that AWS's servers and the Neuron runtime know are held against ours: one of
-        them that says something else is a deployment that somebody changed by half.
+        Variables of AWS's servers and of the Neuron runtime are compared with Slipway's variables.
+        A contradiction means that somebody changed only half of a deployment.
         """
         default = cls()
         workers = reader.integer(

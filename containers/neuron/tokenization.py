@@ -1,8 +1,8 @@
-"""Texts to tokens, and tokens to rows of the model, special tokens included.
+"""Turns texts into tokens, and tokens into rows of the model, special tokens included.
 
-A text becomes tokens once, whole and without special tokens; windows are cut out of those. The
-special tokens are put around them by a template that is read off the tokenizer itself, so that
-BERT's `[CLS] A [SEP] B [SEP]` and RoBERTa's `<s> A </s></s> B </s>` need no case of their own.
+A text becomes tokens once, whole and without special tokens; windows are cut out of these tokens. A
+template puts the special tokens around them. It is read from the tokenizer itself, so BERT's `[CLS]
+A [SEP] B [SEP]` and RoBERTa's `<s> A </s></s> B </s>` need no special cases.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from containers.serving.predictor import ModelLoadError
 
-# Becomes a token in every vocabulary, the unknown one at worst.
+# Becomes a token in every vocabulary, in the worst case the unknown token.
 _PROBE: Final = "a"
 
 
@@ -23,11 +23,12 @@ class TokenizedText:
     """A text and its tokens.
 
     Attributes:
-        text: as the client sent it.
+        text: unchanged, as the client sent it.
         token_ids: without special tokens.
-        spans: of each token, its first character in `text` and the one after its last.
-        words: of each token, the number of its word, as the tokenizer splits words; None where a
-            token is of none.
+        spans: for each token, the index of its first character in `text` and of the character after
+            its last.
+        words: for each token, the number of its word, as the tokenizer splits words; None if it
+            belongs to no word.
     """
 
     text: str = field(repr=False)
@@ -41,12 +42,12 @@ class TokenizedText:
 
 @dataclass(frozen=True)
 class Row:
-    """What the model computes in one row of its batch, before padding.
+    """The tokens of one row of a batch, before padding.
 
     Attributes:
         token_ids: special tokens included.
-        type_ids: of each token, 0 for the first text and 1 for the second.
-        first_column: of the tokens that are decoded: the context, or the only text.
+        type_ids: for each token, 0 for the first text and 1 for the second.
+        first_column: first column of the decoded text, which is the context or the only text.
     """
 
     token_ids: tuple[int, ...] = field(repr=False)
@@ -59,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Special tokens that stand together, with their types."""
+    """Adjacent special tokens, with their types."""
 
     token_ids: tuple[int, ...] = ()
     type_ids: tuple[int, ...] = ()
@@ -73,7 +74,7 @@ class Template:
     """The special tokens around one text, or around two.
 
     Attributes:
-        pieces: before the first text, after each text.
+        pieces: special tokens before the first text, then after each text.
         text_types: the type of each text's own tokens.
     """
 
@@ -82,11 +83,11 @@ class Template:
 
     @property
     def special_tokens(self) -> int:
-        """How many there are."""
+        """Returns the number of special tokens."""
         return sum(map(len, self.pieces))
 
     def row(self, *texts: Sequence[int]) -> Row:
-        """Returns the row of as many texts as the template is for, the last of them decoded."""
+        """Returns the row of as many texts as the template has; the last text is decoded."""
         token_ids, type_ids = list(self.pieces[0].token_ids), list(self.pieces[0].type_ids)
         first_column = 0
         for text, text_type, after in zip(texts, self.text_types, self.pieces[1:], strict=True):
@@ -97,10 +98,10 @@ class Template:
 
 
 class TextTokenizer:
-    """The model's tokenizer; may be used by several threads.
+    """The model's tokenizer; several threads may use it.
 
     Args:
-        tokenizer: it neither truncates nor pads.
+        tokenizer: must neither truncate nor pad.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -114,20 +115,20 @@ class TextTokenizer:
         """Reads a tokenizer.json.
 
         Raises:
-            ModelLoadError: it is not one, or not that of an encoder.
+            ModelLoadError: the file is not a tokenizer, or not an encoder's.
         """
         try:
             tokenizer = Tokenizer.from_file(str(path))
-        # The bindings raise Exception itself.
+        # The Rust bindings raise plain Exception.
         except Exception as error:
             raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
-        # A file may carry both; windows are cut, and rows padded, by this program.
+        # The file may set both, but this program cuts windows and pads rows itself.
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return cls(tokenizer)
 
     def tokenize(self, text: str) -> TokenizedText:
-        """Returns the tokens of a text; there may be none, as of spaces alone."""
+        """Returns the tokens of a text; a text of spaces may have none."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         return TokenizedText(
             text=text,

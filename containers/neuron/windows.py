@@ -1,7 +1,7 @@
-"""Long texts in windows: overlapping parts that each fit the model's longest bucket.
+"""Cuts long texts into windows: overlapping parts that each fit the model's longest bucket.
 
-An answer that lies across the end of one window lies whole in the next, as long as it is no longer
-than the overlap.
+An answer that crosses the end of one window lies whole in the next, if it is no longer than the
+overlap.
 """
 
 from collections.abc import Sequence
@@ -12,24 +12,24 @@ from typing import Final
 from containers.neuron.tokenization import Row, Template, TokenizedText
 from containers.serving.errors import InvalidRequestError
 
-# Of `transformers`' pipelines: half a window, but no more than this.
+# As in `transformers`' pipelines: half a window, but no more than this.
 _LARGEST_DEFAULT_OVERLAP_TOKENS: Final = 128
 
 
 @dataclass(frozen=True)
 class Window:
-    """Some tokens of a text, as a row of the model.
+    """A range of a text's tokens, as a row of the model.
 
     Attributes:
         row: with the question and the special tokens.
-        tokens: the numbers of the text's tokens in it.
+        tokens: indices of the text's tokens in the row.
     """
 
     row: Row = field(repr=False)
     tokens: range
 
     def columns(self) -> slice:
-        """Returns where the text's tokens stand in the row."""
+        """Returns the columns of the row that hold the text's tokens."""
         return slice(self.row.first_column, self.row.first_column + len(self.tokens))
 
 
@@ -37,12 +37,12 @@ def token_windows(tokens: int, *, room: int, overlap: int) -> list[range]:
     """Cuts a text's tokens into overlapping parts.
 
     Args:
-        tokens: of the text; none gives one empty window.
-        room: most of them in a window.
+        tokens: number of tokens in the text; 0 gives one empty window.
+        room: most tokens of the text in a window.
         overlap: tokens that two neighbours share, less than `room`.
 
     Returns:
-        The numbers of the tokens in each window, the last of which may be shorter.
+        The indices of the tokens in each window; the last window may be shorter.
     """
     if not 0 <= overlap < room:
         raise ValueError(f"an overlap of {overlap} in windows of {room}")
@@ -53,7 +53,7 @@ def token_windows(tokens: int, *, room: int, overlap: int) -> list[range]:
 
 
 def default_overlap(room: int) -> int:
-    """Returns the overlap where the request does not say."""
+    """Returns the overlap, in tokens, of a request that sets none."""
     return min(room // 2, _LARGEST_DEFAULT_OVERLAP_TOKENS)
 
 
@@ -70,11 +70,11 @@ def context_windows(
 
     Args:
         template: for two texts.
-        question: its tokens.
+        question: token ids of the question.
         context: at least one token.
-        name: of the input, for messages.
+        name: path of the input in the request, for messages.
         max_tokens: longest window, question and special tokens included.
-        overlap: tokens of the context in two windows; None takes `default_overlap`.
+        overlap: tokens of the context that two windows share; None takes `default_overlap`.
 
     Raises:
         InvalidRequestError: the question leaves no room, or the overlap takes all of it.
@@ -100,7 +100,14 @@ def text_windows(
     max_tokens: int,
     overlap: int | None,
 ) -> list[Window]:
-    """Cuts a text into windows of its own; the arguments are those of `context_windows`.
+    """Cuts a text into windows.
+
+    Args:
+        template: for one text.
+        text: the tokens to cut; may be empty.
+        name: path of the input in the request, for messages.
+        max_tokens: longest window, special tokens included.
+        overlap: tokens that two windows share; None takes `default_overlap`.
 
     Raises:
         InvalidRequestError: the overlap takes all of a window.
@@ -120,14 +127,14 @@ def whole_text(
 
     Args:
         template: for one text.
-        text: may have no token.
-        name: of the input, for messages.
-        parameter: of the request, that cuts texts off.
+        text: the tokens of the row; may be empty.
+        name: path of the input in the request, for messages.
+        parameter: name of the parameter that asks to cut texts off, for messages.
         max_tokens: longest row.
-        truncate: whether the text is cut off.
+        truncate: whether a longer text is cut off.
 
     Raises:
-        InvalidRequestError: it is too long.
+        InvalidRequestError: the text is too long, and `truncate` is false.
     """
     room = max_tokens - template.special_tokens
     if len(text) > room and not truncate:
@@ -139,18 +146,18 @@ def whole_text(
 
 
 def kept_tokens(windows: Sequence[range]) -> list[range]:
-    """Says which tokens of a text each window is asked about.
+    """Returns, for each window, the tokens whose results are taken from it.
 
     Args:
-        windows: from `token_windows`.
+        windows: result of `token_windows`.
 
     Returns:
-        Of each window, the tokens that lie farther from its edges than from those of its
-        neighbours. Together they are all tokens, each once.
+        The tokens of a window that lie farther from its edges than from its neighbours' edges.
+            Every token is in exactly one range.
     """
     firsts = [0]
     for before, after in pairwise(windows):
-        # Where the distance to the end of one becomes less than that to the start of the other.
+        # The first token that is closer to the end of `before` than to the start of `after`.
         firsts.append((after.start + before.stop + 1) // 2)
     return [range(*ends) for ends in pairwise([*firsts, windows[-1].stop])]
 

@@ -1,13 +1,15 @@
-"""A worker: one model on NeuronCores of its own, which computes what the program sends.
+"""A worker: one model on its own NeuronCores, which computes the batches that the program sends.
 
     python -m containers.neuron.worker MODEL_DIR THREADS SOCKET...
 
-The program starts it with NEURON_RT_VISIBLE_CORES in its environment, so that it is set before
-anything of Neuron is imported. Each socket is a lane: one batch at a time, computed on a thread of
-its own. In a pipeline as many lanes as keep all its cores busy are one model's.
+The program starts it with NEURON_RT_VISIBLE_CORES in its environment, so that the variable is set
+before anything of Neuron is imported. Each socket is a lane: one batch at a time, computed on a
+thread of its own. In a pipeline, one model has as many lanes as it takes to keep all its cores
+busy.
 
-It ends when the program closes its standard input, as it does by dying too; it never outlives it.
-Signals that a terminal or a supervisor sends to every process are the program's to decide about.
+It ends when the program closes its standard input, which also happens when the program dies.
+Signals that a terminal or a supervisor sends to every process are ignored here: the program decides
+what to do.
 
 It keeps to Python 3.10, NumPy and the framework; see the package.
 """
@@ -37,7 +39,7 @@ EXIT_FAILED: Final = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serves until the program goes away; returns the exit code of the process."""
+    """Serves until the program closes standard input; returns the exit code of the process."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_program, daemon=True).start()
@@ -69,8 +71,13 @@ def main(arguments: Sequence[str]) -> int:
 def serve_lane(lane: socket.socket, session: Session, manifest: Manifest) -> None:
     """Computes one batch after the other until the program closes the lane.
 
-    A batch that fails ends the process: nobody knows what state the device is left in, and a
-    process that went on might fail every batch after it.
+    A batch that fails ends the process. The device is in an unknown state then, and a process that
+    went on might fail every batch after it.
+
+    Args:
+        lane: connection to the program, for one batch at a time.
+        session: the loaded graphs.
+        manifest: names the outputs, and how they are pooled.
     """
     while True:
         try:
@@ -79,7 +86,7 @@ def serve_lane(lane: socket.socket, session: Session, manifest: Manifest) -> Non
             return
         try:
             outputs = _computed(session, manifest, inputs)
-        # Whatever a framework or a runtime raises.
+        # A framework or a runtime may raise anything.
         except Exception as error:
             traceback.print_exc()
             text = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -121,5 +128,5 @@ def _end_with_program() -> None:
 if __name__ == "__main__":
     exit_code = main(sys.argv[1:])
     sys.stderr.flush()
-    # What is left of a framework's threads and memory would take seconds to put away.
+    # Skips the shutdown of a framework's threads and memory, which would take seconds.
     os._exit(exit_code)

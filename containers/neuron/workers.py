@@ -1,11 +1,10 @@
-"""The workers: placed on their cores, fed from one queue, started again when they die.
+"""The workers: placed on their cores, fed from one queue, restarted when they die.
 
-Whoever has a batch takes the lane that has been free the longest, so that batches go round all
-workers. A worker that dies loses no batch: its batches are computed once more by another one, or
-answered with an error where that dies too. One that dies is started again, after a pause that grows
-with the deaths of the last minutes, and on the same cores: the system has freed them by then, since
-only a process that has ended is waited for. Where too many die, nothing can be computed any more
-and the server ends.
+A batch takes the lane that has been free the longest, so that batches go round all workers. A batch
+whose worker dies is computed once more by another worker. If that worker dies too, the batch is
+answered with an error. A dead worker is started again on the same cores, after a pause that grows
+with the deaths of the last minutes. The cores are free by then, because the program waits for the
+process to end. If too many workers die, the model is lost and the server ends.
 """
 
 import logging
@@ -33,19 +32,20 @@ from containers.serving.predictor import ModelLoadError, ModelLostError
 
 _logger = logging.getLogger(__name__)
 
-# A batch that two workers die of is not tried on a third.
+# A batch whose two workers died is not tried on a third.
 _ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """How often workers may die.
+    """Limits on how often workers may die.
 
     Attributes:
-        window_seconds: deaths that are longer ago do not count.
-        most_deaths: in that time, of all workers together; one more ends the server.
-        first_pause_seconds: before a worker is started again; it doubles with each of its deaths.
-        longest_pause_seconds: and ends here.
+        window_seconds: older deaths do not count.
+        most_deaths: deaths of all workers together in that time; one more ends the server.
+        first_pause_seconds: pause before a worker is started again; it doubles with each death of
+            that worker.
+        longest_pause_seconds: the pause grows no further than this.
     """
 
     window_seconds: float = 300.0
@@ -54,24 +54,24 @@ class RestartPolicy:
     longest_pause_seconds: float = 30.0
 
     def pause_seconds(self, deaths: int) -> float:
-        """Returns the pause after a worker's last death of that many."""
+        """Returns the pause before the restart, after that many recent deaths of a worker."""
         return min(self.first_pause_seconds * 2.0 ** (deaths - 1), self.longest_pause_seconds)
 
 
 class BatchFailedError(Exception):
-    """A batch could not be computed; the message says why, for the log."""
+    """A batch could not be computed; the message gives the reason, for the log."""
 
 
 class WorkerPool:
-    """Processes that compute batches; `compute` may be called by several threads at a time.
+    """Processes that compute batches; several threads may call `compute` at a time.
 
     Args:
-        placements: a worker for each.
-        command: how they are started.
-        policy: how often they may die.
+        placements: one per worker.
+        command: starts a worker.
+        policy: limits how often workers may die.
 
     Attributes:
-        lost: ends with a `ModelLostError` when nothing can be computed any more.
+        lost: ends with a `ModelLostError` when the model can never compute again.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class WorkerPool:
         self._placements = placements
         self._command = command
         self._policy = policy
-        # Over all that follows; told when a lane is free, and at the end.
+        # Guards all attributes below; notified when a lane becomes free, and at the end.
         self._changed = threading.Condition()
         self._free: deque[Lane] = deque()
         self._workers: dict[int, WorkerProcess] = {}
@@ -91,19 +91,20 @@ class WorkerPool:
 
     @property
     def lanes(self) -> int:
-        """Batches that are computed at a time when all workers are there."""
+        """Returns the batches that are computed at a time when all workers run."""
         return len(self._placements) * self._command.lanes
 
     def process_ids(self) -> list[int]:
-        """Returns the processes, by worker."""
+        """Returns the process ids, in the order of the workers' numbers."""
         with self._changed:
             return [self._workers[number].process.pid for number in sorted(self._workers)]
 
     def start(self) -> None:
-        """Starts all workers, at a time, and waits until each has its model.
+        """Starts all workers at the same time, and waits until each has loaded its model.
 
         Raises:
-            ModelLoadError: one has not; the message says which and why. None is left then.
+            ModelLoadError: a worker failed; the message says which and why. All workers are stopped
+                then.
         """
         try:
             problems: dict[str, list[Placement]] = {}
@@ -133,10 +134,10 @@ class WorkerPool:
 
     # Any: int64 in, float32 out.
     def compute(self, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        """Computes a batch on the next free lane; waits for one.
+        """Computes a batch on the next free lane; waits for a free lane.
 
         Raises:
-            BatchFailedError: the runtime refused it, or the workers that had it died.
+            BatchFailedError: the runtime refused the batch, or the workers that had it died.
             ModelLostError: no worker will ever be free.
         """
         for attempt in range(1, _ATTEMPTS + 1):
@@ -144,7 +145,7 @@ class WorkerPool:
             try:
                 reply = lane.exchange(arrays)
             except ConnectionLostError as error:
-                # Where it is not dead it is stuck, and its cores with it.
+                # A worker that is not dead is stuck, and blocks its cores.
                 lane.worker.kill()
                 self._settle(lane, is_usable=False)
                 log_event(
@@ -161,7 +162,7 @@ class WorkerPool:
                         "worker was killed"
                     ) from error
                 continue
-            # One that failed ends by itself, and its supervisor starts another.
+            # A worker that failed a batch ends by itself, and its supervisor starts another.
             self._settle(lane, is_usable=reply.kind != FAILED)
             if reply.kind == FAILED:
                 raise BatchFailedError(reply.text)
@@ -169,11 +170,11 @@ class WorkerPool:
         raise BatchFailedError(f"{_ATTEMPTS} workers died one after the other, each with the batch")
 
     def close(self) -> None:
-        """Ends all workers; whoever waits for a lane gets an error."""
+        """Stops all workers; a thread that waits for a lane gets an error."""
         with self._changed:
             self._closing.set()
             self._changed.notify_all()
-            # With nothing left to answer there is nothing to put away in an orderly manner.
+            # No answer is pending, so no worker needs an orderly shutdown.
             for worker in self._workers.values():
                 worker.kill()
         for supervisor in self._supervisors:
@@ -183,10 +184,10 @@ class WorkerPool:
             self._retire(worker, worker.lanes)
 
     def _launch(self, placement: Placement) -> WorkerProcess:
-        """Starts a worker; it gets no batch yet.
+        """Starts a worker, which gets no batch yet.
 
         Raises:
-            WorkerRefusedError: the system has no process for it.
+            WorkerRefusedError: the system cannot start the process.
         """
         try:
             worker = WorkerProcess(placement, self._command)
@@ -225,11 +226,11 @@ class WorkerPool:
         lane.connection.close()
 
     def _retire(self, worker: WorkerProcess, lanes: Sequence[Lane] = ()) -> None:
-        """Puts away the lanes of a worker that has ended, but for those that are in use.
+        """Closes the lanes of a worker that has ended, except lanes in use.
 
         Args:
-            worker: has ended.
-            lanes: that are known to be in nobody's use, beside those that are free.
+            worker: a worker whose process has ended.
+            lanes: lanes known to be unused, in addition to the free ones.
         """
         with self._changed:
             worker.is_retired = True
@@ -269,7 +270,7 @@ class WorkerPool:
             )
 
     def _restarted(self, placement: Placement, deaths: int) -> WorkerProcess | None:
-        """Starts a worker again and again until it is ready; None where the pool ends meanwhile."""
+        """Starts a worker again and again until it is ready; returns None if the pool ends."""
         while True:
             if self.lost.done() or self._closing.wait(self._policy.pause_seconds(deaths)):
                 return None
@@ -294,7 +295,10 @@ class WorkerPool:
             return worker
 
     def _count_death(self, placement: Placement) -> int:
-        """Returns the worker's deaths of late; with too many of all, the model is lost."""
+        """Counts a death; returns the recent deaths of this worker.
+
+        If too many workers died recently, the model is lost.
+        """
         now = time.monotonic()
         with self._changed:
             self._deaths.append((now, placement.number))

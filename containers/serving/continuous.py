@@ -153,7 +153,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
                 await self._compute(self._admit())
         finally:
             self._is_wanted = True
-            # `_deliver_pieces` would set it on the next turn of the event loop, which may never come.
+            # `_deliver_pieces` would set it on the event loop's next turn, which may never come.
             self._pieces_taken.set()
             stopping = NotReadyError("The server is stopping.")
             fail_all(self._active.values(), stopping)

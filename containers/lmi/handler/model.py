@@ -1,7 +1,8 @@
 """The script that DJL Serving calls: the handler of the engine that the image has.
 
-A config names this directory as `serving.script`; it is copied into the model package as it is, so
-that everything it needs lies beside this file. AWS's images have one of the two engines each.
+A config names this directory as `serving.script`. The directory is copied into the model package
+unchanged, so everything that this file needs lies beside it. Each of AWS's images has one of the
+two engines.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """DeepSpeed's kernels behind DJL Serving: text generation, and BERT's tasks on single texts.
 
-For djl-deepspeed 0.21 to 0.27, and without the kernels on a CPU. 0.27 turns a rolling batch on by
-itself, which only AWS's own handlers serve: for a script, Slipway writes
+For djl-deepspeed 0.21 to 0.27, and without the kernels on a CPU. Version 0.27 turns a rolling batch
+on by itself, which only AWS's own handlers serve. For a script, Slipway therefore writes
 `option.rolling_batch=disable`.
 
-Read from serving.properties (`option.`): model_id, tensor_parallel_degree 1, dtype fp16, task (by
-the checkpoint's architecture), max_tokens 1024, checkpoint, enable_cuda_graph false,
-trust_remote_code false, max_new_tokens 256, default_new_tokens 20, max_inputs 32.
+Options read from serving.properties (`option.`), with their defaults: model_id,
+tensor_parallel_degree 1, dtype fp16, task (by the checkpoint's architecture), max_tokens 1024,
+checkpoint, enable_cuda_graph false, trust_remote_code false, max_new_tokens 256, default_new_tokens
+20, max_inputs 32.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ else:  # in the container there is no package around it
     from slipway_requests import InvalidRequestError, parse_body, whole_number
 
 TEXT_GENERATION: Final = "text-generation"
-# What the end of an architecture's name says, and the class that loads it.
+# The end of an architecture's name, with its task and the class that loads it.
 _TASKS: Final = {
     TEXT_GENERATION: (("ForCausalLM", "LMHeadModel", "BloomModel"), "AutoModelForCausalLM"),
     "fill-mask": (("ForMaskedLM",), "AutoModelForMaskedLM"),
@@ -55,7 +56,7 @@ _TASKS: Final = {
     ),
     "token-classification": (("ForTokenClassification",), "AutoModelForTokenClassification"),
 }
-# Those whose layers the oldest image's DeepSpeed, 0.8.3, replaces by its kernels.
+# Model types whose layers DeepSpeed 0.8.3, the oldest image's version, replaces by its kernels.
 _WITH_KERNELS: Final = (
     "bert",
     "bloom",
@@ -71,7 +72,7 @@ _MAX_TOP_K: Final = 1_000_000
 
 @dataclass(frozen=True)
 class _Loaded:
-    """An engine and what goes with it; positions are tokens, None for as many as one likes."""
+    """An engine with its tokenizer; positions are in tokens, and None stands for no limit."""
 
     engine: Any
     tokenizer: Any
@@ -87,9 +88,9 @@ class DeepSpeedModel:
     def __init__(self, loaded: _Loaded, max_tokens: int) -> None:
         self._engine, self._tokenizer = loaded.engine, loaded.tokenizer
         self._device = loaded.device
-        # The kernels' key/value cache has room for so many, whatever the model could do.
+        # The kernels' key/value cache has room for so many tokens, whatever the model could handle.
         self.max_positions: int | None = min(max_tokens, loaded.max_positions or max_tokens)
-        # New tokens follow the prompt, so that what pads a shorter one has to come before it.
+        # New tokens follow the prompt, so a shorter prompt must be padded on the left.
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
@@ -99,14 +100,21 @@ class DeepSpeedModel:
         return len(self._tokenizer(text)["input_ids"])
 
     def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
-        """Returns the new text of each prompt."""
+        """Returns the new text of each prompt.
+
+        Args:
+            texts: the prompts, computed as one batch.
+            generation: settings that all prompts share.
+            seed: seeds torch; used only if tokens are sampled.
+        """
         arguments: dict[str, Any] = {"do_sample": False}
         sampling = generation.sampling
         if sampling:
             arguments = {
                 "do_sample": True,
                 "temperature": sampling.temperature,
-                # 0 is off; left out, transformers takes the 50 likeliest.
+                # 0 turns the filter off; without it, transformers would keep only the 50 likeliest
+                # tokens.
                 "top_k": sampling.top_k or 0,
                 "top_p": sampling.top_p,
             }
@@ -133,7 +141,7 @@ class LabelRequest:
 
     Attributes:
         texts: one or more, none empty.
-        top_k: labels or tokens to return for each; None for the task's own number.
+        top_k: labels or tokens to return for each text; None takes the task's default.
     """
 
     texts: tuple[str, ...]
@@ -141,7 +149,7 @@ class LabelRequest:
 
 
 class Labels:
-    """The predictor of BERT's tasks: what the task's pipeline says of each text, in a list."""
+    """The predictor of BERT's tasks: lists the output of the task's pipeline for each text."""
 
     def __init__(self, task: str, loaded: _Loaded, max_inputs: int) -> None:
         self._task, self._tokenizer = task, loaded.tokenizer
@@ -152,7 +160,7 @@ class Labels:
         )
 
     def parse(self, body: bytes) -> LabelRequest:
-        """Reads a body and holds its texts to the model's limits."""
+        """Parses a body and checks its texts against the model's limits."""
         texts, parameters = parse_body(body, self._parameters, max_inputs=self._max_inputs)
         for index, text in enumerate(texts):
             count = len(self._tokenizer(text)["input_ids"])
@@ -168,10 +176,10 @@ class Labels:
         return LabelRequest(texts, whole_number(parameters, "top_k", 1, 1000))
 
     def group(self, request: LabelRequest) -> Hashable:
-        """Returns None: a pipeline takes its texts one by one anyway."""
+        """Returns None, because a pipeline takes its texts one by one anyway."""
 
     def predict(self, requests: Sequence[LabelRequest]) -> Sequence[object]:
-        """Returns, for each request, the list of its texts' lists of labels."""
+        """Returns, for each request, a list with the labels of each text."""
         return [
             [self._labels(text, request.top_k) for text in request.texts] for request in requests
         ]
@@ -182,7 +190,7 @@ class Labels:
 
 
 def _plain(value: Any) -> Any:
-    """Returns numpy's numbers, which some scores are, as Python's: JSON knows no others."""
+    """Converts numpy's numbers, which some scores are, to Python's, since JSON knows no others."""
     return value.item() if hasattr(value, "item") else value
 
 
@@ -190,7 +198,7 @@ def load(properties: Mapping[str, Any]) -> Predictor[Any]:
     """Loads the checkpoint into DeepSpeed.
 
     Raises:
-        InvalidOptionsError: names every option that the handler cannot follow.
+        InvalidOptionsError: the message names every option that the handler does not support.
     """
     options = Options(properties)
     limits = GenerationLimits.read(options)
@@ -207,7 +215,7 @@ def load(properties: Mapping[str, Any]) -> Predictor[Any]:
     max_tokens = options.whole_number("max_tokens", 1024)
     accelerator = deepspeed.accelerator.get_accelerator()
     settings: dict[str, Any] = {
-        # DeepSpeed has them for CUDA alone; on a CPU the layers stay transformers' own.
+        # DeepSpeed has its kernels only for CUDA; on a CPU the layers stay transformers' own.
         "replace_with_kernel_inject": accelerator.device_name() == "cuda",
         "tensor_parallel": {"tp_size": options.whole_number("tensor_parallel_degree", 1)},
         "max_tokens": max_tokens,
@@ -219,7 +227,7 @@ def load(properties: Mapping[str, Any]) -> Predictor[Any]:
         settings.update(checkpoint=str(Path(model, checkpoint)), base_dir=model)
     options.finish()
 
-    # DeepSpeed quantizes by itself, from fp16.
+    # DeepSpeed quantizes the weights itself, from fp16.
     weights_dtype = torch.float16 if dtype == "int8" else settings["dtype"]
     automatic = getattr(transformers, _TASKS[task][1])
     if checkpoint:
@@ -247,7 +255,7 @@ def load(properties: Mapping[str, Any]) -> Predictor[Any]:
 
 
 def _task_of(config: Any) -> str:
-    """Returns the task that a checkpoint was made for; the first one where it does not say."""
+    """Returns the task that a checkpoint was made for; the first task if the config has none."""
     architecture = (config.architectures or [""])[0]
     for task, (endings, _) in _TASKS.items():
         if architecture.endswith(endings):
@@ -259,5 +267,5 @@ _handler = Handler(load, Output)
 
 
 def handle(inputs: Input) -> AnyOutput | None:
-    """Answers a call of DJL Serving's."""
+    """Answers a call from DJL Serving."""
     return _handler.handle(inputs)

@@ -1,12 +1,12 @@
 """FasterTransformer behind DJL Serving: text generation with T5, GPT, BLOOM and OPT.
 
-For djl-fastertransformer 0.21 to 0.24. It takes batches (`max_batch_size`) in every version; AWS's
-own handler of 0.23 answers all requests of a batch alike. GPT-J and GPT-NeoX need 0.23 or later and
-`engine: Python`, where FasterTransformer runs inside Triton.
+For djl-fastertransformer 0.21 to 0.24. The handler takes batches (`max_batch_size`) in every
+version; AWS's own handler of 0.23 gives all requests of a batch the same answer. GPT-J and GPT-NeoX
+need 0.23 or later and `engine: Python`, with which FasterTransformer runs inside Triton.
 
-Read from serving.properties (`option.`): model_id, tensor_parallel_degree 1,
-pipeline_parallel_degree 1, dtype fp32, trust_remote_code false, max_new_tokens 256,
-default_new_tokens 20, max_inputs 32.
+Options read from serving.properties (`option.`), with their defaults: model_id,
+tensor_parallel_degree 1, pipeline_parallel_degree 1, dtype fp32, trust_remote_code false,
+max_new_tokens 256, default_new_tokens 20, max_inputs 32.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ else:  # in the container there is no package around it
     from slipway_requests import MAX_SEED
 
 _DTYPES: Final = ("fp32", "fp16", "bf16", "int8")
-# FasterTransformer cuts larger ones down to it.
+# FasterTransformer reduces larger values to this one.
 _MAX_TOP_K: Final = 1024
 _GREEDY: Final = {"top_k": 1, "top_p": 0.0, "temperature": 1.0}
 
@@ -51,13 +51,14 @@ _GREEDY: Final = {"top_k": 1, "top_p": 0.0, "temperature": 1.0}
 class FasterTransformerModel:
     """A model of any kind in any version; the `TextModel` of this engine.
 
-    `pipeline_generate` is one name for three functions: T5's and GPT's in processes of their own
-    (MPI), with one value for a whole batch or nearly so, and Triton's, with one value a prompt.
+    `pipeline_generate` is the name of three different functions. T5's and GPT's run in processes of
+    their own (MPI) and take one value of most settings for a whole batch. Triton's takes one value
+    per prompt.
 
     Args:
-        model: what `fastertransformer.init_inference` returned.
-        tokenizer: of the checkpoint.
-        config: of the checkpoint.
+        model: the result of `fastertransformer.init_inference`.
+        tokenizer: the checkpoint's tokenizer, from transformers.
+        config: the checkpoint's config, from transformers.
         in_triton: whether the model runs inside Triton.
     """
 
@@ -67,7 +68,7 @@ class FasterTransformerModel:
         self._model, self._tokenizer = model, tokenizer
         self._is_t5 = config.model_type == "t5"
         self._in_triton = in_triton
-        # T5's positions are relative, and the prompt and the answer are sequences of their own.
+        # T5's positions are relative, and its prompt and answer are separate sequences.
         self.max_positions: int | None = (
             None if self._is_t5 else getattr(config, "max_position_embeddings", None)
         )
@@ -77,7 +78,13 @@ class FasterTransformerModel:
         return len(self._tokenizer(text)["input_ids"])
 
     def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
-        """Returns the new text of each prompt."""
+        """Returns the new text of each prompt.
+
+        Args:
+            texts: the prompts.
+            generation: settings that all prompts share.
+            seed: seed of the first prompt; each further prompt has the next number.
+        """
         prompts = list(texts)
         seeds = [(seed + index) % (MAX_SEED + 1) for index in range(len(prompts))]
         if self._in_triton:
@@ -86,7 +93,7 @@ class FasterTransformerModel:
             return self._gpt_generated(prompts, generation, seeds)
         if generation.sampling is None:
             return self._t5_generated(prompts, generation, seed)
-        # It takes one seed for all, with which equal prompts would get equal answers.
+        # T5's function takes one seed for all prompts, so equal prompts would get equal answers.
         return [
             self._t5_generated([prompt], generation, prompt_seed)[0]
             for prompt, prompt_seed in zip(prompts, seeds)  # noqa: B905 - Python 3.8 has no `strict`
@@ -107,7 +114,7 @@ class FasterTransformerModel:
     ) -> list[str]:
         generated: list[Any] = self._model.pipeline_generate(
             prompts,
-            # Left out, it computes them one by one.
+            # Without it, the function computes the prompts one by one.
             batch_size=len(prompts),
             output_len=generation.max_new_tokens,
             beam_width=1,
@@ -115,7 +122,7 @@ class FasterTransformerModel:
             random_seed=torch.tensor(seeds, dtype=torch.int64),
             **_drawing(generation),
         )
-        # To 0.22 the answers are in a list per batch, of which there is one.
+        # Up to 0.22 the answers are in one list per batch, and there is one batch.
         if len(generated) == 1 and isinstance(generated[0], list):
             generated = generated[0]
         return generated
@@ -136,22 +143,23 @@ class FasterTransformerModel:
         )
         if self._is_t5:
             return generated
-        # Only here does the answer start with the prompt.
+        # Only Triton's answers start with the prompt.
         return [
             self._without_prompt(prompt, text)
             for prompt, text in zip(prompts, generated)  # noqa: B905 - Python 3.8 has no `strict`
         ]
 
     def _without_prompt(self, prompt: str, text: str) -> str:
-        # As it comes back from tokens, which need not be as it was sent. Decoding may also join
-        # the prompt's last characters with the answer's first: then they differ from there.
+        # The prompt as decoded from its tokens, which can differ from the text that was sent.
+        # Decoding may also join the prompt's last characters with the answer's first; the texts
+        # then differ from that character on.
         tokens = self._tokenizer(prompt)["input_ids"]
         decoded: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
         return text[len(os.path.commonprefix([decoded, text])) :]  # noqa: RUF071 - characters
 
 
 def _drawing(generation: Generation) -> dict[str, Any]:
-    """Returns how tokens are drawn; in FasterTransformer `top_k` 0 is off and 1 is greedy."""
+    """Returns the sampling arguments; in FasterTransformer `top_k` 0 is off and 1 is greedy."""
     sampling = generation.sampling
     if sampling is None:
         return dict(_GREEDY)
@@ -166,7 +174,7 @@ def load(properties: Mapping[str, Any]) -> TextGeneration:
     """Converts the checkpoint, or takes the converted one beside it, and loads it.
 
     Raises:
-        InvalidOptionsError: names every option that the handler cannot follow.
+        InvalidOptionsError: the message names every option that the handler does not support.
     """
     options = Options(properties)
     limits = GenerationLimits.read(options)
@@ -179,7 +187,7 @@ def load(properties: Mapping[str, Any]) -> TextGeneration:
 
     config = transformers.AutoConfig.from_pretrained(model, trust_remote_code=trust_remote_code)
     arguments: dict[str, Any] = {}
-    # From 0.23 on the engine Python means Triton in the same process; before, there is no Triton.
+    # From 0.23 on, the engine Python runs Triton in the same process; before, there is no Triton.
     has_triton = "use_triton" in inspect.signature(fastertransformer.init_inference).parameters
     in_triton = has_triton and options.text("engine", "Python") == "Python"
     if has_triton:
@@ -201,5 +209,5 @@ _handler = Handler(load, Output)
 
 
 def handle(inputs: Input) -> AnyOutput | None:
-    """Answers a call of DJL Serving's."""
+    """Answers a call from DJL Serving."""
     return _handler.handle(inputs)

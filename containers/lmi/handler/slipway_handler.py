@@ -1,12 +1,13 @@
-"""What DJL Serving calls, and generating text, for every handler of containers/lmi.
+"""The entry point for DJL Serving, and text generation, for every handler of containers/lmi.
 
-The same file lies beside each model.py, since DJL Serving sees one directory only; a test holds
-the copies equal. It runs on Python 3.8, the oldest image's. Like its neighbours it has a name of
-its own, since the directory comes first on the path of every library in the container.
+The same file lies beside each model.py, since DJL Serving sees one directory only; a test keeps the
+copies equal. It runs on Python 3.8, the oldest image's version. The file name starts with
+`slipway_`, because the directory comes first on the import path of every library in the container.
 
-Errors have the form of `containers.serving.errors`. DJL Serving to 0.27 gives a batch one status
-for all its requests: a request that fails alone in a batch is answered 200 with an object that has
-`error`, as in `{"error": {"code": "invalid_request", "message": "..."}}`.
+Errors have the form of `containers.serving.errors`. Up to 0.27, DJL Serving gives a batch one
+status for all its requests. A request that fails alone in a batch is therefore answered with status
+200 and an object that has `error`, as in `{"error": {"code": "invalid_request", "message":
+"..."}}`.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ RequestT = TypeVar("RequestT")
 
 
 class InvalidOptionsError(Exception):
-    """serving.properties asks for what the handler cannot do; the message names every option."""
+    """serving.properties has options that the handler does not support; the message names all."""
 
 
 class Input(Protocol):
-    """What is used of `djl_python.Input`; all of it is there from 0.21 to 0.27."""
+    """The part of `djl_python.Input` that the handlers use; all of it exists from 0.21 to 0.27."""
 
     def is_empty(self) -> bool: ...  # noqa: D102
     def is_batch(self) -> bool: ...  # noqa: D102
@@ -57,7 +58,7 @@ class Input(Protocol):
 
 
 class Output(Protocol):
-    """What is used of `djl_python.Output`; all of it is there from 0.21 to 0.27."""
+    """The part of `djl_python.Output` that the handlers use; all of it exists from 0.21 to 0.27."""
 
     def add_property(self, key: str, val: str) -> object: ...  # noqa: D102
     def add(  # noqa: D102
@@ -66,16 +67,20 @@ class Output(Protocol):
 
 
 class Predictor(Protocol[RequestT]):
-    """A loaded model and the requests it takes."""
+    """A loaded model that parses requests and answers them."""
 
     def parse(self, body: bytes) -> RequestT:
-        """Raises `InvalidRequestError` where `body` is not a request of this model's."""
+        """Returns the parsed request.
+
+        Raises:
+            InvalidRequestError: `body` is not a request for this model.
+        """
 
     def group(self, request: RequestT) -> Hashable:
-        """Returns what requests that may be computed together have in common; None for alone."""
+        """Returns a key that is equal for requests that may share a batch; None to run alone."""
 
     def predict(self, requests: Sequence[RequestT]) -> Sequence[object]:
-        """Returns one answer, ready for JSON, per request; all are of one group."""
+        """Returns one answer per request, ready for JSON; all requests are of one group."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,10 @@ class _Answer:
 
 
 class Handler:
-    """What DJL Serving calls, over a predictor that the first call loads.
+    """The function that DJL Serving calls, with a predictor that the first call loads.
 
     Args:
-        load: makes the predictor from the properties; what it raises stops the server.
+        load: makes the predictor from the properties; an exception stops the server.
         new_output: `djl_python.Output`.
     """
 
@@ -103,10 +108,9 @@ class Handler:
         self._predictor: Predictor[Any] | None = None
 
     def handle(self, inputs: Input) -> Output | None:
-        """Answers a call; None is the answer to the empty one that warms the model up.
+        """Answers a call; returns None for the first, empty call, which warms the model up.
 
-        The first call is that. A later one that is empty has a body that the server did not hand
-        over, a form's for example.
+        A later call is empty if the server did not pass its body on, such as the body of a form.
         """
         if self._predictor is None:
             self._predictor = self._load(inputs.get_properties())
@@ -118,7 +122,7 @@ class Handler:
                 return self._output([failure], is_batch=False)
             bodies = [bytes(item.get_as_bytes() or b"") for item in inputs.get_batches()]
             return self._output(_answers(self._predictor, bodies), is_batch=inputs.is_batch())
-        # Whatever leaves here reaches the client as it is.
+        # An exception that leaves this function would reach the client with its text.
         except Exception:
             _logger.exception("A call failed outside of the model.")
             failure = _error(500, "internal_error", "The server failed to answer; see its log.")
@@ -126,7 +130,7 @@ class Handler:
 
     def _output(self, answers: Sequence[_Answer], *, is_batch: bool) -> Output:
         first = answers[0]
-        # With a status from 300 up, every request of a batch gets the whole content.
+        # With a status of 300 or more, every request of a batch gets the whole content.
         if not is_batch or (first.status >= 300 and all(answer == first for answer in answers)):
             output = self._new_output(first.status, first.reason)
             output.add(first.body, key="data")
@@ -140,7 +144,8 @@ class Handler:
 
 def _answers(predictor: Predictor[Any], bodies: Sequence[bytes]) -> list[_Answer]:
     answers: dict[int, _Answer] = {}
-    # In order of arrival: the processes of a tensor parallel model must compute the same groups.
+    # Groups keep the order of arrival, because all processes of a tensor parallel model must
+    # compute the same groups.
     groups: dict[Hashable, list[tuple[int, Any]]] = {}
     for index, body in enumerate(bodies):
         try:
@@ -159,7 +164,7 @@ def _answers(predictor: Predictor[Any], bodies: Sequence[bytes]) -> list[_Answer
 
 
 def _computed(predictor: Predictor[Any], requests: Sequence[Any]) -> list[_Answer]:
-    """Returns one answer per request: the model's, or the same failure for all of them."""
+    """Returns one answer per request: the model's answer, or the same failure for all requests."""
     try:
         outputs = predictor.predict(requests)
         if len(outputs) != len(requests):
@@ -188,16 +193,22 @@ class Options:
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self._properties = properties
         self._problems: list[str] = []
-        # The one changes what the server sends and expects, the other is not implemented.
+        # A rolling batch changes what the server sends and expects; streaming is not implemented.
         self.choice("rolling_batch", "disable", ("disable",))
         self.choice("enable_streaming", "false", ("false",))
 
     def text(self, name: str, default: str = "") -> str:
-        """Returns the value as it stands."""
+        """Returns the value unchanged."""
         return str(self._properties.get(name, default)).strip()
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Returns one of `choices`."""
+        """Returns the value of an option; a value that is not in `choices` is a problem.
+
+        Args:
+            name: the option without the prefix `option.`.
+            default: the value if the option is not set.
+            choices: values that the handler supports, as the message lists them.
+        """
         value = self.text(name, default)
         if value not in choices:
             self.problem(
@@ -207,7 +218,7 @@ class Options:
         return value
 
     def flag(self, name: str) -> bool:
-        """Returns whether the option is `true`; without it, it is not."""
+        """Returns whether the option is `true`; False if it is not set."""
         return self.choice(name, "false", ("true", "false")) == "true"
 
     def whole_number(self, name: str, default: int) -> int:
@@ -234,7 +245,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Generation:
-    """How answers that are computed together are generated; `sampling` None is greedy."""
+    """Settings of answers that are computed together; `sampling` None is greedy decoding."""
 
     max_new_tokens: int
     sampling: Sampling | None
@@ -243,12 +254,12 @@ class Generation:
 
 @dataclass(frozen=True)
 class GenerationLimits:
-    """What a request may ask for: options of serving.properties by the same names.
+    """Limits of a request, set by the options of the same names in serving.properties.
 
     Attributes:
         max_new_tokens: most tokens to generate.
-        default_new_tokens: tokens generated where the request does not say.
-        max_inputs: most prompts in a request, and most that are computed together.
+        default_new_tokens: tokens generated if the request does not set a number.
+        max_inputs: most prompts in a request, and most prompts that are computed together.
     """
 
     max_new_tokens: int
@@ -272,7 +283,7 @@ class TextModel(Protocol):
     """An engine with a model loaded.
 
     Attributes:
-        max_positions: tokens that a prompt and its answer may have together; None for no limit.
+        max_positions: most tokens of a prompt and its answer together; None for no limit.
         max_top_k: largest `top_k`.
     """
 
@@ -283,7 +294,13 @@ class TextModel(Protocol):
         """Returns how many tokens the model reads for `text`."""
 
     def generate(self, texts: Sequence[str], generation: Generation, seed: int) -> Sequence[str]:
-        """Returns the new text of each prompt; `seed` counts only where tokens are drawn."""
+        """Returns the new text of each prompt.
+
+        Args:
+            texts: the prompts, at most `GenerationLimits.max_inputs`.
+            generation: settings that all prompts share.
+            seed: 0 to `MAX_SEED`; used only if tokens are sampled.
+        """
 
 
 class TextGeneration:
@@ -295,7 +312,7 @@ class TextGeneration:
         self._draws = 0
 
     def parse(self, body: bytes) -> tuple[GenerationRequest, Generation]:
-        """Reads a body and holds its prompts to the model's limits."""
+        """Parses a body and checks its prompts against the model's limits."""
         request = parse_generation_request(
             body,
             max_new_tokens=self._limits.max_new_tokens,
@@ -309,7 +326,10 @@ class TextGeneration:
         return request, Generation(new_tokens, request.sampling, request.repetition_penalty)
 
     def group(self, request: tuple[GenerationRequest, Generation]) -> Hashable:
-        """Returns how to generate; what a seed gives must not depend on who else asked."""
+        """Returns the settings, or None for a request with a seed, which runs alone.
+
+        A seed must give the same answer whatever the other requests are.
+        """
         sampling = request[0].sampling
         return None if sampling and sampling.seed is not None else request[1]
 
@@ -331,7 +351,8 @@ class TextGeneration:
         sampling = generation.sampling
         seed, size = 0, self._limits.max_inputs
         if sampling and sampling.seed is not None:
-            # One by one: the first prompt's answer is that of a single one, equal prompts differ.
+            # One prompt at a time, so that the first answer is the same as for a single prompt, and
+            # equal prompts get different answers.
             seed, size = sampling.seed, 1
         elif sampling:
             seed = self._any_seed(texts)
@@ -345,16 +366,17 @@ class TextGeneration:
         return generated
 
     def _any_seed(self, texts: Sequence[str]) -> int:
-        """Returns a seed that is another every time, and the same in all processes of a model.
+        """Returns a seed that differs in every call, but not between the processes of a model.
 
-        With tensor parallelism each of them draws for itself: their answers would part.
+        Every process of a tensor parallel model computes its own seed; with different seeds their
+        answers would diverge.
         """
         self._draws += 1
         digest = hashlib.sha256(json.dumps([self._draws, *texts]).encode()).digest()
         return int.from_bytes(digest[:8], "big") & MAX_SEED
 
     def _new_tokens(self, index: int, text: str, asked: int | None) -> int:
-        """Returns how many tokens to generate: what was asked, or the default where it fits."""
+        """Returns how many tokens to generate: the number asked for, or the default if it fits."""
         positions = self._model.max_positions
         count = self._model.count_tokens(text)
         if not count:

@@ -1,11 +1,11 @@
-"""What clients send to the handlers of containers/lmi, checked in full.
+"""The requests to the handlers of containers/lmi, checked in full.
 
-The requests and the messages of `containers.tensorrt.requests`: what means the same there is
-checked the same here, and a test holds the two together. Differences: `repetition_penalty`, a
-higher least temperature, and limits on the number of prompts and on `top_k`.
+Requests and messages are as in `containers.tensorrt.requests`: fields with the same meaning have
+the same checks, and a test compares the two. Differences: `repetition_penalty`, a higher minimum of
+`temperature`, and limits on the number of prompts and on `top_k`.
 
 The same file lies beside each model.py of containers/lmi, since DJL Serving sees one directory
-only; a test holds the copies equal. It runs on Python 3.8, the oldest image's.
+only; a test keeps the copies equal. It runs on Python 3.8, the oldest image's version.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ _PARAMETERS: Final = (
 )
 MAX_SEED: Final = 2**63 - 1
 _MAX_TEMPERATURE: Final = 100.0
-# Higher than elsewhere: logits are fp16 here, and divided by less they may exceed its 65504.
+# Higher than in the TensorRT container: logits are fp16 here, and dividing them by less may exceed
+# the largest fp16 number, 65504.
 _MIN_TEMPERATURE: Final = 0.01
 _MAX_REPETITION_PENALTY: Final = 10.0
 
 
 class InvalidRequestError(Exception):
-    """The body is not what the handler takes; the message is written for the client."""
+    """The body is not a valid request; the message is written for the client."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is drawn from the model's distribution.
+    """Settings of sampling a token from the model's distribution.
 
     Attributes:
         temperature: divides the logits.
         top_k: keeps the k likeliest tokens; None keeps all.
-        top_p: keeps the likeliest tokens whose probabilities reach it together.
-        seed: None for any.
+        top_p: keeps the likeliest tokens until their probabilities add up to this number.
+        seed: None for any seed.
     """
 
     temperature: float
@@ -55,13 +56,13 @@ class Sampling:
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """A request whose form is right; limits in tokens are checked where the tokenizer is.
+    """A request whose fields are valid; limits in tokens are checked later, with the tokenizer.
 
     Attributes:
         texts: one or more prompts, none empty.
-        max_new_tokens: None where the request does not say.
+        max_new_tokens: None if the request does not set it.
         sampling: None for greedy decoding.
-        repetition_penalty: divides the scores of tokens that are there already; 1 is none.
+        repetition_penalty: divides the scores of tokens that the text already has; 1 has no effect.
         return_full_text: whether the answer starts with the prompt.
     """
 
@@ -75,16 +76,16 @@ class GenerationRequest:
 def parse_generation_request(
     body: bytes, *, max_new_tokens: int, max_inputs: int, max_top_k: int
 ) -> GenerationRequest:
-    """Reads a body.
+    """Parses a body.
 
     Args:
         body: the JSON text.
-        max_new_tokens: most that a request may ask for.
-        max_inputs: most prompts.
-        max_top_k: largest `top_k` that the engine knows.
+        max_new_tokens: most new tokens that a request may ask for.
+        max_inputs: most prompts in a request.
+        max_top_k: largest `top_k` that the engine supports.
 
     Raises:
-        InvalidRequestError: names the field, what it held and what is allowed.
+        InvalidRequestError: the message names the field, its value and the allowed values.
     """
     texts, parameters = parse_body(body, _PARAMETERS, max_inputs=max_inputs)
     return GenerationRequest(
@@ -106,15 +107,15 @@ def parse_generation_request(
 def parse_body(
     body: bytes, known: Sequence[str], *, max_inputs: int
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Returns the texts and the parameters of a body; of the latter only the names are checked.
+    """Returns the texts and the parameters of a body; of the parameters only the names are checked.
 
     Args:
         body: the JSON text.
-        known: names of parameters.
-        max_inputs: most texts.
+        known: names of the parameters that exist.
+        max_inputs: most texts in a request.
 
     Raises:
-        InvalidRequestError: names the field, what it held and what is allowed.
+        InvalidRequestError: the message names the field, its value and the allowed values.
     """
     document = _json_object(body)
     _refuse_unknown(document, _FIELDS, "field")
@@ -188,10 +189,16 @@ def _boolean(parameters: Mapping[str, Any], name: str) -> bool:
 def whole_number(
     parameters: Mapping[str, Any], name: str, minimum: int, maximum: int
 ) -> int | None:
-    """Returns a parameter, None where it is not given.
+    """Returns a parameter, or None if the request does not set it.
+
+    Args:
+        parameters: the request's object of parameters.
+        name: the parameter's key.
+        minimum: smallest value that is accepted.
+        maximum: largest value that is accepted.
 
     Raises:
-        InvalidRequestError: it is no whole number within the limits.
+        InvalidRequestError: the value is not a whole number within the limits.
     """
     if name not in parameters:
         return None
@@ -246,7 +253,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
         ) from error
     except RecursionError as error:
         raise InvalidRequestError("The body's JSON is nested too deeply.") from error
-    except ValueError as error:  # an integer beyond Python's limit on digits, where it has one
+    except ValueError as error:  # an integer beyond the limit on digits, if Python has one
         raise InvalidRequestError("The body holds a number with too many digits.") from error
     if not isinstance(document, dict):
         raise InvalidRequestError(f"The body must be a JSON object, not {_type_name(document)}.")

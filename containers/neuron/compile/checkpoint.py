@@ -1,4 +1,4 @@
-"""What a compile job is given: a checkpoint of an encoder, checked without torch."""
+"""The input of a compile job: a checkpoint of an encoder, checked without torch."""
 
 import json
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ from containers.neuron.model_directory import CONFIG_FILE, TOKENIZER_FILE, read_
 from containers.neuron.tokenization import TextTokenizer
 from containers.serving.predictor import ModelLoadError
 
-# model_type to what the names of its classes begin with.
+# model_type -> the beginning of its classes' names.
 _CLASSES: Final = {
     "bert": "Bert",
     "distilbert": "DistilBert",
     "roberta": "Roberta",
     "xlm-roberta": "XLMRoberta",
 }
-# Task to what the name of the class with its head ends with.
+# Task -> the end of the name of the class with that task's head.
 _HEADS: Final = {
     QUESTION_ANSWERING: "ForQuestionAnswering",
     SEQUENCE_CLASSIFICATION: "ForSequenceClassification",
     TOKEN_CLASSIFICATION: "ForTokenClassification",
     EMBEDDINGS: "Model",
 }
-# Their positions begin after the padding token's id.
+# Model types whose positions begin after the padding token's id.
 _OFFSET_POSITIONS: Final = ("roberta", "xlm-roberta")
-# Of all four, where config.json does not say.
+# Positions of all four model types if config.json does not set them.
 _DEFAULT_POSITIONS: Final = 512
-# The first and the last token of an answer.
+# Labels of question answering: the first and the last token of an answer.
 _ANSWER_LABELS: Final = 2
 _FEWEST_TEXT_TOKENS: Final = 2
 
@@ -46,11 +46,12 @@ class Checkpoint:
     """A Hugging Face directory that has been checked.
 
     Attributes:
-        directory: where it is.
+        directory: path of the checkpoint.
         model_class: class of transformers that has the task's head.
         weight_files: all files of its weights.
-        pooling: how the vector of a text is made of its tokens', for embeddings; else None.
-        normalize: whether embeddings have length 1 where a request does not say.
+        pooling: how token vectors become the vector of a text; None for tasks other than
+            embeddings.
+        normalize: whether embeddings have length 1 if a request does not say.
     """
 
     directory: Path
@@ -61,21 +62,21 @@ class Checkpoint:
 
     @property
     def weight_bytes(self) -> int:
-        """Size of all weights together."""
+        """Returns the size of all weights together."""
         return sum(path.stat().st_size for path in self.weight_files)
 
 
 def read_checkpoint(
     directory: Path, asked: Hyperparameters | None
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Checks a checkpoint's files, and that they are fit for what is asked of them.
+    """Checks a checkpoint's files, and that they suit the hyperparameters.
 
     Args:
         directory: the checkpoint.
-        asked: None where the hyperparameters are wrong; then the files alone are checked.
+        asked: the hyperparameters; None if they are invalid, then only the files are checked.
 
     Returns:
-        The checkpoint, and every problem with it; None where there is one.
+        The checkpoint, or None if there is a problem; and every problem.
     """
     if not directory.is_dir():
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
@@ -120,7 +121,7 @@ def _model_class(
     model_class = f"{start}{_HEADS[asked.task]}"
     architectures = document.get("architectures")
     named = architectures if isinstance(architectures, list) else []
-    # Every one of them has the encoder, which is all that embeddings need.
+    # Every architecture has the encoder, and embeddings need nothing else.
     if named and asked.task != EMBEDDINGS and model_class not in named:
         problems.append(
             f"{path} has architectures {json.dumps(named)}, and {asked.task} needs "
@@ -153,7 +154,7 @@ def _check_config(
     if asked is None:
         return
     try:
-        # As the container reads it when it serves.
+        # Read as the container reads it when it serves.
         read_config(directory, asked.task)
     except ModelLoadError as error:
         problems.append(str(error))

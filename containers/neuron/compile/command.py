@@ -1,4 +1,4 @@
-"""The program of a compile job: checks what it was given, and has the worker do it."""
+"""The program of a compile job: checks the input, then starts the worker."""
 
 import sys
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from containers.neuron.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import read_hyperparameters
 from containers.neuron.compile.order import CompileOrder
 
-# The interpreter that has the framework, as for the workers that serve.
+# The interpreter that has the framework; the serving workers use the same.
 _WORKER_PYTHON: Final = "SLIPWAY_WORKER_PYTHON"
-# neuronx's libraries look for the device when they are imported, and end the process where there is
-# none and this does not say which one to take for granted
+# neuronx's libraries look for the device when they are imported. Without a device they end the
+# process, unless this variable names the device to assume
 # (https://github.com/huggingface/optimum-neuron/pull/961).
 _PLATFORM: Final = "NEURON_PLATFORM_TARGET_OVERRIDE"
 _NEURONX_TARGETS: Final = ("inf2", "trn1")
-# TensorFlow may be there for neuron-cc: transformers is to leave it alone.
+# neuron-cc may bring TensorFlow; this keeps transformers from loading it.
 _ENVIRONMENT: Final = {"USE_TF": "0", "USE_TORCH": "1"}
 
 

@@ -1,6 +1,6 @@
-"""A module and a shape to a graph of TorchScript: for Neuron devices, or for the CPU.
+"""Compiles a module for one shape into a graph of TorchScript, for Neuron devices or the CPU.
 
-Imports torch, and torch_neuron or torch_neuronx where it is called for them; it keeps to
+Imports torch, and torch_neuron or torch_neuronx when a graph is compiled for them; it keeps to
 Python 3.10.
 
 Sources, AWS's documentation at https://awsdocs-neuron.readthedocs-hosted.com/en/latest/:
@@ -30,15 +30,15 @@ _logger = logging.getLogger(__name__)
 
 # neuron-cc has no float32: `--fast-math none`, its most accurate, casts products to bf16 too.
 _NEURON_CC_CASTS: Final = {"bf16": "matmult-bf16", "fp16": "matmult-fp16"}
-# What the operators that run on a device are called in a graph.
+# Name of a compiled graph's operators that run on a device.
 _NEURON_OPERATOR: Final = "neuron::"
 
 
 def compiler_arguments(order: CompileOrder) -> tuple[str, ...]:
-    """Returns what the target's compiler is told; nothing for the CPU.
+    """Returns the arguments of the target's compiler; none for the CPU.
 
-    Products alone are cast. Sums, softmax and the mask's large negative numbers stay in float32,
-    which is what makes a graph in fp16 safe.
+    Only matrix products are cast. Sums, softmax and the mask's large negative numbers stay in
+    float32, which makes a graph in fp16 safe.
     """
     if order.runtime == "torch_neuron":
         arguments = ["--fp32-cast", _NEURON_CC_CASTS[order.dtype]]
@@ -57,8 +57,14 @@ def compiled(
 ) -> Any:
     """Compiles a module for a batch of the order's rows and `tokens` columns.
 
+    Args:
+        module: the encoder to compile.
+        inputs: names of the module's arguments, in order.
+        order: the target, its runtime and the batch size.
+        tokens: the bucket's sequence length.
+
     Raises:
-        CompileError: the compiler refuses it, or leaves all of it to the CPU.
+        CompileError: the compiler fails, or leaves the whole module to the CPU.
     """
     example = example_inputs(inputs, rows=order.batch_size, columns=tokens)
     if order.runtime == "torchscript":
@@ -67,14 +73,15 @@ def compiled(
         graph = _compiled(module, example, order)
     except MemoryError:
         raise
-    # What the frameworks and their compilers raise is not documented.
+    # It is not documented which exceptions the frameworks and their compilers raise.
     except Exception as error:
         log_event(_logger, logging.ERROR, "compiler_failed", error=error, sequence_length=tokens)
         raise CompileError(
             f"{order.runtime} cannot compile {order.model_class} for {order.batch_size} x {tokens} "
             f"tokens: {type(error).__name__}: {error}; the job's log has what its compiler wrote"
         ) from error
-    # Operators that the compiler does not know are left to the CPU, and with a warning all of them.
+    # Operators that the compiler does not know stay on the CPU. If no operator is left for the
+    # device, the compiler only warns.
     if _NEURON_OPERATOR not in str(graph.inlined_graph):
         raise CompileError(
             f"{order.runtime} compiled nothing of {order.model_class} for {order.target}: it would "
@@ -86,14 +93,15 @@ def compiled(
 def cpu_trace(module: EncoderModule, example: tuple[torch.Tensor, ...]) -> Any:
     """Traces a module for the CPU, for the example's shape."""
     with _tracing():
-        # One trace is compared with the model itself afterwards, not with another trace.
+        # The trace is compared with the model itself afterwards, so torch need not compare two
+        # traces.
         return torch.jit.trace(module, example, check_trace=False)
 
 
 @contextlib.contextmanager
 def _tracing() -> Iterator[None]:
     with warnings.catch_warnings(), torch.no_grad():
-        # Of branches that a trace takes once for all; the check of the trace shows which matter.
+        # torch warns of branches that a trace fixes; the check of the trace shows which matter.
         warnings.simplefilter("ignore", torch.jit.TracerWarning)
         yield
 
@@ -107,5 +115,6 @@ def _compiled(module: EncoderModule, example: tuple[torch.Tensor, ...], order: C
             return torch_neuron.trace(module, example, compiler_args=arguments)
         import torch_neuronx
 
-        # No device here: the operators are recorded on the CPU, for the `--target`.
+        # There is no device here: operators are recorded on the CPU and compiled for the
+        # `--target`.
         return torch_neuronx.trace(module, example, compiler_args=arguments, cpu_backend=True)

@@ -1,4 +1,4 @@
-"""What a compile job is told: its hyperparameters."""
+"""The hyperparameters of a compile job."""
 
 import re
 from dataclasses import dataclass
@@ -31,17 +31,17 @@ _NAMES: Final = (
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What to compile for.
+    """The target of a compile job, and the shapes to compile.
 
     Attributes:
         target: "cpu", "inf1", "inf2" or "trn1".
-        task: what is asked of the model, one of the manifest's.
+        task: one of the manifest's tasks.
         batch_size: sequences of a graph.
-        sequence_lengths: the buckets in tokens, ascending; a graph for each.
+        sequence_lengths: the buckets in tokens, ascending; each gets a graph.
         pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        dtype: what matrix products are cast to.
-        runtime: what runs the graphs. On the CPU it can be chosen: ONNX Runtime, which needs no
-            PyTorch where it serves and takes fewer rows than a full batch, or TorchScript.
+        dtype: type that matrix products are cast to.
+        runtime: library that runs the graphs. For the CPU there is a choice: ONNX Runtime, which
+            serves without PyTorch and takes fewer rows than a full batch, or TorchScript.
     """
 
     target: str
@@ -57,7 +57,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     """Reads hyperparameters.json.
 
     Returns:
-        The hyperparameters, and every problem with them; None where there is one.
+        The hyperparameters, or None if there is a problem; and every problem.
     """
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):
@@ -71,7 +71,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         sequence_lengths=_sequence_lengths(reader),
         pipeline_cores=reader.whole_number("pipeline_cores", _MOST_CORES),
         dtype=reader.choice("dtype", DTYPES),
-        # Without a target nobody knows which there are.
+        # Without a target the allowed runtimes are unknown.
         runtime=reader.choice("runtime", runtimes, default=runtimes[0]) if runtimes else "",
     )
     problems = reader.finish(_NAMES) + _contradictions(read)
@@ -92,7 +92,7 @@ def _sequence_lengths(reader: HyperparameterReader) -> tuple[int, ...]:
 
 
 def _contradictions(read: Hyperparameters) -> list[str]:
-    """Returns what does not go together."""
+    """Returns the problems of values that are valid alone but not together."""
     problems = []
     if read.pipeline_cores > 1 and read.target not in ("", _PIPELINE_TARGET):
         problems.append(

@@ -1,7 +1,7 @@
 """Loads a checkpoint. Imports torch and transformers; it keeps to Python 3.10.
 
-Only code of the installed packages runs: the model's class is named by the order, and neither
-`trust_remote_code` nor `auto_map` in a config has a say. Weights are safetensors, which hold none.
+Only code of the installed packages runs: the order names the model's class, and neither
+`trust_remote_code` nor `auto_map` in a config is read. Weights are safetensors, which hold no code.
 """
 
 import logging
@@ -19,16 +19,16 @@ _NAMES_SHOWN: Final = 3
 
 
 def quieten() -> None:
-    """Lets errors of the libraries reach the container's log, and progress bars nothing."""
-    # What it would warn of is checked here: weights that are missing are an error of ours.
+    """Turns off the libraries' warnings and progress bars; errors still reach the log."""
+    # Its warnings are about missing weights, which `load_model` checks and reports as an error.
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_default_handler()
     transformers.utils.logging.enable_propagation()
     transformers.utils.logging.disable_progress_bar()
     logging.captureWarnings(True)
-    # What transformers says of its own old names.
+    # transformers warns of its own deprecated names.
     warnings.filterwarnings("ignore", category=FutureWarning)
-    # It warns of every operator of torchvision, which is not installed.
+    # It warns about every operator of torchvision, which is not installed.
     logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
 
 
@@ -37,14 +37,14 @@ def load_model(order: CompileOrder) -> Any:
     """Loads a checkpoint's weights, in float32: compilers cast them.
 
     Raises:
-        CompileError: they cannot be loaded, some are missing, or some are not finite.
+        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
     """
     options: dict[str, Any] = {}
     if order.target != CPU:
-        # Fused attention is taken apart again by the compilers, and not as well.
+        # Compilers take fused attention apart again, and less well.
         options["attn_implementation"] = "eager"
     if order.task == EMBEDDINGS and not order.model_class.startswith("DistilBert"):
-        # Of the first token, for classification; many checkpoints have none.
+        # Weights of the first token's pooler, for classification; many checkpoints have none.
         options["add_pooling_layer"] = False
     try:
         model, report = getattr(transformers, order.model_class).from_pretrained(
@@ -56,12 +56,12 @@ def load_model(order: CompileOrder) -> Any:
         )
     except MemoryError:
         raise
-    # A bad file makes transformers, safetensors and torch raise anything.
+    # A bad file makes transformers, safetensors and torch raise any exception.
     except Exception as error:
         raise CompileError(
             f"cannot load the checkpoint in {order.checkpoint}: {type(error).__name__}: {error}"
         ) from error
-    # Weights that are missing would be random ones.
+    # Missing weights would be random numbers.
     missing = sorted(report["missing_keys"])
     if missing:
         raise CompileError(

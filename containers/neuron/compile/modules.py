@@ -1,4 +1,7 @@
-"""What is compiled: an encoder with its head, tensors in and tensors out. Imports torch."""
+"""The module that is compiled: an encoder with its head. Imports torch.
+
+Its inputs and outputs are tensors.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from transformers import PreTrainedModel
 
 from containers.neuron.manifest import EMBEDDINGS, INPUT_NAMES, QUESTION_ANSWERING
 
-# Encoders whose texts have no types.
+# Model types whose texts have no token types.
 _WITHOUT_TYPES = ("distilbert", "roberta", "xlm-roberta")
 
 
@@ -15,8 +18,8 @@ class EncoderModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # un
     """An encoder as every runtime takes it: the manifest's inputs in order, its outputs as a tuple.
 
     Args:
-        model: with the head of the task; none for embeddings.
-        task: one of the manifest's.
+        model: with the head of the task; without a head for embeddings.
+        task: one of the manifest's tasks.
         inputs: names of the arguments of `forward`, in order.
     """
 
@@ -44,7 +47,13 @@ def input_names(model: PreTrainedModel) -> tuple[str, ...]:
 
 
 def example_inputs(inputs: tuple[str, ...], *, rows: int, columns: int) -> tuple[torch.Tensor, ...]:
-    """Returns inputs to trace with; half of each row is padding, so that the mask matters."""
+    """Returns inputs to trace with; half of each row is padding, so that the mask matters.
+
+    Args:
+        inputs: names of the module's arguments, in order.
+        rows: the batch size.
+        columns: the sequence length in tokens.
+    """
     tensors = {name: torch.zeros(rows, columns, dtype=torch.int64) for name in inputs}
     tensors["input_ids"] += torch.arange(columns) % 7
     tensors["attention_mask"][:, : max(1, columns // 2)] = 1

@@ -22,8 +22,8 @@ def export_onnx(model: PreTrainedModel, task: str, path: Path) -> tuple[str, ...
 
     Args:
         model: with the head of the task; its weights are float32.
-        task: one of the manifest's.
-        path: the file; its directory exists.
+        task: one of the manifest's tasks.
+        path: the ONNX file; its directory exists.
 
     Returns:
         The names of the graph's inputs, in order.
@@ -31,13 +31,13 @@ def export_onnx(model: PreTrainedModel, task: str, path: Path) -> tuple[str, ...
     inputs = input_names(model)
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")}
     with warnings.catch_warnings():
-        # One notice per input that shares an axis name, and torch's use of its own old names.
+        # torch warns once per input that shares an axis name, and of its own deprecated names.
         warnings.filterwarnings("ignore", message=r"# The axis name", category=UserWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         program = torch.onnx.export(
             EncoderModule(model, task, inputs).eval(),
-            # No dynamic size is 1: torch.export would take it for a constant.
+            # No dynamic size is 1, because torch.export would take it for a constant.
             example_inputs(inputs, rows=2, columns=6),
             dynamo=True,
             opset_version=OPSET_VERSION,

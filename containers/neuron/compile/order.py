@@ -1,4 +1,4 @@
-"""What the program of a compile job has its worker do. It keeps to Python 3.10."""
+"""The order that the program of a compile job passes to its worker. It keeps to Python 3.10."""
 
 import dataclasses
 import json
@@ -12,17 +12,18 @@ class CompileOrder:
 
     Attributes:
         checkpoint: the Hugging Face directory.
-        output: where the reason of a failure goes.
+        output: directory for the file with the reason of a failure.
         model_class: class of transformers that has the task's head.
-        task: one of the manifest's.
-        target: what the graphs are to run on, one of the manifest's.
-        runtime: what is to run them, one of the target's.
+        task: one of the manifest's tasks.
+        target: device that the graphs run on, one of the manifest's targets.
+        runtime: library that runs the graphs, one of the target's runtimes.
         batch_size: rows of a graph.
-        sequence_lengths: the buckets in tokens, ascending; a graph for each.
+        sequence_lengths: the buckets in tokens, ascending; each gets a graph.
         pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        dtype: what matrix products are cast to.
-        pooling: how the vector of a text is made of its tokens', for embeddings; else None.
-        normalize: whether embeddings have length 1 where a request does not say.
+        dtype: type that matrix products are cast to.
+        pooling: how token vectors become the vector of a text; None for tasks other than
+            embeddings.
+        normalize: whether embeddings have length 1 if a request does not say.
     """
 
     checkpoint: Path
@@ -39,12 +40,12 @@ class CompileOrder:
     normalize: bool
 
     def to_json(self) -> str:
-        """Returns the order as one line."""
+        """Returns the order as one line of JSON."""
         return json.dumps(dataclasses.asdict(self), default=str)
 
     @classmethod
     def from_json(cls, text: str) -> "CompileOrder":
-        """Returns the order of a line."""
+        """Returns the order that a line of JSON holds."""
         document = json.loads(text)
         for name in ("checkpoint", "output"):
             document[name] = Path(document[name])

@@ -1,7 +1,7 @@
-"""Whether a graph computes what its model does. Imports torch; it keeps to Python 3.10.
+"""Checks that a graph computes the same as its model. Imports torch; it keeps to Python 3.10.
 
-Rows of several lengths in one padded batch are held against the model computing each of them
-alone, without padding: a mask that is wrong shows as well as an operator that is.
+The graph computes rows of several lengths in one padded batch. The model computes each of them
+alone, without padding. A wrong mask shows as well as a wrong operator.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from containers.neuron.compile.modules import EncoderModule
 from containers.neuron.compile.order import CompileOrder
 from containers.neuron.manifest import INPUT_NAMES, SEQUENCE_CLASSIFICATION
 
-# Largest difference accepted between two float32 implementations of one model, as a share of the
-# largest number that it computes, or as it is where that is below 1. The BERT of the sample and
-# random ones of every family here were below 1e-5.
+# Largest difference accepted between two float32 implementations of one model. It is a share of the
+# largest number that the model computes, or absolute if that number is below 1. The BERT of the
+# sample and random models of every family here were below 1e-5.
 TOLERANCE: Final = 1e-3
 _ROWS_COMPARED: Final = 3
 # Any: float32.
@@ -28,11 +28,11 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Parity:
-    """What was compared.
+    """The extent and the result of a comparison.
 
     Attributes:
-        values: numbers of the model.
-        largest_difference: between one of them and the graph's.
+        values: how many numbers of the model were compared.
+        largest_difference: largest difference between a number of the model and the graph's.
     """
 
     values: int
@@ -49,14 +49,14 @@ def check_graph(
     """Checks the graph of one bucket.
 
     Args:
-        run: computes a batch with the graph; gets all inputs that there are.
-        module: what it was made of.
-        inputs: names of the module's.
-        order: has the batch and the task.
-        tokens: of the bucket.
+        run: computes a batch with the graph; receives all inputs of the manifest.
+        module: the module that the graph was made from.
+        inputs: names of the module's arguments, in order.
+        order: gives the batch size and the task.
+        tokens: the bucket's sequence length.
 
     Raises:
-        CompileError: the graph computes something else.
+        CompileError: the graph's outputs differ from the module's.
     """
     numbers = np.random.default_rng(tokens)
     lengths = [tokens, max(1, tokens // 2), max(1, tokens // 3)][:_ROWS_COMPARED]
@@ -64,7 +64,7 @@ def check_graph(
     arrays = {name: np.zeros((order.batch_size, tokens), np.int64) for name in INPUT_NAMES}
     for row, length in enumerate(lengths):
         vocabulary = int(module.model.config.vocab_size)
-        # Positions of RoBERTa's are counted without the padding token, whichever that is.
+        # RoBERTa counts positions without the padding token, whatever its id is.
         padding = int(module.model.config.pad_token_id or 0)
         ids = numbers.integers(vocabulary - 1, size=length) if vocabulary > 1 else np.zeros(length)
         arrays["input_ids"][row] = padding

@@ -1,9 +1,9 @@
-"""What a checkpoint of Sentence Transformers does with the vectors of its tokens.
+"""Reads how a checkpoint of Sentence Transformers turns token vectors into the vector of a text.
 
 Its modules.json lists the modules that a text goes through: the encoder, a pooling, often a
 normalization (https://sbert.net/docs/package_reference/sentence_transformer/models.html). A vector
-made otherwise than in training is a wrong one that nothing shows, so what the container cannot do
-is refused.
+made otherwise than in training is wrong without any visible sign, so a module that the container
+does not support is refused.
 """
 
 import json
@@ -21,11 +21,12 @@ _MODE_PREFIX: Final = "pooling_mode_"
 def read_pooling(directory: Path, problems: list[str]) -> tuple[str, bool]:
     """Returns the pooling of a checkpoint and whether it normalizes vectors.
 
-    Without modules.json it is the mean of the tokens, which is what most encoders were trained for.
+    Without modules.json the pooling is the mean of the tokens, which most encoders were trained
+    for.
 
     Args:
         directory: the checkpoint.
-        problems: gets what the container cannot do.
+        problems: modules that the container does not support are appended here.
     """
     path = directory / _MODULES_FILE
     if not path.is_file():

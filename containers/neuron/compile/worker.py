@@ -1,9 +1,9 @@
-"""The child process of a compile job: everything that takes torch, or a compiler.
+"""The child process of a compile job: everything that needs torch, or a compiler.
 
     python -m containers.neuron.compile.worker ORDER SCRATCH
 
-It writes a whole model directory into the scratch directory it is given, and nothing anywhere else
-but the reason of a failure. It keeps to Python 3.10; see the package.
+It writes a whole model directory into the scratch directory, and elsewhere only the reason of a
+failure. It keeps to Python 3.10; see the package.
 """
 
 import importlib.metadata
@@ -30,16 +30,16 @@ from containers.serving.logs import log_event
 if TYPE_CHECKING:
     from containers.neuron.compile.modules import EncoderModule
 
-# By name: this module is __main__, and only loggers of the containers are heard at INFO.
+# Named explicitly: this module is __main__, and only loggers of the containers log at INFO.
 _logger = logging.getLogger("containers.neuron.compile.worker")
 
 CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 _ONNX_FILE: Final = "model.onnx"
 _CHECK_THREADS: Final = 1
-# An ONNX graph is a message of protobuf, which ends there.
+# An ONNX graph is a protobuf message, which cannot be larger.
 _LARGEST_ONNX_BYTES: Final = 2**31
-# Package to the module that it is imported as; of those that only a compiler needs, none.
+# Package -> the module that it is imported as; packages that only a compiler needs have none.
 _MODULES: Final = {
     "torch": "torch",
     "transformers": "transformers",
@@ -53,8 +53,8 @@ _MODULES: Final = {
     "tensorflow": "tensorflow",
 }
 _ALWAYS: Final = ("torch", "transformers", "safetensors")
-# Runtime to what making its graphs takes, and running them does not. torch_neuron gives neuron-cc
-# graphs of TensorFlow.
+# Runtime -> packages that are needed to make its graphs, but not to run them. torch_neuron passes
+# TensorFlow graphs to neuron-cc.
 _MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "onnxruntime": ("onnx", "onnx-ir", "onnxscript", "onnxruntime"),
     "torch_neuron": ("tensorflow",),
@@ -70,15 +70,15 @@ def compile_order(order: CompileOrder, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
     Args:
-        order: what to compile for what.
+        order: the checkpoint, the target and the shapes.
         scratch: an empty directory.
 
     Raises:
-        CompileError: the checkpoint or this Python is not fit for it.
+        CompileError: the checkpoint or this Python is not suitable.
     """
     with stage("import_packages") as fields:
         versions = _versions(order)
-        # Here and not above: what is missing is said without a traceback.
+        # Imported here, so that a missing package is reported without a traceback.
         from containers.neuron.compile import model as torch_model
         from containers.neuron.compile.compilers import compiler_arguments
         from containers.neuron.compile.modules import EncoderModule, input_names
@@ -144,7 +144,7 @@ def _export(module: "EncoderModule", order: CompileOrder, scratch: Path) -> Mapp
 def _compile_buckets(
     module: "EncoderModule", inputs: tuple[str, ...], order: CompileOrder, scratch: Path
 ) -> Mapping[int, str]:
-    """Writes a graph for each length."""
+    """Writes a graph for each sequence length."""
     from containers.neuron.compile.compilers import compiled, compiler_arguments
 
     if order.target != CPU:
@@ -162,9 +162,9 @@ def _compile_buckets(
 
 
 def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: CompileOrder) -> None:
-    """Checks, in seconds and before the minutes of a compiler, what a trace records of the module.
+    """Checks what a trace records of the module, in seconds and before the minutes of a compiler.
 
-    A branch that depends on the example, or a mask that is lost, is in every trace alike.
+    A branch that depends on the example, or a lost mask, shows in every trace alike.
     """
     import torch
 
@@ -190,7 +190,7 @@ def _check_traces(module: "EncoderModule", inputs: tuple[str, ...], order: Compi
 def _check_graphs(
     module: "EncoderModule", manifest: Manifest, order: CompileOrder, scratch: Path
 ) -> None:
-    """Checks the graphs themselves, with what will serve them."""
+    """Checks the written graphs, with the session that will serve them."""
     from containers.neuron.compile.parity import check_graph
     from containers.neuron.runtimes.selection import open_session
 
@@ -212,7 +212,7 @@ def _versions(order: CompileOrder) -> Mapping[str, str]:
     """Returns the versions of the packages that make the graphs.
 
     Raises:
-        CompileError: some are not installed here.
+        CompileError: some of them are not installed here.
     """
     required, compilers = RUNTIME_PACKAGES[order.runtime]
     makers = _MAKERS.get(order.runtime, ())

@@ -1,4 +1,4 @@
-"""Runs an ONNX graph on the CPU: what serves samples on a laptop, without torch."""
+"""Runs an ONNX graph on the CPU; serves samples on a laptop, without torch."""
 
 from pathlib import Path
 from typing import Final
@@ -19,10 +19,11 @@ class OnnxRuntimeSession:
     Args:
         model_dir: holds the manifest's graphs; buckets may share one.
         manifest: names the graphs, their inputs and outputs.
-        threads: that share one operator.
+        threads: threads that share one operator.
 
     Raises:
-        ModelLoadError: a graph cannot be loaded, or its inputs and outputs are others.
+        ModelLoadError: a graph cannot be loaded, or its inputs or outputs differ from the
+            manifest's.
     """
 
     def __init__(self, model_dir: Path, manifest: Manifest, *, threads: int) -> None:
@@ -30,7 +31,7 @@ class OnnxRuntimeSession:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = _LOG_ERRORS_ONLY
-        # Threads that spin between batches would take the cores from the HTTP server.
+        # Threads that spin between batches would take processors from the HTTP server.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._manifest = manifest
         by_file: dict[str, onnxruntime.InferenceSession] = {}

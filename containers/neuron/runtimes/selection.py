@@ -1,6 +1,6 @@
 """Opens the manifest's graphs with the manifest's runtime.
 
-Every import is inside its branch: an image has the packages of its own runtime alone.
+Every import is inside its branch, because an image has only the packages of its own runtime.
 """
 
 from pathlib import Path
@@ -12,6 +12,11 @@ from containers.serving.predictor import ModelLoadError
 
 def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> Session:
     """Loads the graphs of all buckets.
+
+    Args:
+        model_dir: holds the manifest's graphs.
+        manifest: names the runtime, the graphs, their inputs and outputs.
+        threads: threads that share one operator on the CPU.
 
     Raises:
         ModelLoadError: the runtime is not installed, or refuses a graph.

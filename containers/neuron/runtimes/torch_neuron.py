@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-# First of all: it adds the operator neuron::forward, without which torch.jit.load fails.
+# Imported first: it adds the operator neuron::forward, without which torch.jit.load fails.
 import torch_neuron  # noqa: F401
 
 from containers.neuron.manifest import Manifest
@@ -11,6 +11,11 @@ from containers.neuron.runtimes.torch_script import TorchScriptSession
 
 def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> TorchScriptSession:
     """Loads graphs on the NeuronCores that NEURON_RT_VISIBLE_CORES names.
+
+    Args:
+        model_dir: holds the manifest's graphs.
+        manifest: names the graphs, and their inputs and outputs in order.
+        threads: threads that share one operator on the CPU.
 
     Raises:
         ModelLoadError: a graph cannot be loaded.

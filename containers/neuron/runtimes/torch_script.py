@@ -1,6 +1,6 @@
 """Runs TorchScript: traced for the CPU, or by torch-neuron or torch-neuronx for their devices.
 
-Which of them is a matter of what was imported before: see `torch_neuron` and `torch_neuronx`.
+The modules imported beforehand decide which of them runs: see `torch_neuron` and `torch_neuronx`.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ class TorchScriptSession:
     Args:
         model_dir: holds the manifest's graphs.
         manifest: names the graphs, and their inputs and outputs in order.
-        threads: that share one operator on the CPU.
+        threads: threads that share one operator on the CPU.
 
     Raises:
         ModelLoadError: a graph cannot be loaded.
@@ -32,7 +32,7 @@ class TorchScriptSession:
             name = manifest.graphs[length]
             try:
                 self._graphs[length] = torch.jit.load(str(model_dir / name))
-            # torch raises RuntimeError and ValueError, the Neuron runtime what it likes.
+            # torch raises RuntimeError and ValueError, and the Neuron runtime any exception.
             except Exception as error:
                 raise ModelLoadError(
                     f"{manifest.runtime} cannot load {name}: {' '.join(str(error).split())}"

@@ -1,1 +1,1 @@
-"""What the family can be asked: one module for each task, from a body to its answer."""
+"""The tasks of the family: one module for each, from a request's body to its answer."""

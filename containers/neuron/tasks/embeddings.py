@@ -31,9 +31,9 @@ class Embeddings:
         return values
 
     def render(self, outputs: Sequence[list[float]]) -> bytes:
-        """Returns an array of vectors, also where one text came by itself."""
+        """Returns an array of vectors, even if the request had one text and no array."""
         return f"[{', '.join(map(json_array, outputs))}]".encode()
 
     def values_to_render(self, outputs: Sequence[list[float]]) -> int:
-        """Returns the numbers of all vectors, ten of which are written in the time of a unit."""
+        """Returns the numbers of all vectors; ten of them take about one unit of time."""
         return sum(map(len, outputs)) // 10

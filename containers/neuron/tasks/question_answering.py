@@ -36,7 +36,7 @@ class QuestionAnswering:
         self._setting = setting
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns the windows of every question, one question's after the other's."""
+        """Returns the windows of every question, question after question."""
         request = parse_request(body, self._setting.limits)
         inputs: list[RowInput] = []
         for number, question in enumerate(request.questions):
@@ -79,7 +79,7 @@ class QuestionAnswering:
         return json.dumps(answers if request.is_list else answers[0], ensure_ascii=False).encode()
 
     def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
-        """Returns the spans of all windows, which are sorted and joined."""
+        """Returns the number of spans of all windows, which are sorted and joined."""
         return sum(len(output.answers.spans) for output in outputs)
 
     def _windows(

@@ -38,11 +38,11 @@ class SequenceClassification:
         return _TextOutput(request, labels)
 
     def render(self, outputs: Sequence[_TextOutput]) -> bytes:
-        """Returns an array of labels, or an array of such arrays where texts came in one."""
+        """Returns an array of labels, or an array of such arrays if the texts came as an array."""
         answers = [output.labels for output in outputs]
         is_list = outputs[0].request.is_list
         return json.dumps(answers if is_list else answers[0], ensure_ascii=False).encode()
 
     def values_to_render(self, outputs: Sequence[_TextOutput]) -> int:
-        """Returns the labels of all texts."""
+        """Returns the number of labels of all texts."""
         return sum(len(output.labels) for output in outputs)

@@ -1,4 +1,7 @@
-"""What every task does: bodies to rows of the model, and what the model computed to answers."""
+"""The interface of a task.
+
+A task turns requests' bodies into rows of the model, and the model's outputs into answers.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,21 +15,21 @@ from containers.neuron.requests import EmbeddingRequest, RequestLimits, Sequence
 from containers.neuron.tokenization import Row, TextTokenizer
 from containers.neuron.windows import whole_text
 
-# Entries of an array that are written without another thread having its turn.
+# Entries of an array that are written before other threads get a turn.
 _ENTRIES_AT_ONCE: Final = 100
 
-# Of one row, by the output's name, padding included.
+# Outputs of one row by name, padding included.
 RowOutputs = Mapping[str, NDArray[np.floating[Any]]]
 
 
 @dataclass(frozen=True)
 class RowInput:
-    """One row, and what its task has to know to decode it.
+    """One row, and the data that its task needs to decode it.
 
     Attributes:
-        row: what the model computes.
-        bucket: the shortest sequence length that it fits, in tokens.
-        context: the task's own.
+        row: the tokens that the model computes.
+        bucket: the shortest compiled sequence length that fits the row, in tokens.
+        context: data of the task itself.
     """
 
     row: Row
@@ -36,16 +39,16 @@ class RowInput:
 
 @dataclass(frozen=True)
 class TaskSetting:
-    """What a task is made from, once the model directory was read.
+    """The values that a task is made from, after the model directory was read.
 
     Attributes:
-        tokenizer: the model's.
+        tokenizer: the model's tokenizer.
         buckets: sequence lengths that the model was compiled for, ascending.
-        max_inputs: most rows of a request; what the queue holds.
+        max_inputs: most rows of a request; the length of the queue.
         max_characters: most characters of a text.
-        label_names: of the classifications; empty for other tasks.
-        score_function: of sequence classification, where the request does not say.
-        normalize: of embeddings, where the request does not say.
+        label_names: labels of the classification tasks; empty for other tasks.
+        score_function: default of sequence classification if the request does not choose one.
+        normalize: default of embeddings if the request does not choose.
     """
 
     tokenizer: TextTokenizer
@@ -58,25 +61,25 @@ class TaskSetting:
 
     @property
     def limits(self) -> RequestLimits:
-        """What a request may hold."""
+        """Returns the limits of a request."""
         return RequestLimits(self.buckets[-1], self.max_inputs, self.max_characters)
 
     def bucketed(self, row: Row, context: Any) -> RowInput:
-        """Returns the input of a row, which fits the longest bucket."""
+        """Returns the input of a row, which must fit the longest bucket."""
         bucket = next(length for length in self.buckets if len(row) <= length)
         return RowInput(row, bucket, context)
 
     def whole_texts(
         self, request: EmbeddingRequest | SequenceRequest, *, parameter: str
     ) -> tuple[RowInput, ...]:
-        """Returns a row for each text of a request, which is not cut into windows.
+        """Returns a row for each text of a request; the texts are not cut into windows.
 
         Args:
-            request: is the context of each.
-            parameter: what asks to cut off what is too long, for messages.
+            request: also becomes the context of each row.
+            parameter: name of the parameter that asks to cut texts off, for messages.
 
         Raises:
-            InvalidRequestError: a text is too long, and nothing asks to cut it off.
+            InvalidRequestError: a text is too long, and the request does not ask to cut it off.
         """
         return tuple(
             self.bucketed(
@@ -95,7 +98,7 @@ class TaskSetting:
 
 
 class Task(Protocol):
-    """One task; its methods may be called by several threads at a time."""
+    """One task; several threads may call its methods at a time."""
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the rows of a request.
@@ -105,21 +108,21 @@ class Task(Protocol):
         """
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> Any:
-        """Returns what became of one row; small, and with all that `render` needs."""
+        """Returns the decoded output of one row; small, and with all that `render` needs."""
 
     def render(self, outputs: Sequence[Any]) -> bytes:
         """Returns the JSON answer of a request."""
 
     def values_to_render(self, outputs: Sequence[Any]) -> int:
-        """Returns how much `render` has to go through, in units of about ten microseconds."""
+        """Returns how many values `render` has to write, in units of about ten microseconds."""
 
 
 # Any: JSON.
 def json_array(values: Sequence[Any]) -> str:
     """Returns the JSON of an array that may be long.
 
-    It is written in pieces: no other thread, and so nobody else's request, has its turn while the
-    JSON of a piece is made.
+    It is written in pieces, because no other thread gets a turn while the JSON of a piece is made.
+    One long answer therefore does not hold up other requests.
     """
     pieces = [
         json.dumps(values[first : first + _ENTRIES_AT_ONCE], ensure_ascii=False)[1:-1]

@@ -36,7 +36,7 @@ class TokenClassification:
         self._setting = setting
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
-        """Returns the windows of every text, one text's after the other's."""
+        """Returns the windows of every text, text after text."""
         request = parse_token_request(body, self._setting.limits)
         tokenizer = self._setting.tokenizer
         inputs: list[RowInput] = []
@@ -69,7 +69,7 @@ class TokenClassification:
         return _WindowOutput(context, scores(logits, "softmax"))
 
     def render(self, outputs: Sequence[_WindowOutput]) -> bytes:
-        """Returns an array of entities, or an array of such arrays where texts came in one."""
+        """Returns an array of entities, or an array of such arrays if the texts came in one."""
         request = outputs[0].context.request
         answers = []
         for _, group in groupby(outputs, key=lambda output: output.context.text_number):
@@ -88,12 +88,12 @@ class TokenClassification:
         return (f"[{', '.join(texts)}]" if request.is_list else texts[0]).encode()
 
     def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
-        """Returns the tokens of all windows; each may be an entity of its own."""
+        """Returns the number of tokens of all windows; each may be an entity of its own."""
         return sum(len(output.token_scores) for output in outputs)
 
 
 def _token_scores(windows: Sequence[_WindowOutput]) -> Scores:
-    """Returns the scores of all tokens, each from the window that knows most about it."""
+    """Returns the scores of all tokens, each from the window with the most context around it."""
     ranges = [output.context.window.tokens for output in windows]
     parts = [
         output.token_scores[kept.start - tokens.start : kept.stop - tokens.start]
