@@ -1,5 +1,5 @@
 """The TensorRT family: text generation from one ONNX step graph with a key/value cache.
 
-`requests` reads what clients send, `generation` owns the decode loop, `runtimes` run single
-steps, `model_directory` knows what lies in /opt/ml/model, `predictor` joins them.
+`requests` parses what clients send, `generation` owns the decode loop, `runtimes` run single steps,
+`model_directory` describes the files in /opt/ml/model, `predictor` joins them.
 """

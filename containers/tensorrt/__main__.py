@@ -25,7 +25,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         "compile", help="compile a checkpoint into a model directory, as a training job"
     )
     if parser.parse_args(arguments).command == "compile":
-        # Here, so that serving does not load it.
+        # Imported here, so that serving does not load it.
         from containers.tensorrt.compile.command import run
 
         sys.exit(run(environ))

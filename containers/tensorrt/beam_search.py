@@ -1,15 +1,15 @@
 """Beam search over one prompt, as `generate` of Hugging Face transformers 5 defines it.
 
-The rules that decide the answer, beyond keeping the likeliest `num_beams` unfinished texts:
+The search keeps the likeliest `num_beams` unfinished texts. Further rules decide the answer:
 
-- A candidate that ends (an end token, or the last allowed token) is an answer only where it is
-  among the `num_beams` likeliest candidates of its step; its score is its log probability divided
-  by its length to the power of `length_penalty`, the end token counted.
-- Of the answers the best `num_beams` are kept. The search ends at the length limit, and with that
-  many answers: at once where `early_stopping` is true, and else when the likeliest unfinished text
-  can no longer reach the worst of them.
+- A candidate ends with an end token or at the length limit. It becomes an answer only if it is
+  among the `num_beams` likeliest candidates of its step. Its score is its log probability divided
+  by its length to the power of `length_penalty`; the end token counts.
+- The best `num_beams` answers are kept. The search ends at the length limit. With that many answers
+  it ends at once if `early_stopping` is true. Otherwise it ends when the likeliest unfinished text
+  can no longer reach the worst answer.
 - "Can reach" is an estimate: the text's score at its present length. With "never" and a positive
-  penalty it is its score at the length limit, which is never too low.
+  penalty it is the score at the length limit, which is never too low.
 """
 
 import math
@@ -25,13 +25,13 @@ TokenIds = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Beams:
-    """How a prompt is searched.
+    """The settings of a beam search.
 
     Attributes:
         num_beams: texts followed at a time; from two to the size of the vocabulary.
         num_return_sequences: answers, best first; at most `num_beams`.
         length_penalty: exponent of the length that a score is divided by; above 0 favours long
-            texts, below 0 short ones.
+            texts, below 0 short texts.
         early_stopping: when to end a search that has `num_beams` answers; see the module.
     """
 
@@ -66,21 +66,22 @@ class BeamSearch:
         self._settings = beams
         self._max_new_tokens = max_new_tokens
         self._eos_token_ids = eos_token_ids
-        # So many that enough are left to go on with when every text's likeliest tokens are ends.
+        # Enough candidates to continue with, even if the likeliest tokens of every text are end
+        # tokens.
         self._candidates = max(2, 1 + len(eos_token_ids)) * beams.num_beams
-        # All texts are the same prompt before the first token, so one row computes it.
+        # Before the first token all texts are the same prompt, so one row computes it.
         self._running: list[_Beam] = [_Beam((), 0.0)]
         self._answers: list[_Answer] = []
         self._length = 0
 
     @property
     def rows(self) -> int:
-        """Rows of the batch that the next step computes for this search."""
+        """Returns the rows of the batch that the next step computes for this search."""
         return len(self._running)
 
     @property
     def results(self) -> list[TokenIds]:
-        """The answers, best first."""
+        """Returns the answers, best first."""
         return [answer.token_ids for answer in self._answers[: self._settings.num_return_sequences]]
 
     def advance(self, logits: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
@@ -90,8 +91,8 @@ class BeamSearch:
             logits: [rows, vocabulary].
 
         Returns:
-            For each row of the next step the row that it continues and the token it adds; empty
-            when the search has ended.
+            For each row of the next step, the row that it continues and the token that it adds;
+                empty when the search has ended.
         """
         self._length += 1
         is_last = self._length == self._max_new_tokens
@@ -111,7 +112,7 @@ class BeamSearch:
             elif len(running) < self._settings.num_beams:
                 running.append(_Beam((*token_ids, token), log_probability))
                 moves.append((row, token))
-        # Stable: of equal scores the earlier answer stays.
+        # A stable sort: of equal scores the earlier answer stays.
         self._answers.sort(key=lambda answer: -answer.score)
         del self._answers[self._settings.num_beams :]
         if is_last or self._is_decided(running):

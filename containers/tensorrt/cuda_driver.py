@@ -1,19 +1,20 @@
 """Decides which CUDA driver library the program loads: the host's, or the image's newer one.
 
-A host brings its kernel driver and the CUDA library (`libcuda.so.1`) of the same version. An image
-whose CUDA is newer can bring a newer library, CUDA's forward-compatibility package, which runs on
-older kernel drivers of data-center GPUs. The rules, all read on 2026-11-22:
+A host has a kernel driver and the CUDA library (`libcuda.so.1`) of the same version. An image with
+a newer CUDA can bring a newer library, CUDA's forward-compatibility package, which runs on older
+kernel drivers of data-center GPUs. The rules, all read on 2026-11-22:
 
-- CUDA 11 runs on drivers from 450, CUDA 12 from 525, CUDA 13 from 580; older ones need the package
-  (https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html).
-- The package's library goes first wherever the driver is older than it is, and nowhere else. AWS's
-  images decide so (aws/deep-learning-containers at e0ecedea6a,
-  scripts/docker/common/start_cuda_compat.sh), and NVIDIA prefers it to an older driver's library.
-- NVIDIA's images keep it in `compat/lib.real`; their own entry point, which Slipway's replaces,
-  puts that on the path (https://github.com/triton-inference-server/server/issues/3518). CUDA's
-  Linux packages, and so AWS's images, have it in `compat`.
-- Whether the two work together is known only by asking: `cuInit` says 803 where the kernel driver
-  is not among those that the package supports, 804 where the GPU is not.
+- CUDA 11 runs on drivers from 450, CUDA 12 from 525, CUDA 13 from 580; older drivers need the
+  package (https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html).
+- The package's library is used only if the driver is older than the library. AWS's images decide so
+  (aws/deep-learning-containers at e0ecedea6a, scripts/docker/common/start_cuda_compat.sh), and
+  NVIDIA prefers it to an older driver's library.
+- NVIDIA's images keep it in `compat/lib.real`. Their own entry point puts that directory on the
+  path, and Slipway's entry point replaces theirs
+  (https://github.com/triton-inference-server/server/issues/3518). CUDA's Linux packages, and so
+  AWS's images, have it in `compat`.
+- Only a call shows whether the library and the driver work together: `cuInit` returns 803 if the
+  package does not support the kernel driver, 804 if it does not support the GPU.
 """
 
 import os
@@ -43,7 +44,7 @@ _NVIDIA_SMI: Final = (
     "--id=0",
 )
 _NVIDIA_SMI_TIMEOUT_SECONDS: Final = 60
-# Without persistence mode the driver starts every GPU of the host first.
+# Without persistence mode, the driver initialises every GPU of the host first, which takes long.
 _PROBE_TIMEOUT_SECONDS: Final = 120
 _PROBE: Final = f"import ctypes; print(ctypes.CDLL({_LIBRARY!r}).cuInit(0))"
 _MEANINGS: Final = {
@@ -52,7 +53,7 @@ _MEANINGS: Final = {
     804: "the GPU does not support forward compatibility",
 }
 
-# Returns why CUDA's library does not start with these variables; None where it does.
+# Returns why CUDA's library does not start with these variables; None if it starts.
 Probe = Callable[[Mapping[str, str]], str | None]
 
 
@@ -62,7 +63,7 @@ class Compatibility:
 
     Attributes:
         directory: holds `libcuda.so.1`.
-        version: of the driver that they were made with.
+        version: version of the driver that the libraries come from.
     """
 
     directory: Path
@@ -71,16 +72,16 @@ class Compatibility:
 
 @dataclass(frozen=True)
 class Decision:
-    """Which library the program gets.
+    """The library that the program loads, and why.
 
     Attributes:
         environment: the variables to start the program with.
-        reason: why, in a sentence.
-        driver: version of the host's driver; None where there is none.
-        cuda: version of the image's CUDA; None where the image does not say.
-        compatibility: the image's libraries; None where it has none.
-        is_compatibility_used: whether the program gets those.
-        problem: why neither library works; None where one does.
+        reason: one sentence, for the log.
+        driver: version of the host's driver; None if there is none.
+        cuda: version of the image's CUDA; None if the image does not state it.
+        compatibility: the image's libraries; None if it has none.
+        is_compatibility_used: whether the program loads the image's libraries.
+        problem: why neither library works; None if one does.
     """
 
     environment: Mapping[str, str]
@@ -93,12 +94,13 @@ class Decision:
 
 
 def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
-    """Returns which library the program gets, and why.
+    """Returns the library that the program loads, and why.
 
     Args:
         environ: the container's variables.
-        root: of the file system, `/` in a container.
-        probe: starts CUDA's library with the variables that it is given.
+        root: root of the file system, `/` in a container.
+        probe: starts CUDA's library with the variables that it is given; returns the problem or
+            None.
     """
     driver = host_driver(environ, root)
     cuda = image_cuda(environ, root)
@@ -151,7 +153,7 @@ def decide(environ: Mapping[str, str], root: Path, probe: Probe) -> Decision:
 
 
 def host_driver(environ: Mapping[str, str], root: Path) -> str | None:
-    """Returns the version of the host's driver; None where it has none that answers."""
+    """Returns the version of the host's driver; None if no driver answers."""
     try:
         found = _KERNEL_MODULE.search((root / "proc/driver/nvidia/version").read_text("utf-8"))
     except OSError:
@@ -168,26 +170,26 @@ def host_driver(environ: Mapping[str, str], root: Path) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    # Without a driver it prints a sentence in the version's place.
+    # Without a driver, nvidia-smi prints a sentence in place of the version.
     printed = answer.stdout.strip()
     return printed if _VERSION.fullmatch(printed) else None
 
 
 def image_cuda(environ: Mapping[str, str], root: Path) -> str | None:
-    """Returns the version of the image's CUDA; None where the image does not say."""
+    """Returns the version of the image's CUDA; None if the image does not state it."""
     found = _VERSION.match(environ.get("CUDA_VERSION", ""))
     if found is None:
-        # The link's target is called `cuda-13.0`.
+        # The link points to a directory such as `cuda-13.0`.
         found = _VERSION.search((root / "usr/local/cuda").resolve().name)
     return found[0] if found else None
 
 
 def image_compatibility(root: Path) -> Compatibility | None:
-    """Returns the image's compatibility libraries; None where it has none."""
+    """Returns the image's compatibility libraries; None if it has none."""
     for name in _COMPATIBILITY_DIRECTORIES:
         directory = root / "usr/local/cuda" / name
         library = directory / _LIBRARY
-        # The file's own name has the version: libcuda.so.580.82.07.
+        # The name of the linked file has the version: libcuda.so.580.82.07.
         version = library.resolve().name.removeprefix("libcuda.so.")
         if library.is_file() and _VERSION.fullmatch(version):
             return Compatibility(directory, version)
@@ -198,7 +200,7 @@ def start_cuda(environment: Mapping[str, str]) -> str | None:
     """Starts CUDA's library in a process of its own.
 
     Returns:
-        Why it does not start with these variables; None where it does.
+        The reason why it does not start with these variables; None if it starts.
     """
     try:
         answer = subprocess.run(  # noqa: S603  (a fixed command)
@@ -225,5 +227,5 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _first(directory: Path, path: str) -> str:
-    # An empty entry would mean the working directory.
+    # An empty entry would mean the working directory, so empty entries are dropped.
     return os.pathsep.join([str(directory), *filter(None, path.split(os.pathsep))])

@@ -1,8 +1,7 @@
-"""engine.json: what an engine was built from, for, and with; it lies beside model.engine.
+"""engine.json: the graph, the GPU and the versions of the model.engine beside it.
 
-`compile` writes it and the runtime reads it before it opens the engine, since TensorRT's own
-message for an engine of another version or another GPU names neither. Nothing here imports
-TensorRT.
+`compile` writes it. The runtime reads it before it opens the engine, because TensorRT's own message
+for an engine of another version or another GPU names neither. Nothing here imports TensorRT.
 """
 
 import dataclasses
@@ -23,7 +22,7 @@ TIMING_CACHE_FILE: Final = "timing.cache"
 
 FORMAT_VERSION: Final = 1
 
-# Of the engine's optimisation profiles.
+# Numbers of the engine's optimisation profiles.
 PREFILL_PROFILE: Final = 0
 DECODE_PROFILE: Final = 1
 
@@ -35,14 +34,15 @@ _REMEDY: Final = "publish the model again, which builds the engine anew"
 
 @dataclass(frozen=True)
 class EngineMetadata:
-    """All that has to be known of an engine before it is opened.
+    """Everything that must be known about an engine before it is opened.
 
     Attributes:
-        tensorrt_version: of the builder, in full ("10.13.3.9"); an engine runs on this one only.
-        compute_capability: of the GPU that it was built on, and the only one it runs on ("sm86").
-        gpu_name: of that GPU, for people.
-        graph_sha256: `graph_digest` of the graph that it was built from.
-        precision: of cache and logits, "fp16" or "fp32".
+        tensorrt_version: full version of the builder ("10.13.3.9"); the engine runs on no other
+            version.
+        compute_capability: of the GPU that the engine was built on ("sm86"); it runs on no other.
+        gpu_name: NVIDIA's name of that GPU, for human readers.
+        graph_sha256: `graph_digest` of the graph that the engine was built from.
+        precision: type of cache and logits, "fp16" or "fp32".
         max_batch_size: most rows of a step, in both profiles.
         max_input_tokens: most columns of a prefill.
         max_new_tokens: most tokens generated after a prompt of that length.
@@ -67,20 +67,23 @@ class EngineMetadata:
 
     @property
     def max_past_tokens(self) -> int:
-        """Most columns of the cache before a step: the last new token is never fed again."""
+        """Returns the most columns of the cache before a step.
+
+        The last new token is never fed to the model, so it does not count.
+        """
         return self.max_input_tokens + self.max_new_tokens - 1
 
 
 def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
-    """Identifies a graph by its content.
+    """Returns a digest of a graph's content.
 
     Args:
         graph: the ONNX file.
-        external_data: the files of its weights, in any order; none where they are in the graph.
+        external_data: the files of its weights, in any order; none if the weights are in the graph.
 
     Returns:
-        The SHA-256, in hexadecimal, of one line "SHA-256, two spaces, file name" for each file,
-        sorted by name: what `sha256sum` prints for them in their directory.
+        The SHA-256, in hexadecimal, of one line "SHA-256, two spaces, file name" per file, sorted
+            by name. `sha256sum` prints the same lines for the files in their directory.
     """
     lines = []
     for path in sorted([graph, *external_data], key=lambda path: path.name):
@@ -145,19 +148,19 @@ def check_engine(
     max_input_tokens: int | None,
     max_new_tokens: int,
 ) -> None:
-    """Checks that an engine runs here, and is as large as what the container is set to serve.
+    """Checks that an engine runs here, and that its limits cover the container's settings.
 
     Args:
-        metadata: the engine's.
-        tensorrt_version: of the runtime, in full.
-        compute_capability: of the GPU, as in the metadata.
-        config: the model's config.json.
+        metadata: describes the engine.
+        tensorrt_version: full version of the runtime.
+        compute_capability: of this machine's GPU, in the metadata's notation.
+        config: values of the model's config.json.
         max_batch_size: most rows of a batch.
-        max_input_tokens: longest prompt; None leaves it to the engine.
+        max_input_tokens: longest prompt; None takes the engine's limit.
         max_new_tokens: most new tokens of a request.
 
     Raises:
-        ModelLoadError: one line with everything that does not fit.
+        ModelLoadError: one line with every mismatch.
     """
     problems = []
     if metadata.tensorrt_version != tensorrt_version:
@@ -209,7 +212,7 @@ def check_engine(
 
 
 def _unmet_expectation(name: str, field_type: Any, value: object) -> str | None:
-    """What a field's value must be, or None where it is."""
+    """Returns what a field's value must be if it is something else, or None."""
     if field_type is int:
         valid = isinstance(value, int) and not isinstance(value, bool) and value > 0
         return None if valid else "a positive whole number"

@@ -1,8 +1,8 @@
-"""Lets an ONNX graph read its weights from the safetensors checkpoint that lies beside it.
+"""Makes an ONNX graph read its weights from the safetensors checkpoint that lies beside it.
 
-ONNX external data is a file, an offset and a length, and a safetensors file stores each tensor as
-plain bytes at an offset: one copy of the weights serves both formats, and the graph is a few tens
-of kilobytes. ONNX Runtime has to be given such a graph by path, not as bytes.
+ONNX external data is a file, an offset and a length. A safetensors file stores each tensor as plain
+bytes at an offset. One copy of the weights therefore serves both formats, and the graph has a few
+tens of kilobytes. ONNX Runtime must be given such a graph by path, not as bytes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ONNX_TYPES = {
 
 
 class ExportError(Exception):
-    """The model or the files given cannot become a working graph."""
+    """The given model or files cannot become a working graph."""
 
 
 @dataclass(frozen=True)
 class _StoredTensor:
-    """Where one tensor's bytes are inside a safetensors file, counted from the file's start."""
+    """The position of a tensor's bytes in a safetensors file, counted from the file's start."""
 
     name: str
     onnx_type: int
@@ -48,8 +48,8 @@ def refer_to_safetensors(graph_path: Path, safetensors_path: Path) -> int:
     """Replaces a graph's weights by references into a safetensors file beside it, in place.
 
     Half-precision tensors get a cast to float32, which ONNX Runtime folds away when it loads the
-    graph. Weights are matched by their values: the exporter renames tensors, keeps one of those
-    that are tied, and stores some small ones transposed.
+    graph. Weights are matched by their values, because the exporter renames tensors, keeps only one
+    of several tied tensors, and stores some small tensors transposed.
 
     Args:
         graph_path: A graph whose float32 weights are inside the file.
@@ -86,7 +86,7 @@ def refer_to_safetensors(graph_path: Path, safetensors_path: Path) -> int:
                 f"weight {initialiser.name} {list(values.shape)} of {graph_path} is not in "
                 f"{safetensors_path}: export the graph from that checkpoint, loaded as float32"
             )
-        # Equal tensors (biases that are all zero, say) are told apart by name where they can be.
+        # Equal tensors, such as biases that are all zero, are told apart by name if possible.
         tensor = next((t for t in found if initialiser.name.endswith(t.name)), found[0])
         nodes = _conversion(tensor, initialiser.name, transposed=transposed)
         conversions.extend(nodes)
@@ -104,7 +104,7 @@ def refer_to_safetensors(graph_path: Path, safetensors_path: Path) -> int:
 def _conversion(
     tensor: _StoredTensor, weight_name: str, *, transposed: bool
 ) -> list[onnx.NodeProto]:
-    """The nodes from a tensor as it is stored to the float32 weight that the graph uses."""
+    """Returns the nodes from a stored tensor to the float32 weight that the graph uses."""
     steps: list[tuple[str, dict[str, Any]]] = []
     if tensor.onnx_type != onnx.TensorProto.FLOAT:
         steps.append(("Cast", {"to": onnx.TensorProto.FLOAT}))
@@ -122,10 +122,10 @@ def _conversion(
 
 
 def _stored_tensors(path: Path) -> dict[str, list[_StoredTensor]]:
-    """The floating-point tensors of a safetensors file, by the fingerprint of their values.
+    """Returns the floating-point tensors of a safetensors file, by the fingerprint of their values.
 
-    The layout is a little-endian 64-bit header length, the header as JSON, and the tensors'
-    bytes, which the header's offsets are relative to.
+    The layout is a little-endian 64-bit header length, the header as JSON, and the tensors' bytes.
+    The header's offsets are relative to these bytes.
     """
     content = path.read_bytes()
     header_bytes = int.from_bytes(content[:8], "little")
@@ -152,14 +152,14 @@ def _stored_tensors(path: Path) -> dict[str, list[_StoredTensor]]:
 
 
 def _fingerprint(values: npt.NDArray[Any]) -> str:
-    """Identifies a tensor by type, shape and values."""
+    """Returns an identifier of a tensor's type, shape and values."""
     digest = hashlib.sha256(f"{values.dtype} {values.shape} ".encode())
     digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
 
 
 def _external(name: str, tensor: _StoredTensor, file_name: str) -> onnx.TensorProto:
-    """An initialiser without bytes of its own."""
+    """Returns an initialiser that refers to a file instead of holding bytes."""
     reference = onnx.TensorProto(
         name=name,
         data_type=tensor.onnx_type,

@@ -1,12 +1,14 @@
-"""The decode loop: prompts with settings of their own that share a batch, and come and go.
+"""The decode loop: prompts with their own settings share a batch, and join and leave it.
 
 Every prompt has its tokens, its length limit and its way of choosing the next token. Greedy and
-sampled prompts are one row each; a beam search is one row per beam, side by side, and begins with
-one. Prompts join between two steps: they are computed up to their first token by themselves, and
-their rows are put below the others. After each step the rows that go on are selected out of the
-key/value cache: a row that ended is left out, one that several beams continue is copied, and
-leading columns that are padding for every row are cut off. The cache's length thus never exceeds
-the longest live row's prompt and new tokens, which the caller holds within the model's positions.
+sampled prompts are one row each. A beam search is one row per beam, side by side, and begins with
+one row.
+
+Prompts join between two steps: they are computed up to their first token by themselves, and their
+rows are put below the others. After each step the continuing rows are selected out of the key/value
+cache. An ended row is left out, a row that several beams continue is copied, and leading columns
+that are padding for every row are cut off. The cache's length thus never exceeds the longest live
+row's prompt and new tokens. The caller keeps that length within the model's positions.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,19 +24,19 @@ from containers.tensorrt.stepping import Float32Array, Int64Array, StepSession
 # Text Generation Inference's names.
 FinishReason: TypeAlias = Literal["length", "eos_token", "stop_sequence"]
 
-# Padding is masked, so any valid token does.
+# Padding is masked, so any valid token id does.
 _PAD_TOKEN_ID: Final = 0
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One prompt and how it is continued; greedily unless `sampling` or `beams` is there.
+    """One prompt and how it is continued; greedily without `sampling` and `beams`.
 
     Attributes:
         token_ids: at least one.
         max_new_tokens: at least one.
-        sampling: how tokens are drawn.
-        beams: how texts are searched; not together with `sampling` or `is_complete`.
+        sampling: settings of sampling; None samples nothing.
+        beams: settings of a beam search; not together with `sampling` or `is_complete`.
         is_complete: called with every new token; true ends the row after it.
     """
 
@@ -46,12 +48,12 @@ class Prompt:
 
     @property
     def rows(self) -> int:
-        """Most rows of a batch that this prompt takes at a time."""
+        """Returns the most rows of a batch that this prompt takes at a time."""
         return self.beams.num_beams if self.beams else 1
 
 
 class Continuation:
-    """A prompt in a `DecodingBatch`, and what it has become so far."""
+    """A prompt in a `DecodingBatch`, and the tokens generated so far."""
 
     def __init__(self, prompt: Prompt, eos_token_ids: frozenset[int]) -> None:
         self.is_finished = False
@@ -65,17 +67,17 @@ class Continuation:
 
     @property
     def rows(self) -> int:
-        """Rows of the batch that the next step computes for it."""
+        """Returns the rows of the batch that the next step computes for it."""
         return self._search.rows
 
     @property
     def results(self) -> list[TokenIds]:
-        """The new tokens: one sequence, or as many as a beam search returns, best first."""
+        """Returns the new tokens: one sequence, or the sequences of a beam search, best first."""
         return self._search.results
 
     @property
     def finish_reason(self) -> FinishReason:
-        """Why a finished prompt that is not a beam search ended."""
+        """Returns why a finished prompt ended; not for beam searches."""
         if isinstance(self._search, BeamSearch):
             raise TypeError("the answers of a beam search end for reasons of their own")
         return self._search.finish_reason
@@ -85,10 +87,10 @@ class Continuation:
 
         Args:
             logits: [rows, vocabulary].
-            likeliest: the greatest logit's token in each row.
+            likeliest: the token of the greatest logit in each row.
 
         Returns:
-            For each row of the next step the row that it continues and the token it adds.
+            For each row of the next step, the row that it continues and the token that it adds.
         """
         if isinstance(self._search, BeamSearch):
             moves = self._search.advance(logits)
@@ -105,11 +107,11 @@ class DecodingBatch:
     A prompt's tokens do not depend on its neighbours, up to the runtime's rounding.
 
     Args:
-        session: runs the steps, on at most the sum of the prompts' `rows` rows at a time.
+        session: runs the steps, on at most as many rows as the prompts' `rows` add up to.
         eos_token_ids: tokens that end a row; they are not returned.
     """
 
-    # Any: the session's cache is its own affair.
+    # Any: only the session knows the type of its cache.
     def __init__(self, session: StepSession[Any], *, eos_token_ids: frozenset[int]) -> None:
         self._session = session
         self._eos_token_ids = eos_token_ids
@@ -117,11 +119,11 @@ class DecodingBatch:
 
     @property
     def rows(self) -> int:
-        """Rows that the next step computes."""
+        """Returns the number of rows that the next step computes."""
         return len(self._tokens)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drops all prompts and their cache."""
         self._live: list[Continuation] = []
         # The token that each row adds in the next step.
         self._tokens: list[int] = []
@@ -135,7 +137,7 @@ class DecodingBatch:
             prompts: at least one.
 
         Returns:
-            What becomes of each; some may be finished already.
+            One continuation per prompt; some may be finished already.
         """
         joining = [Continuation(prompt, self._eos_token_ids) for prompt in prompts]
         input_ids, mask = left_pad([prompt.token_ids for prompt in prompts])
@@ -153,9 +155,9 @@ class DecodingBatch:
         return joining
 
     def step(self) -> list[Continuation]:
-        """Adds a token to every prompt; returns those that finished.
+        """Adds a token to every prompt; returns the continuations that finished.
 
-        There is at least one row.
+        The batch must have at least one row.
         """
         mask = np.pad(self._attention_mask, ((0, 0), (0, 1)), constant_values=1)
         positions = mask.sum(axis=1, keepdims=True) - 1
@@ -171,7 +173,7 @@ class DecodingBatch:
         return finished
 
     def leave(self, leaving: Sequence[Continuation]) -> None:
-        """Takes prompts out that nobody waits for; those that finished are out already."""
+        """Removes unfinished prompts whose requests have ended; finished prompts left already."""
         staying: list[int] = []
         row = 0
         for each in self._live:
@@ -187,7 +189,7 @@ class DecodingBatch:
                 self._attention_mask, self._cache, staying
             )
 
-    # Any: the session's cache.
+    # Any: only the session knows the type of its cache.
     def _select(self, mask: Int64Array, cache: Any, sources: Sequence[int]) -> tuple[Any, Any]:
         """Returns mask and cache of these rows, without the columns that all of them mask."""
         if sources == list(range(len(mask))):
@@ -229,20 +231,20 @@ class _SingleRow:
         return None if len(self._new_token_ids) == prompt.max_new_tokens else token
 
 
-# Any: the session's cache.
+# Any: only the session knows the type of its cache.
 def generate(
     session: StepSession[Any], prompts: Sequence[Prompt], *, eos_token_ids: frozenset[int]
 ) -> list[list[TokenIds]]:
     """Generates for all prompts together, from the first step to the last.
 
     Args:
-        session: see `DecodingBatch`.
+        session: runs the steps, see `DecodingBatch`.
         prompts: at least one.
-        eos_token_ids: see `DecodingBatch`.
+        eos_token_ids: tokens that end a row; they are not returned.
 
     Returns:
-        The new tokens of each prompt, in the order of `prompts`: one sequence, or as many as its
-        beam search returns, best first.
+        The new tokens of each prompt, in the order of `prompts`: one sequence, or the sequences of
+            its beam search, best first.
     """
     batch = DecodingBatch(session, eos_token_ids=eos_token_ids)
     continuations = batch.join(prompts)
@@ -266,7 +268,7 @@ def _advance(live: Sequence[Continuation], logits: Float32Array) -> tuple[list[i
     """Takes one step in every continuation.
 
     Returns:
-        For each row of the next step the row that it continues, and the token that it adds.
+        For each row of the next step, the row that it continues, and the token that it adds.
     """
     likeliest: list[int] = logits.argmax(axis=-1).tolist()
     sources: list[int] = []

@@ -1,8 +1,8 @@
-"""What a model directory of this family must hold, checked before anything is loaded.
+"""The contents of a model directory of this family, checked before anything is loaded.
 
-Required: config.json, tokenizer.json, and a graph (model.onnx) or an engine (*.engine, *.plan);
-generation_config.json is read where it is there. The weights of a graph may lie in other files,
-which the graph names.
+Required: config.json, tokenizer.json, and a graph (model.onnx) or an engine (*.engine, *.plan).
+generation_config.json is optional. The weights of a graph may lie in other files, which the graph
+names.
 """
 
 import json
@@ -34,9 +34,9 @@ class ModelConfig:
         layers: transformer blocks (`n_layer`).
         heads: attention heads per block (`n_head`).
         head_dim: width of one head (`n_embd / n_head`).
-        max_positions: prompt and new tokens together (`n_positions`).
+        max_positions: most tokens of prompt and answer together (`n_positions`).
         vocabulary_size: width of the logits (`vocab_size`).
-        eos_token_ids: tokens that end a text; generation_config.json goes before config.json.
+        eos_token_ids: tokens that end a text; generation_config.json overrides config.json.
     """
 
     layers: int
@@ -48,10 +48,10 @@ class ModelConfig:
 
 
 def check_files(model_dir: Path) -> None:
-    """Checks that every file is there.
+    """Checks that every required file exists.
 
     Raises:
-        ModelLoadError: names all files that are missing.
+        ModelLoadError: the message names all missing files.
     """
     if not model_dir.is_dir():
         raise ModelLoadError(f"{model_dir} is not a directory: no model data was mounted")
@@ -79,7 +79,7 @@ def external_data_files(graph: Path) -> list[str]:
     if not graph.stat().st_size:  # an empty file cannot be mapped; the runtime refuses it later
         return []
     names: dict[str, None] = {}
-    # Mapped, since a graph with its weights inside can be 2 GB.
+    # Mapped into memory, since a graph with its weights inside can have 2 GB.
     with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for match in _LOCATION_ENTRY.finditer(data):
             name = data[match.end() : match.end() + match[1][0]]
@@ -88,10 +88,10 @@ def external_data_files(graph: Path) -> list[str]:
 
 
 def read_config(model_dir: Path) -> ModelConfig:
-    """Reads config.json and, where it is there, generation_config.json.
+    """Reads config.json and, if it exists, generation_config.json.
 
     Raises:
-        ModelLoadError: names every field that is missing or not usable.
+        ModelLoadError: the message names every field that is missing or not usable.
     """
     config = _read_object(model_dir / CONFIG_FILE)
     generation = model_dir / GENERATION_CONFIG_FILE

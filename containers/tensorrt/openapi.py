@@ -1,4 +1,4 @@
-"""The OpenAPI document of an endpoint, written from the tables that requests are checked with."""
+"""The OpenAPI document of an endpoint, generated from the tables that requests are checked with."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from containers.tensorrt.settings import GenerationSettings
 
 
 def openapi_document(settings: GenerationSettings, limits: RequestLimits) -> Schema:
-    """Returns the document.
+    """Returns the OpenAPI document of an endpoint.
 
     Args:
-        settings: what a prompt may hold, and the default of new tokens.
-        limits: what a request may ask for.
+        settings: gives the longest prompt and the default number of new tokens.
+        limits: the endpoint's limits, which become bounds of the schemas.
     """
     parameters = Parameters(limits)
     longest = settings.max_input_tokens
@@ -72,7 +72,7 @@ def openapi_document(settings: GenerationSettings, limits: RequestLimits) -> Sch
 
 # Any: JSON.
 def _examples(limits: RequestLimits) -> dict[str, tuple[str, Any]]:
-    """Returns requests that this endpoint takes."""
+    """Returns examples of valid requests for this endpoint."""
     new_tokens = min(12, limits.max_new_tokens)
     examples: dict[str, tuple[str, dict[str, Any]]] = {
         "greedy": (

@@ -1,6 +1,6 @@
-"""The parameters of a request: one table, which checks them and which the OpenAPI document shows.
+"""The parameters of a request: one table checks them and feeds the OpenAPI document.
 
-What a parameter means is said once, here; which ones go together is in `requests`.
+Each parameter's meaning is defined once, here; `requests` defines which parameters go together.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from containers.serving.settings import ServingSettings
 _MAX_SEED: Final = 2**63 - 1
 _MAX_TOP_K: Final = 1_000_000
 _MAX_TEMPERATURE: Final = 100.0
-# Below this, logits divided by it leave the range in which float64 still tells them apart.
+# Logits divided by less leave the range in which float64 can still tell them apart.
 _MIN_TEMPERATURE: Final = 0.001
-# Every new token is looked at for each of them.
+# Every new token is checked against each stop text.
 _MAX_STOP_TEXTS: Final = 16
 _MAX_STOP_CHARACTERS: Final = 1000
-# A length to the power of more leaves what float64 can hold.
+# A length to a higher power exceeds the largest float64.
 _MAX_LENGTH_PENALTY: Final = 10.0
 _PER_BATCH: Final = ", the endpoint's max_batch_size"
 
@@ -31,12 +31,12 @@ Values: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """What an endpoint allows a request.
+    """The limits that an endpoint sets for a request.
 
     Attributes:
         max_new_tokens: most new tokens of an answer.
         max_batch_size: most sequences that are computed at a time.
-        max_texts: most texts; what the queue holds.
+        max_texts: most texts; the length of the queue.
     """
 
     max_new_tokens: int
@@ -46,7 +46,7 @@ class RequestLimits:
 
 @dataclass(frozen=True)
 class Flag:
-    """True or false; false where the request does not say."""
+    """True or false; false if the request does not set it."""
 
     name: str
     description: str
@@ -55,7 +55,7 @@ class Flag:
         """Returns the value.
 
         Raises:
-            InvalidRequestError: it is something else.
+            InvalidRequestError: the value is not a boolean.
         """
         value = values.get(self.name, False)
         if not isinstance(value, bool):
@@ -74,7 +74,7 @@ class WholeNumber:
     """A whole number from `minimum` to `maximum`.
 
     Attributes:
-        reason: where the maximum comes from, for the message.
+        reason: says in the message where the maximum comes from.
     """
 
     name: str
@@ -88,7 +88,7 @@ class WholeNumber:
         """Returns the value, or the default, which may be None.
 
         Raises:
-            InvalidRequestError: it is something else, or out of range.
+            InvalidRequestError: the value is not a whole number, or out of range.
         """
         if self.name not in values:
             return self.default
@@ -111,7 +111,7 @@ class WholeNumber:
 
 @dataclass(frozen=True)
 class Number:
-    """A number from `minimum`, or above it, to `maximum`."""
+    """A number from `minimum`, which may be excluded, to `maximum`."""
 
     name: str
     minimum: float
@@ -124,7 +124,7 @@ class Number:
         """Returns the value, or the default.
 
         Raises:
-            InvalidRequestError: it is something else, or out of range.
+            InvalidRequestError: the value is not a number, or out of range.
         """
         value = values.get(self.name, self.default)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -157,10 +157,10 @@ class EarlyStoppingChoice:
     description: str
 
     def read(self, values: Values) -> EarlyStopping:
-        """Returns the value; false where the request does not say.
+        """Returns the value; false if the request does not set it.
 
         Raises:
-            InvalidRequestError: it is something else.
+            InvalidRequestError: the value is neither a boolean nor "never".
         """
         value = values.get(self.name, False)
         if isinstance(value, bool):
@@ -177,7 +177,7 @@ class EarlyStoppingChoice:
 
 @dataclass(frozen=True)
 class Texts:
-    """An array of texts."""
+    """An array of strings."""
 
     name: str
     max_texts: int
@@ -185,10 +185,10 @@ class Texts:
     description: str
 
     def read(self, values: Values) -> tuple[str, ...]:
-        """Returns the value; empty where the request does not say.
+        """Returns the value; empty if the request does not set it.
 
         Raises:
-            InvalidRequestError: it is something else, or too long.
+            InvalidRequestError: the value is not an array of strings, or too long.
         """
         if self.name not in values:
             return ()
@@ -227,7 +227,7 @@ class Parameters:
     """The parameters that an endpoint takes, by name and in the order of the documentation.
 
     Args:
-        limits: the endpoint's.
+        limits: the endpoint's limits.
     """
 
     def __init__(self, limits: RequestLimits) -> None:
@@ -310,7 +310,7 @@ def check_unicode(name: str, text: str) -> None:
 
 
 def _shown(value: object) -> str:
-    """Returns a number as it is, where it is short enough to read, and else the type's name."""
+    """Returns a number as it is if it is short enough to read, or else the type's name."""
     if isinstance(value, float):
         return f"{value:g}"
     # Not through float: JSON's whole numbers may be larger than any.

@@ -39,9 +39,9 @@ class TextInput:
 
     Attributes:
         prompt: the prompt in tokens, and how it is continued.
-        text_before: what an answer starts with, "" or the prompt itself.
+        text_before: beginning of every answer, "" or the prompt itself.
         stop_texts: texts before which the answer is cut.
-        is_streamed: whether the answer is wanted piece by piece; it is then one.
+        is_streamed: whether the answer is sent piece by piece; the request then has one input.
     """
 
     prompt: Prompt
@@ -55,10 +55,10 @@ class TextGenerationPredictor:
 
     Args:
         settings: limits of a request.
-        max_batch_size: most rows of one forward pass, which the sequences of one request must
-            fit; the serving core's setting.
-        max_texts: most texts of a request; what the serving core's queue holds.
-        metrics: where tokens are counted.
+        max_batch_size: most rows of one forward pass, which the sequences of one request must fit;
+            the serving core's setting.
+        max_texts: most texts of a request; the length of the serving core's queue.
+        metrics: counts tokens.
         open_session: returns the runtime's session for a checked model directory.
     """
 
@@ -101,7 +101,7 @@ class TextGenerationPredictor:
         """
         check_files(model_dir)
         self._config = read_config(model_dir)
-        # One position is left for a new token.
+        # A prompt leaves at least one position for a new token.
         longest = self._config.max_positions - 1
         self._max_input_tokens = self._settings.max_input_tokens or longest
         if self._max_input_tokens > longest:
@@ -129,11 +129,11 @@ class TextGenerationPredictor:
         )
 
     def parse(self, body: bytes) -> tuple[TextInput, ...]:
-        """Reads a body, tokenizes it and holds it to the model's limits.
+        """Parses a body, tokenizes it and checks it against the model's limits.
 
-        Each sampled completion is an input of its own with a random stream of its own, so that
-        equal prompts in one request differ; the first completion of the first text is that of a
-        request for one completion of it. A beam search is one input with all its answers.
+        Each sampled completion is an input with its own random stream, so that equal prompts in one
+        request differ. The first completion of the first text is the same as in a request for a
+        single completion. A beam search is one input with all its answers.
 
         Raises:
             InvalidRequestError: the body is not a valid request.
@@ -171,7 +171,7 @@ class TextGenerationPredictor:
         return tuple(inputs)
 
     def is_streamed(self, inputs: Sequence[TextInput]) -> bool:
-        """Returns whether the request asked for pieces; it is then of one input."""
+        """Returns whether the answer is sent piece by piece; the request then has one input."""
         return inputs[0].is_streamed
 
     def rows(self, value: TextInput) -> int:
@@ -193,30 +193,30 @@ class TextGenerationPredictor:
         return self._result(self._batch.step())
 
     def leave(self, keys: Sequence[Hashable]) -> None:
-        """Forgets inputs that nobody waits for."""
+        """Removes inputs whose requests have ended."""
         leaving = [continuation for continuation, key in self._keys.items() if key in keys]
         self._batch.leave(leaving)
         for continuation in leaving:
             del self._answers[self._keys.pop(continuation)]
 
     def clear(self) -> None:
-        """Forgets every input."""
+        """Removes every input."""
         self._batch.clear()
         self._keys.clear()
         self._answers.clear()
 
     def render(self, outputs: Sequence[Sequence[str]]) -> bytes:
-        """Returns `[{"generated_text": ...}, ...]`: all answers to the first text, then the next's.
+        """Returns `[{"generated_text": ...}, ...]`: all answers to a text, then the next text's.
 
-        The array is flat, so that it has the request's texts times its `num_return_sequences`
-        entries.
+        The array is flat. It has as many entries as the request's texts times its
+        `num_return_sequences`.
         """
         return json.dumps(
             [{"generated_text": text} for texts in outputs for text in texts], ensure_ascii=False
         ).encode()
 
     def _result(self, finished: Sequence[Continuation]) -> StepResult[list[str]]:
-        """Returns the texts of what is finished, and what is new of what is streamed."""
+        """Returns the texts of finished inputs, and the new pieces of streamed inputs."""
         outputs: dict[Hashable, list[str]] = {}
         pieces: dict[Hashable, bytes] = {}
         for continuation in finished:
@@ -232,7 +232,7 @@ class TextGenerationPredictor:
         return StepResult(outputs, pieces)
 
     def _new_tokens(self, prompt_tokens: int, asked: int | None, *, index: int) -> int:
-        """Returns how many tokens to generate: what was asked, or the default where it fits."""
+        """Returns how many tokens to generate: the number asked for, or the default if it fits."""
         positions = self._config.max_positions
         if asked is None:
             return min(self._settings.default_new_tokens, positions - prompt_tokens)
@@ -250,18 +250,18 @@ class TextGenerationPredictor:
 
 
 class _Answer:
-    """What becomes of one input.
+    """The text of one input while it is generated.
 
     Args:
         text_input: the input.
-        decode: gives the text of token ids.
+        decode: returns the text of token ids.
     """
 
     def __init__(self, text_input: TextInput, decode: Callable[[list[int]], str]) -> None:
         self._text_input = text_input
         self._decode = decode
         self.is_streamed = text_input.is_streamed
-        # Text is followed token by token only where something depends on it.
+        # Text is decoded token by token only if stop texts or a stream need it.
         self._growing = (
             AnswerText(decode, text_input.stop_texts)
             if text_input.stop_texts or text_input.is_streamed
@@ -270,12 +270,12 @@ class _Answer:
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt, which ends where the text does."""
+        """Returns the prompt, set to end when the text is complete."""
         prompt = self._text_input.prompt
         return prompt if self._growing is None else replace(prompt, is_complete=self._growing.add)
 
     def texts(self, continuation: Continuation) -> list[str]:
-        """Returns the answers; one but for a beam search."""
+        """Returns the answers; a beam search may have several."""
         texts = (
             [self._growing.finish()]
             if self._growing
@@ -284,12 +284,12 @@ class _Answer:
         return [self._text_input.text_before + text for text in texts]
 
     def piece(self) -> bytes | None:
-        """Returns what is new, in JSON, or None where nothing is."""
+        """Returns the new text as JSON, or None if there is none."""
         text = self._growing.take() if self._growing else ""
         return _piece(text) if text else None
 
     def last_piece(self, continuation: Continuation) -> bytes:
-        """Returns what is left, in JSON, with the whole text and why it ended."""
+        """Returns the rest of the text as JSON, with the whole text and the reason of its end."""
         [generated_text] = self.texts(continuation)
         return _piece(
             self._growing.take_rest() if self._growing else "",
@@ -304,6 +304,6 @@ class _Answer:
 def _piece(
     text: str, generated_text: str | None = None, details: Mapping[str, object] | None = None
 ) -> bytes:
-    """Returns an event of a stream as Text Generation Inference has it, as far as it goes here."""
+    """Returns an event of a stream, with a part of the fields of Text Generation Inference."""
     event = {"token": {"text": text}, "generated_text": generated_text, "details": details}
     return json.dumps(event, ensure_ascii=False).encode()

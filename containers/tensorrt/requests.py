@@ -1,11 +1,11 @@
-"""What clients send: the request of Hugging Face's text-generation task, checked in full.
+"""The requests that clients send: Hugging Face's text-generation task, checked in full.
 
-`{"inputs": TEXT or [TEXT, ...], "parameters": {...}, "stream": false}`. `return_full_text` is
-false unless the request says otherwise, as in the task's specification
-(https://huggingface.co/docs/inference-providers/tasks/text-generation). Stricter than there:
-an unknown parameter, one that would have no effect, and two that cannot go together are errors.
-`num_return_sequences`, `num_beams`, `length_penalty` and `early_stopping` are those of
-`transformers.GenerationConfig`.
+`{"inputs": TEXT or [TEXT, ...], "parameters": {...}, "stream": false}`. `return_full_text` is false
+unless the request says otherwise, as in the task's specification
+(https://huggingface.co/docs/inference-providers/tasks/text-generation). Three things are errors
+only here: an unknown parameter, a parameter that would have no effect, and two parameters that
+cannot go together. `num_return_sequences`, `num_beams`, `length_penalty` and `early_stopping` have
+their meaning in `transformers.GenerationConfig`.
 
 A request that asks for more than one sequence per text must fit one batch: its texts times the
 greater of `num_beams` and `num_return_sequences` are at most `max_batch_size`.
@@ -30,17 +30,19 @@ _BEAM_PARAMETERS: Final = ("length_penalty", "early_stopping")
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """A request whose form is right; token limits are checked where the tokenizer is.
+    """A request whose fields are valid; limits in tokens are checked later, with the tokenizer.
 
     Attributes:
         texts: one or more prompts, none empty.
-        max_new_tokens: None where the request does not say.
+        max_new_tokens: None if the request does not set it.
         sampling: None for greedy decoding and beam search.
-        completions: how many times each text is continued on its own; above 1 with `sampling`.
+        completions: how many times each text is continued independently; above 1 only with
+            `sampling`.
         beams: None for greedy decoding and sampling.
         stop_texts: texts before which an answer is cut.
         return_full_text: whether the answer starts with the prompt.
-        is_streamed: whether the answer is wanted piece by piece; it is then one answer to one text.
+        is_streamed: whether the answer is sent piece by piece; the request then has one text and
+            one answer.
     """
 
     texts: tuple[str, ...]
@@ -60,16 +62,16 @@ def parse_generation_request(
     max_batch_size: int = RequestLimits.max_batch_size,
     max_texts: int = RequestLimits.max_texts,
 ) -> GenerationRequest:
-    """Reads a body.
+    """Parses a body.
 
     Args:
         body: the JSON text.
-        max_new_tokens: see `RequestLimits`, as the others.
-        max_batch_size: see there.
-        max_texts: see there.
+        max_new_tokens: most new tokens that a request may ask for.
+        max_batch_size: most sequences that are computed at a time.
+        max_texts: most texts in a request.
 
     Raises:
-        InvalidRequestError: names the field, what it held and what is allowed.
+        InvalidRequestError: the message names the field, its value and the allowed values.
     """
     limits = RequestLimits(max_new_tokens, max_batch_size, max_texts)
     document = parse_json_object(body)
@@ -104,7 +106,7 @@ def parse_generation_request(
     )
 
 
-# An endpoint has one; tests have some.
+# Cached: an endpoint has one set of limits, tests have several.
 @lru_cache(maxsize=8)
 def _parameters(limits: RequestLimits) -> Parameters:
     return Parameters(limits)
@@ -179,7 +181,7 @@ def _beams(values: dict[str, Any], parameters: Parameters) -> Beams | None:
 
 
 def _sequences(values: dict[str, Any], parameters: Parameters, beams: Beams | None) -> int:
-    """Returns the sequences that are computed for each text."""
+    """Returns the number of sequences that are computed for each text."""
     if beams is not None:
         return beams.num_beams
     answers = parameters.num_return_sequences.read(values) or 1

@@ -1,7 +1,8 @@
 """The images' entry point: chooses the CUDA driver library, then becomes the program.
 
 The loader reads LD_LIBRARY_PATH once, when a process starts, so the choice must be made before the
-program. It replaces this process, and so keeps its number: SIGTERM reaches the program itself.
+program starts. The program replaces this process and keeps its process id, so SIGTERM reaches the
+program itself.
 """
 
 import logging
@@ -38,7 +39,15 @@ def main(
     root: Path = Path("/"),
     probe: Probe = start_cuda,
 ) -> NoReturn:
-    """Becomes the program with `arguments`; never returns."""
+    """Becomes the program with `arguments`; never returns.
+
+    Args:
+        arguments: the command, `serve` or `compile`, and its arguments.
+        environ: the container's variables.
+        root: root of the file system, `/` in a container.
+        probe: starts CUDA's library with the variables that it is given; returns the problem or
+            None.
+    """
     configure_logging("INFO", sys.stdout)
     decision = decide(environ, root, probe)
     _report(decision)
@@ -46,7 +55,7 @@ def main(
         command = next(iter(arguments), "serve")
         remedy = _REMEDIES.get(command, _REMEDIES["serve"])
         _fail(command, f"{decision.problem}; {remedy}", environ)
-    # What a library has logged must not be lost with this process.
+    # Flushed, because buffered log lines would be lost with this process.
     sys.stdout.flush()
     command_line = [sys.executable, "-m", _PROGRAM, *arguments]
     os.execve(sys.executable, command_line, dict(decision.environment))  # noqa: S606  (no shell)

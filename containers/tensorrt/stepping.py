@@ -1,4 +1,4 @@
-"""What a runtime does for the decode loop: one step, and moving the rows of a cache about."""
+"""The interface of a runtime to the decode loop: single steps, and moving rows of a cache."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -15,17 +15,17 @@ CacheT = TypeVar("CacheT")
 class StepSession(Protocol[CacheT]):
     """A runtime with the step graph loaded.
 
-    A cache holds the keys and values of the rows of a batch, each padded on the left to as many
-    columns as the longest. It stays where the runtime computes, and only the runtime looks into
-    it. Every method takes over the caches that it is given: they are not used again. So at most
-    two are in use at a time, that of the rows that are decoded and that of rows about to join
-    them.
+    A cache holds the keys and values of a batch's rows, each padded on the left to as many columns
+    as the longest. It stays where the runtime computes, and only the runtime reads it. Every method
+    takes over the caches that it is given: callers may not use them again. At most two caches are
+    therefore in use at a time: the cache of the rows being decoded, and the cache of rows about to
+    join them.
     """
 
     def prefill(
         self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
     ) -> tuple[Float32Array, CacheT]:
-        """Runs whole prompts, with nothing before them.
+        """Runs whole prompts, without a cache.
 
         Args:
             input_ids: [rows, columns], padded on the left.
@@ -49,20 +49,24 @@ class StepSession(Protocol[CacheT]):
             input_ids: [rows, 1].
             attention_mask: [rows, columns + 1], 0 on padding.
             position_ids: [rows, 1].
-            cache: of that many rows and columns.
+            cache: taken over; of the same rows and columns.
 
         Returns:
             Logits, [rows, vocabulary], and the cache with one column more.
         """
 
     def select(self, cache: CacheT, rows: Sequence[int], first_column: int) -> CacheT:
-        """Returns the cache of these rows, in this order, without the columns before the first.
+        """Returns a cache of some rows.
 
-        A row may be there several times or not at all.
+        Args:
+            cache: taken over.
+            rows: rows of the cache, in the order of the result; a row may appear several times or
+                never.
+            first_column: columns before it are left out.
         """
 
     def concatenate(self, first: CacheT, second: CacheT) -> CacheT:
-        """Returns the rows of both, the shorter one padded on the left with zeros.
+        """Returns the rows of both caches, the shorter cache padded on the left with zeros.
 
-        Zeros, since what is masked is still multiplied: 0 times what is not a number is not 0.
+        The padding must be zeros, since masked values are still multiplied: 0 times NaN is not 0.
         """

@@ -1,28 +1,29 @@
 """The text of one row while it is generated, and where a stop text ends it.
 
-A token is bytes, not text: a character can span tokens, and so can a stop text. So the text is
-decoded token by token, in windows that begin and end between characters; what ends within one
-waits for the rest of it.
+A token is bytes, not text: a character can span tokens, and so can a stop text. The text is
+therefore decoded token by token, in windows that begin and end between characters. An incomplete
+character waits for its other tokens.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-# What decoders put where bytes are not UTF-8, which the first part of a character is not.
+# Decoders put this character in place of bytes that are not UTF-8, such as the first part of a
+# character.
 _REPLACEMENT_CHARACTER: Final = "\ufffd"
 
 
 class GrowingText:
-    """The text of a row so far; joined, the pieces are what decoding all tokens at once gives.
+    """The text of a row so far; the joined pieces equal the text of all tokens decoded at once.
 
     Args:
-        decode: gives the text of token ids.
+        decode: returns the text of token ids.
     """
 
     def __init__(self, decode: Callable[[list[int]], str]) -> None:
         self._decode = decode
-        # From the window's start up to `_shown` the text is known; a window, since some decoders
-        # treat the first token's space differently from that of the following ones.
+        # The text is known from the window's start up to `_shown`. A window is decoded, since some
+        # decoders treat the space of the first token differently from later ones.
         self._window: list[int] = []
         self._shown = 0
 
@@ -38,19 +39,19 @@ class GrowingText:
         return piece
 
     def finish(self) -> str:
-        """Returns the rest, a last character that is not whole included."""
+        """Returns the rest, including an incomplete last character."""
         return self._decode(self._window)[len(self._decode(self._window[: self._shown])) :]
 
 
 class AnswerText:
-    """Collects a row's text up to the first of its stop texts; one per generation.
+    """Collects a row's text up to the first of its stop texts; one object per generation.
 
-    The first is the one that is complete first, character by character: where it is cut does not
-    depend on how the text falls into tokens. Of several that end with the same character the
-    longest counts.
+    The first stop text is the one that is complete first, character by character, so the cut does
+    not depend on how the text falls into tokens. If several stop texts end with the same character,
+    the longest counts.
 
     Args:
-        decode: gives the text of token ids.
+        decode: returns the text of token ids.
         stop_texts: none of them empty.
     """
 
@@ -68,24 +69,24 @@ class AnswerText:
         return self.is_stopped
 
     def take(self) -> str:
-        """Returns what became certain since the last time: no stop text can begin in it."""
+        """Returns the new text in which no stop text can begin any more."""
         certain = len(self._text) if self.is_stopped else len(self._text) - self._uncertain()
         piece = self._text[self._taken : certain]
         self._taken = max(self._taken, certain)
         return piece
 
     def finish(self) -> str:
-        """Returns the text before the first stop text, or all of it where there is none."""
+        """Returns the text before the first stop text, or all of it if there is none."""
         if not self.is_stopped:
             self._append(self._growing.finish())
         return self._text
 
     def take_rest(self) -> str:
-        """Returns what `take` has not returned, after `finish`."""
+        """Returns the text that `take` has not returned; called after `finish`."""
         return self._text[self._taken :]
 
     def _append(self, piece: str) -> None:
-        # No stop text is complete in what was there before; one may have begun in it.
+        # The earlier text holds no complete stop text, but one may have begun in it.
         searched_from = max(0, len(self._text) - self._longest + 1)
         self._text += piece
         found = [

@@ -1,9 +1,9 @@
-"""Prompts to tokens, without the memory and the time that a far too long one would take.
+"""Turns prompts into tokens, and refuses far too long prompts before they cost memory and time.
 
-A tokenizer takes some 270 bytes and two microseconds for each byte of text: 6 MB would hold up
-everybody for fifteen seconds and take more than a gigabyte, only to be refused afterwards. A text
-that cannot fit is refused by its length alone, and texts are encoded a few at a time, up to the
-first that is too long.
+A tokenizer takes some 270 bytes and two microseconds for each byte of text: 6 MB would delay all
+requests by fifteen seconds and take more than a gigabyte, only to be refused afterwards. A text
+that cannot fit is refused by its length alone. Texts are encoded a few at a time, up to the first
+that is too long.
 """
 
 import json
@@ -25,7 +25,7 @@ class PromptTokenizer:
     """The model's tokenizer.
 
     Args:
-        tokenizer: it neither truncates nor pads.
+        tokenizer: must neither truncate nor pad.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -39,14 +39,14 @@ class PromptTokenizer:
         """Reads a tokenizer.json.
 
         Raises:
-            ModelLoadError: it is not one.
+            ModelLoadError: the file is not a tokenizer.
         """
         try:
             tokenizer = Tokenizer.from_file(str(path))
-        # The bindings raise Exception itself.
+        # The Rust bindings raise plain Exception.
         except Exception as error:
             raise ModelLoadError(f"{path} is not a tokenizer: {error}") from error
-        # A file may carry both; prompts are measured whole and padded by the decode loop.
+        # The file may set both, but prompts are measured whole and padded by the decode loop.
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return cls(tokenizer)
@@ -55,7 +55,8 @@ class PromptTokenizer:
         """Returns the tokens of each text.
 
         Raises:
-            InvalidRequestError: one has none, or more than `max_tokens`; the message says which.
+            InvalidRequestError: a text has no token, or more than `max_tokens`; the message says
+                which.
         """
         for index, text in enumerate(texts):
             least_tokens = self._least_tokens(text)
@@ -84,15 +85,16 @@ class PromptTokenizer:
 
 # Any: JSON.
 def longest_token_bytes(document: Mapping[str, Any]) -> int | None:
-    """Returns the most bytes of text that one token can stand for, where that is certain.
+    """Returns the most bytes of text that one token can stand for, if that is certain.
+
+    It is certain for a byte-level tokenizer with all bytes in its vocabulary that changes no text
+    beforehand. Its added tokens must not take the spaces beside them.
 
     Args:
         document: a tokenizer.json.
 
     Returns:
-        None where text may vanish before it becomes tokens: unless the tokenizer is byte-level with
-        all bytes in its vocabulary, changes no text beforehand, and none of its added tokens takes
-        the spaces beside it.
+        None if text may vanish before it becomes tokens.
     """
     model = document["model"]
     added = document.get("added_tokens") or []
@@ -111,7 +113,7 @@ def longest_token_bytes(document: Mapping[str, Any]) -> int | None:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yields the texts in order, in groups of a bounded size that hold one at least."""
+    """Yields the texts in order, in groups of bounded size; each has at least one text."""
     group: list[str] = []
     size_bytes = 0
     for text in texts:

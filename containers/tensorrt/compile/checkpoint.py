@@ -1,4 +1,4 @@
-"""What a checkpoint must hold, checked in seconds, before torch is loaded and memory is spent."""
+"""Checks of a checkpoint's files, in seconds, before torch is loaded and memory is used."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from containers.tensorrt.model_directory import (
 SLOW_TOKENIZER_FILES: Final = ("vocab.json", "merges.txt")
 
 _MODEL_TYPE: Final = "gpt2"
-# Models of this type with a head for something else; loaded as language models they would answer,
+# Models of this type with another kind of head. Loaded as language models they would answer, but
 # with a head that was never trained.
 _ARCHITECTURES: Final = ("GPT2LMHeadModel", "GPT2DoubleHeadsModel", "GPT2Model")
 
@@ -29,8 +29,8 @@ class Checkpoint:
     """A Hugging Face directory that has been checked.
 
     Attributes:
-        directory: where it is.
-        config: its config.json and generation_config.json.
+        directory: path of the checkpoint.
+        config: values of its config.json and generation_config.json.
         weight_files: all files of its weights.
     """
 
@@ -40,7 +40,7 @@ class Checkpoint:
 
     @property
     def weight_bytes(self) -> int:
-        """Size of all weights together."""
+        """Returns the size of all weights together."""
         return sum(path.stat().st_size for path in self.weight_files)
 
 
@@ -48,7 +48,7 @@ def read_checkpoint(directory: Path) -> tuple[Checkpoint | None, list[str]]:
     """Checks a checkpoint's files.
 
     Returns:
-        The checkpoint, and every problem with it; None where there is one.
+        The checkpoint, or None if there is a problem; and every problem.
     """
     if not directory.is_dir():
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
@@ -114,7 +114,10 @@ def _check_tokenizer(directory: Path, config: ModelConfig | None, problems: list
 
 
 def tokenizer_problem(path: Path, config: ModelConfig | None) -> str | None:
-    """What is wrong with a tokenizer.json, or None; with a config, whether the two fit."""
+    """Returns the problem with a tokenizer.json, or None.
+
+    With a config, it is also a problem if the tokenizer does not fit the model.
+    """
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     # The library has no exception class of its own.

@@ -1,4 +1,4 @@
-"""The program of a compile job: checks what it was given, and has the worker do it."""
+"""The program of a compile job: checks the input, then starts the worker."""
 
 import dataclasses
 import sys

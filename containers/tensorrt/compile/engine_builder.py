@@ -1,7 +1,7 @@
-"""Builds a TensorRT engine of a step graph, for the GPU that it runs on.
+"""Builds a TensorRT engine from a step graph, for the GPU of this machine.
 
-The only module that imports TensorRT to build. The network is strongly typed: its types are the
-graph's, so an fp16 engine takes an fp16 graph. Names used here exist in TensorRT 10.4 to 11.1.
+This is the only module that imports TensorRT to build. The network is strongly typed: its types are
+the graph's, so an fp16 engine needs an fp16 graph. Names used here exist in TensorRT 10.4 to 11.1.
 """
 
 import logging
@@ -23,12 +23,12 @@ _CACHE_PREFIX: Final = "past_key_values."
 
 
 class EngineBuildError(Exception):
-    """TensorRT refuses the graph or cannot build it; the message has all that it said."""
+    """TensorRT refuses the graph or cannot build it; the message holds all of TensorRT's errors."""
 
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """How large the steps of an engine can be.
+    """The largest steps of an engine.
 
     Attributes:
         max_batch_size: most rows.
@@ -51,14 +51,14 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class StepSizes:
-    """What one optimisation profile allows."""
+    """The range of each dimension in one optimisation profile."""
 
     batch: Range
     sequence: Range
     past: Range
 
     def of_input(self, name: str, shape: Sequence[int]) -> list[tuple[int, ...]]:
-        """Minimum, optimum and maximum shape of an input of the step graph.
+        """Returns the minimum, optimum and maximum shape of an input of the step graph.
 
         Raises:
             EngineBuildError: the step graph has no such input.
@@ -79,14 +79,14 @@ class StepSizes:
 
 
 def profiles(limits: EngineLimits) -> list[StepSizes]:
-    """The sizes of prefill and of decoding, in the order of their profiles' numbers.
+    """Returns the sizes of prefill and of decoding, in the order of their profiles' numbers.
 
-    A full batch is the best case of both: throughput is what batching is for. A row alone is not
-    much faster than a full batch, since a step reads all weights either way.
+    Both profiles have their optimum at a full batch, because batching is for throughput. A row
+    alone is not much faster than a full batch, since a step reads all weights either way.
     """
     batch = Range(1, limits.max_batch_size, limits.max_batch_size)
     prompt = limits.max_input_tokens
-    # The last new token is returned and never fed again.
+    # The last new token is returned and never fed to the model.
     longest_past = prompt + limits.max_new_tokens - 1
     sizes = {
         PREFILL_PROFILE: StepSizes(batch, Range(1, prompt, prompt), Range(0, 0, 0)),
@@ -97,11 +97,11 @@ def profiles(limits: EngineLimits) -> list[StepSizes]:
 
 @dataclass(frozen=True)
 class BuiltEngine:
-    """An engine that is ready to be written or opened.
+    """An engine that can be written to a file or opened.
 
     Attributes:
         plan: the serialised engine.
-        timing_cache: what the builder measured, for the next build; None where it keeps nothing.
+        timing_cache: measurements of the builder, for the next build; None if it has none.
     """
 
     plan: memoryview
@@ -109,7 +109,7 @@ class BuiltEngine:
 
 
 class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped without tensorrt
-    """Keeps TensorRT's errors, and puts them and its warnings into the container's log."""
+    """Keeps TensorRT's errors, and writes them and its warnings to the container's log."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,13 +125,13 @@ class MessageLog(trt.ILogger):  # type: ignore[misc, unused-ignore]  # untyped w
 
 
 class ParsedGraph:
-    """A graph as TensorRT understood it.
+    """A graph as TensorRT's parser understood it.
 
     Args:
         graph: an ONNX file; its external data lies beside it.
 
     Raises:
-        EngineBuildError: the parser refuses it; all its errors are in the message.
+        EngineBuildError: the parser refuses the graph; the message holds all its errors.
     """
 
     def __init__(self, graph: Path) -> None:
@@ -152,7 +152,7 @@ class ParsedGraph:
             f"{error.desc()}"
             for error in errors
         ]
-        # Some causes, such as weights that are not there, are in the log only.
+        # Some causes, such as missing weights, appear only in the log.
         return "; ".join(dict.fromkeys([*findings, *self.log.errors])) or "it gives no reason"
 
 
@@ -167,12 +167,12 @@ def build_engine(
 
     Args:
         graph: a step graph; its external data lies beside it.
-        limits: of the steps.
-        timing_cache: of an earlier build; one of another GPU or version is not used.
-        configure: changes the builder's configuration last, for builders that are told their GPU.
+        limits: the largest steps, which bound the profiles.
+        timing_cache: cache of an earlier build; a cache of another GPU or version is not used.
+        configure: changes the builder's configuration last, for builders that must be told the GPU.
 
     Raises:
-        EngineBuildError: the graph is refused, or there is no engine of it on this GPU.
+        EngineBuildError: the graph is refused, or no engine can be built from it on this GPU.
     """
     parsed = ParsedGraph(graph)
     config = parsed.builder.create_builder_config()
@@ -187,7 +187,7 @@ def build_engine(
         raise EngineBuildError(f"TensorRT cannot build an engine of {graph.name}: {reasons}")
     measured = config.get_timing_cache()
     return BuiltEngine(
-        # It has the buffer protocol, which type information cannot tell before Python 3.12.
+        # It has the buffer protocol, which type information cannot express before Python 3.12.
         plan=memoryview(cast(bytes, plan)),
         timing_cache=None if measured is None else bytes(cast(bytes, measured.serialize())),
     )

@@ -1,20 +1,20 @@
-"""The GPU that an engine is built on, and so for."""
+"""The GPU that an engine is built on, which is the only kind of GPU that it runs on."""
 
 from dataclasses import dataclass
 
 from containers.jobs.report import CompileError
 
-# The only one that is used: SageMaker's instances for compiling have one or several of one kind.
+# The only GPU that is used: SageMaker's instances for compiling have GPUs of one kind.
 _DEVICE = 0
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU.
+    """A GPU.
 
     Attributes:
-        name: as NVIDIA calls it ("NVIDIA A10G").
-        compute_capability: as targets are called ("sm86").
+        name: NVIDIA's name ("NVIDIA A10G").
+        compute_capability: in the notation of targets ("sm86").
     """
 
     name: str
@@ -25,7 +25,7 @@ def find_gpu() -> Gpu:
     """Returns the machine's first GPU.
 
     Raises:
-        CompileError: there is none, or no driver, or CUDA's Python bindings are not installed.
+        CompileError: there is no GPU or no driver, or CUDA's Python bindings are not installed.
     """
     try:
         from cuda.bindings import runtime

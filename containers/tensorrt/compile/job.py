@@ -1,4 +1,4 @@
-"""What a compile job is told: its hyperparameters."""
+"""The hyperparameters of a compile job."""
 
 import re
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ _NAMES: Final = (
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What to compile for.
+    """The target of a compile job, and the limits to compile for.
 
     Attributes:
         target: "cpu", an ONNX graph for ONNX Runtime, or a compute capability ("sm86"), an engine
             for that GPU.
         max_batch_size: most sequences that are computed together.
-        max_input_tokens: longest prompt.
-        max_new_tokens: most tokens generated after it.
-        dtype: of an engine's weights, cache and logits.
-        keep_graph: whether the graph that an engine was built from stays beside it; then an engine
-            that does not open can be built again.
+        max_input_tokens: longest prompt, in tokens.
+        max_new_tokens: most tokens generated after the prompt.
+        dtype: type of an engine's weights, cache and logits.
+        keep_graph: whether the graph that an engine was built from stays beside it. An engine that
+            cannot be opened can then be built again.
     """
 
     target: str
@@ -46,7 +46,7 @@ class Hyperparameters:
 
     @property
     def precision(self) -> Literal["fp16", "fp32"]:
-        """Of weights, cache and logits; the CPU computes in fp32 alone."""
+        """Returns the precision of weights, cache and logits; always fp32 on the CPU."""
         return "fp32" if self.target == CPU_TARGET else self.dtype
 
 
@@ -54,7 +54,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     """Reads hyperparameters.json.
 
     Returns:
-        The hyperparameters, and every problem with them; None where there is one.
+        The hyperparameters, or None if there is a problem; and every problem.
     """
     reader = HyperparameterReader.open(input_config_dir)
     if isinstance(reader, str):

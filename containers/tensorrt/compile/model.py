@@ -1,8 +1,8 @@
 """Loads a checkpoint, and checks a graph against it. Imports torch and transformers.
 
 Only code of the installed packages runs: the model class is named here, and neither
-`trust_remote_code` nor `auto_map` in a config has a say. Pickled weights are read by torch's
-restricted unpickler, which makes tensors and calls nothing.
+`trust_remote_code` nor `auto_map` in a config is read. Pickled weights are read by torch's
+restricted unpickler, which makes tensors and calls no other code.
 """
 
 import logging
@@ -23,14 +23,14 @@ _DTYPES: Final[dict[Literal["fp16", "fp32"], torch.dtype]] = {
     "fp16": torch.float16,
     "fp32": torch.float32,
 }
-# Of unequal lengths, so that padding is covered, and small: 1.5 billion parameters take seconds for
-# a step on a CPU, and each prompt is decoded alone and in a batch, by both implementations.
+# Unequal lengths cover padding. The lengths are small, because a step of 1.5 billion parameters
+# takes seconds on a CPU, and both implementations decode each prompt alone and in a batch.
 _PROMPT_LENGTHS: Final = (7, 1, 4)
 _NEW_TOKENS: Final = 4
 
 
 def quieten() -> None:
-    """Lets messages of the libraries reach the container's log, and progress bars nothing."""
+    """Sends the libraries' messages to the container's log, and turns off progress bars."""
     transformers.utils.logging.disable_default_handler()
     transformers.utils.logging.enable_propagation()
     transformers.utils.logging.disable_progress_bar()
@@ -38,7 +38,7 @@ def quieten() -> None:
     torch_logger = logging.getLogger("torch")
     torch_logger.handlers.clear()
     torch_logger.propagate = True
-    # It warns of every operator of torchvision, which is not installed.
+    # It warns about every operator of torchvision, which is not installed.
     logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
 
 
@@ -46,7 +46,7 @@ def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GP
     """Loads a checkpoint's weights, in the precision of the graph.
 
     Raises:
-        CompileError: they cannot be loaded, some are missing, or some are not finite.
+        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
     """
     try:
         model, report = GPT2LMHeadModel.from_pretrained(
@@ -57,12 +57,12 @@ def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GP
         )
     except MemoryError:
         raise
-    # A bad file makes transformers, safetensors, pickle and torch raise anything.
+    # A bad file makes transformers, safetensors, pickle and torch raise any exception.
     except Exception as error:
         raise CompileError(
             f"cannot load the checkpoint in {checkpoint.directory}: {type(error).__name__}: {error}"
         ) from error
-    # Weights that are missing would be random ones.
+    # Missing weights would be random numbers.
     missing = sorted(report["missing_keys"])
     if missing:
         raise CompileError(
@@ -80,16 +80,16 @@ def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GP
 
 
 def write_tokenizer(directory: Path, path: Path) -> None:
-    """Makes tokenizer.json of a checkpoint that has only vocab.json and merges.txt.
+    """Writes the tokenizer.json of a checkpoint that has only vocab.json and merges.txt.
 
     Raises:
-        CompileError: they cannot be read.
+        CompileError: these files cannot be read.
     """
     try:
         tokenizer = transformers.GPT2TokenizerFast.from_pretrained(
             str(directory), local_files_only=True
         )
-    # As for weights.
+    # A bad file makes the libraries raise any exception, as for weights.
     except Exception as error:
         raise CompileError(
             f"cannot make a tokenizer of {' and '.join(SLOW_TOKENIZER_FILES)} in {directory}: "
@@ -99,13 +99,21 @@ def write_tokenizer(directory: Path, path: Path) -> None:
 
 
 def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
-    """Checks that a graph's tokens and logits are the model's.
+    """Checks that a graph's tokens and logits equal the model's.
 
-    The prompts are the same in every run for the same vocabulary. What the checkpoint's generation
-    config asks for (beams, penalties, an end token) is not the graph's affair and is left aside.
+    The prompts are the same in every run for the same vocabulary. Beams, penalties and end tokens
+    of the checkpoint's generation config are not part of the graph, so they are left aside.
+
+    Args:
+        graph: the step graph; external data lies beside it.
+        model: the model that the graph was exported from, in the graph's precision.
+        config: gives the vocabulary and the number of positions.
+
+    Returns:
+        The number of compared tokens, and the largest difference.
 
     Raises:
-        ParityError: they are not.
+        ParityError: tokens or logits differ by more than the tolerance.
     """
     new_tokens = min(_NEW_TOKENS, config.max_positions - 1)
     numbers = np.random.default_rng(config.vocabulary_size)

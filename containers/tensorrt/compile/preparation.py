@@ -1,4 +1,4 @@
-"""What both processes of a compile job start with: everything that it was given, checked."""
+"""The first step of both processes of a compile job: reads and checks its input."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from containers.tensorrt.compile.job import Hyperparameters, read_hyperparameter
 
 @dataclass(frozen=True)
 class Job:
-    """A job that can be tried."""
+    """A job whose input was checked."""
 
     hyperparameters: Hyperparameters
     checkpoint: Checkpoint
@@ -20,7 +20,7 @@ def prepare(paths: JobPaths) -> Job:
     """Reads hyperparameters and checkpoint.
 
     Raises:
-        CompileError: all problems with both.
+        CompileError: the message holds all problems with both.
     """
     hyperparameters, problems = read_hyperparameters(paths.input_config)
     try:

@@ -1,7 +1,7 @@
-"""The child process of a compile job: everything that takes torch, onnx or TensorRT.
+"""The child process of a compile job: everything that needs torch, onnx or TensorRT.
 
-It writes a whole model directory into the scratch directory it is given, and nothing anywhere else
-but the reason of a failure.
+It writes a whole model directory into the scratch directory, and elsewhere only the reason of a
+failure.
 """
 
 import gc
@@ -54,11 +54,11 @@ def main(scratch: Path, environ: Mapping[str, str]) -> int:
 
 def _compile(paths: JobPaths, scratch: Path) -> None:
     job = prepare(paths)
-    # Before the minutes that the rest takes.
+    # Checked before the minutes that the other stages take.
     gpu = checked_gpu(job.hyperparameters.target)
     with stage("import_packages") as fields:
         _require_packages()
-        # Here and not above: the checks before come without them, and so at once.
+        # Imported here, so that the checks before it take no time to import torch.
         from containers.tensorrt.compile.model import quieten
 
         quieten()
@@ -70,12 +70,12 @@ def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
     Args:
-        job: what to compile for what.
-        gpu: this machine's, where an engine is to be built.
+        job: the checkpoint, the target and the limits.
+        gpu: this machine's GPU; None builds no engine.
         scratch: an empty directory.
 
     Raises:
-        CompileError: the checkpoint or the machine is not fit for it.
+        CompileError: the checkpoint or the machine is not suitable.
     """
     from containers.tensorrt.compile import model as torch_model
     from containers.tensorrt.export import ExportError, export_gpt2_step
@@ -114,7 +114,7 @@ def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
     except ExportError as error:
         raise CompileError(str(error)) from error
     if gpu is not None:
-        # An engine is built beside all of its weights: those of the model are not needed any more.
+        # The builder holds all weights of the engine, and the model's copy is not needed any more.
         del model
         gc.collect()
         _build_engine(job, gpu, scratch, graph_files)
@@ -167,7 +167,7 @@ def _build_engine(job: Job, gpu: Gpu, scratch: Path, graph_files: list[Path]) ->
 
 
 def checked_gpu(target: str) -> Gpu | None:
-    """This machine's GPU, or None for a target that needs none.
+    """Returns this machine's GPU, or None for a target that needs no GPU.
 
     Raises:
         CompileError: an engine for `target` cannot be built here.

@@ -1,14 +1,15 @@
-"""Turns Hugging Face language models into the ONNX graphs that our containers run.
+"""Turns Hugging Face language models into the ONNX graphs that Slipway's containers run.
 
-Only people who export need torch, transformers, onnx and onnxscript
-(`pip install -r requirements-export.txt`): nothing that serves imports this package.
+Only exporting needs torch, transformers, onnx and onnxscript (`pip install -r
+requirements-export.txt`): no module that serves imports this package.
 
-- `gpt2`: a decoder-only model as one step graph; its contract is there.
-- `t5`: an encoder-decoder model as an encoder graph and a decoder step graph; theirs is there.
-- `graph_files`: what every export shares: tracing, names, bytes that are the same everywhere,
-  weights beside a graph that they would make too large.
-- `decoding`: greedy decoding over such graphs with ONNX Runtime, as plain as it can be.
-- `parity`: whether a graph computes what its model computes.
+- `gpt2`: exports a decoder-only model as one step graph, and defines the graph's contract.
+- `t5`: exports an encoder-decoder model as an encoder graph and a decoder step graph, and defines
+  their contract.
+- `graph_files`: the shared parts of every export: tracing, names, the same bytes on every machine,
+  and a separate file for large weights.
+- `decoding`: greedy decoding over such graphs with ONNX Runtime, as simple as possible.
+- `parity`: checks that a graph computes the same as its model.
 """
 
 from containers.tensorrt.export.decoding import (

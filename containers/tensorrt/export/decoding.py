@@ -1,6 +1,6 @@
-"""Greedy decoding over exported graphs with ONNX Runtime: the plainest possible loops.
+"""Greedy decoding over exported graphs with ONNX Runtime, in the simplest possible loops.
 
-They are what exports are checked with. The container that serves has a decode loop of its own.
+Exports are checked with these loops. The serving container has its own decode loop.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ NUMPY_TYPES: Final = {"tensor(float)": np.float32, "tensor(float16)": np.float16
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
-# Takes the tokens of all rows that were chosen last, [batch, 1], and returns the next logits.
+# Takes the token last chosen for every row, [batch, 1], and returns the next logits.
 Advance: TypeAlias = Callable[[IntArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class EncoderDecoder:
-    """The two graphs of an encoder-decoder model, loaded."""
+    """The two loaded graphs of an encoder-decoder model."""
 
     encoder: onnxruntime.InferenceSession
     decoder: onnxruntime.InferenceSession
 
 
 def left_padded(prompts: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, IntArray]:
-    """Token ids and attention mask, both [batch, longest prompt], of prompts padded on the left."""
+    """Returns token ids and attention mask, both [batch, longest prompt], padded on the left."""
     return _padded(prompts, pad_token_id, on_the_left=True)
 
 
 def right_padded(prompts: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, IntArray]:
-    """Token ids and attention mask, both [batch, longest prompt], padded on the right."""
+    """Returns token ids and attention mask, both [batch, longest prompt], padded on the right."""
     return _padded(prompts, pad_token_id, on_the_left=False)
 
 
@@ -64,11 +64,11 @@ def run_step(
         session: The step graph.
         input_ids: This step's tokens, [batch, sequence].
         attention_mask: Over past and present, [batch, past+sequence].
-        past: What the step before returned; nothing at prefill.
+        past: The cache that the previous step returned; empty at prefill.
 
     Returns:
         The last position's logits, [batch, vocabulary], and the cache for the next step, both in
-        the graph's precision.
+            the graph's precision.
     """
     sequence = input_ids.shape[1]
     positions = np.maximum(attention_mask.cumsum(axis=1) - 1, 0)[:, -sequence:]
@@ -83,7 +83,13 @@ def run_step(
 def run_encoder(
     session: onnxruntime.InferenceSession, input_ids: IntArray, attention_mask: IntArray
 ) -> dict[str, FloatArray]:
-    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes."""
+    """Runs an encoder graph once; returns its outputs by name, which a decoder step takes.
+
+    Args:
+        session: The encoder graph.
+        input_ids: The prompts' tokens, [batch, source].
+        attention_mask: [batch, source], 0 on padding.
+    """
     names = [output.name for output in session.get_outputs()]
     feeds = {"input_ids": input_ids, "attention_mask": attention_mask}
     return dict(zip(names, session.run(names, feeds), strict=True))
@@ -101,12 +107,12 @@ def run_decoder_step(
     Args:
         session: The decoder step graph.
         input_ids: This step's tokens, [batch, sequence].
-        encoder_attention_mask: The encoder's, [batch, source].
-        cross_key_values: What `run_encoder` returned.
-        past: What the step before returned; nothing at the first.
+        encoder_attention_mask: The encoder's mask, [batch, source].
+        cross_key_values: The outputs of `run_encoder`.
+        past: The cache that the previous step returned; empty at the first step.
 
     Returns:
-        As `run_step`.
+        The last position's logits, [batch, vocabulary], and the cache for the next step.
     """
     feeds = {
         "input_ids": input_ids,
@@ -141,7 +147,14 @@ def start_step_graph(
     *,
     cached: bool = True,
 ) -> tuple[FloatArray, Advance]:
-    """Runs the prompts, and returns their logits and what runs the steps after them."""
+    """Runs the prompts; returns their logits and a function that runs the next step.
+
+    Args:
+        session: The step graph.
+        prompts: Token ids per prompt, of any lengths.
+        pad_token_id: Token that pads the prompts on the left.
+        cached: False recomputes the whole sequence at every step.
+    """
     input_ids, attention_mask = left_padded(prompts, pad_token_id)
     logits, past = run_step(session, input_ids, attention_mask)
 
@@ -166,7 +179,16 @@ def start_encoder_decoder(
     cached: bool = True,
     on_the_left: bool = False,
 ) -> tuple[FloatArray, Advance]:
-    """Runs the encoder and the first step; returns its logits and what runs the steps after it."""
+    """Runs the encoder and the first step; returns its logits and a function for the next step.
+
+    Args:
+        graphs: The encoder and the decoder of one model.
+        prompts: Token ids per prompt, at least one each.
+        pad_token_id: Token that pads the prompts.
+        start_token_id: The decoder's first token.
+        cached: False recomputes the whole sequence at every step.
+        on_the_left: Whether prompts are padded on the left instead of the right.
+    """
     source_ids, mask = _padded(prompts, pad_token_id, on_the_left=on_the_left)
     cross = run_encoder(graphs.encoder, source_ids, mask)
     input_ids = np.full((len(prompts), 1), start_token_id, dtype=np.int64)
@@ -223,14 +245,14 @@ def encoder_decoder_greedy_tokens(
     """Decodes greedily with an encoder and a decoder graph; see `greedy_tokens`.
 
     Args:
-        graphs: Of one model.
-        prompts: As there; each has at least one token.
-        new_tokens: As there.
-        end_token_id: As there.
-        pad_token_id: As there.
-        start_token_id: The decoder's first token, which is not among those returned.
-        cached: As there.
-        on_the_left: Where prompts are padded.
+        graphs: The encoder and the decoder of one model.
+        prompts: Token ids per prompt, at least one each.
+        new_tokens: The most tokens to generate.
+        end_token_id: The token after which a row is finished; None generates all tokens.
+        pad_token_id: Pads the prompts, and fills rows that finished before others.
+        start_token_id: The decoder's first token, which is not among the returned tokens.
+        cached: False recomputes the whole sequence at every step.
+        on_the_left: Whether prompts are padded on the left instead of the right.
     """
     logits, advance = start_encoder_decoder(
         graphs, prompts, pad_token_id, start_token_id, cached=cached, on_the_left=on_the_left

@@ -1,8 +1,8 @@
 """GPT-2 as the ONNX step graph that the TensorRT container runs.
 
-One graph does prefill and decoding. It takes the tokens of one step and the keys and values of all
-steps before (none at prefill), and returns the logits of the last position and the grown keys and
-values, which the caller feeds to the next step:
+One graph does prefill and decoding. Its inputs are the tokens of one step, and the keys and values
+of all earlier steps (none at prefill). Its outputs are the logits of the last position, and the
+grown keys and values, which the caller feeds to the next step:
 
 | name | type | shape |
 |---|---|---|
@@ -13,10 +13,10 @@ values, which the caller feeds to the next step:
 | out `logits` | float | [batch, 1, vocabulary] |
 | out `present.{layer}.key`, `.value` | float | [batch, heads, past+sequence, head_dim] |
 
-`float` is float32 in a graph of precision fp32, and float16 in one of precision fp16, which has
-float16 weights and float16 between all operators too, as the Hugging Face model has after
-`.half()`: only the sums inside a layer norm are float32 (ONNX's `stash_type`). The types in the
-graph are all that a strongly typed TensorRT network needs.
+`float` is float32 in a graph of precision fp32, and float16 in a graph of precision fp16. A graph
+of fp16 has float16 weights, and float16 between all operators too, as the Hugging Face model has
+after `.half()`. Only the sums inside a layer norm are float32 (ONNX's `stash_type`). A strongly
+typed TensorRT network takes all of its types from the graph.
 
 Prompts of unequal length are padded on the left; positions count from a prompt's first real token.
 """
@@ -40,7 +40,7 @@ from containers.tensorrt.external_data import ExportError
 
 
 class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
-    """The model with its cache as plain tensors, which is all that an ONNX graph can carry."""
+    """The model with its cache as plain tensors, the only form that an ONNX graph can hold."""
 
     def __init__(self, model: GPT2LMHeadModel) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # unty
         position_ids: torch.Tensor,
         past_key_values: list[torch.Tensor],
     ) -> tuple[torch.Tensor, ...]:
-        """One step; `past_key_values` alternates keys and values, layer by layer."""
+        """Computes one step; `past_key_values` alternates keys and values, layer by layer."""
         pairs = list(zip(past_key_values[0::2], past_key_values[1::2], strict=True))
         output = self.model(
             input_ids=input_ids,
@@ -83,10 +83,10 @@ def export_gpt2_step(
 
     Args:
         model: A `GPT2LMHeadModel` whose weights have the type that `precision` names.
-        path: The ONNX file to write; its directory exists. Weights of more than the threshold go
-            to one file beside it, which has its name and `.data` after it.
-        precision: Of weights, cache and logits. The ONNX Runtime back end serves fp32; fp16 is for
-            TensorRT engines.
+        path: The ONNX file to write; its directory exists. Weights of more than the threshold go to
+            one file beside it, with the same name and `.data` appended.
+        precision: Type of weights, cache and logits. The ONNX Runtime back end serves fp32; fp16 is
+            for TensorRT engines.
         opset_version: ONNX operator set; 20 has the fused GELU.
         external_data_threshold_bytes: The most bytes of weights inside the graph.
 

@@ -1,4 +1,4 @@
-"""From a traced module to ONNX files: what the exports of all families share."""
+"""Writes traced modules as ONNX files; the shared part of all families' exports."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from containers.tensorrt.external_data import LARGEST_INLINE_INITIALISER_BYTES, 
 Precision: TypeAlias = Literal["fp32", "fp16"]
 
 OPSET_VERSION = 20
-# Above it the weights lie beside the graph, in one file. Protobuf messages end at 2 GiB, and a
-# graph with its weights inside is in memory three times over while it is written: exporting
-# 1.1 GiB of GPT-2 took 3.2 times that at its peak, and 1.1 times that with the weights beside it,
-# the model itself among them.
+# Above this size the weights lie beside the graph, in one file, for two reasons. Protobuf messages
+# end at 2 GiB. A graph with its weights inside is in memory three times while it is written:
+# exporting 1.1 GiB of GPT-2 took 3.2 times that at its peak, the model itself included. With the
+# weights beside the graph it took 1.1 times that.
 EXTERNAL_DATA_THRESHOLD_BYTES = 256 * 2**20
 
 _MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
-# The exporter has several spellings for the sum of the two.
+# The exporter has several spellings for the sum of past and sequence.
 _GROWN: Final = "past+sequence"
 
 
 def cache_names(prefix: str, layers: int) -> list[str]:
-    """The names of a cache's tensors in graph order.
+    """Returns the names of a cache's tensors in graph order.
 
     Args:
         prefix: past_key_values or present; of encoder-decoder models cross_key_values as well.
-        layers: of the decoder.
+        layers: number of the decoder's layers.
     """
     return [f"{prefix}.{layer}.{kind}" for layer in range(layers) for kind in ("key", "value")]
 
@@ -41,8 +41,13 @@ def cache_names(prefix: str, layers: int) -> list[str]:
 def check_exportable(model: PreTrainedModel, family: str, precision: Precision) -> None:
     """Checks that a model is of a family, and that its weights are of a precision.
 
+    Args:
+        model: The model to export.
+        family: The `model_type` that its config must have.
+        precision: The precision of the graph.
+
     Raises:
-        ExportError: It is not.
+        ExportError: The family or the precision differs.
     """
     if model.config.model_type != family:
         raise ExportError(
@@ -57,7 +62,7 @@ def check_exportable(model: PreTrainedModel, family: str, precision: Precision) 
 
 
 def data_file_name(graph_file_name: str) -> str:
-    """The name of the file beside a graph that holds its weights."""
+    """Returns the name of the file that holds a graph's weights, beside the graph."""
     return f"{graph_file_name}.data"
 
 
@@ -76,21 +81,22 @@ def export_graph(
     """Traces a module and writes its graph, the same bytes on every machine.
 
     Args:
-        module: What becomes the graph.
+        module: The module to trace.
         path: The ONNX file; its directory exists. Weights of more than the threshold go to
-            `data_file_name` beside it, and a file of that name goes where they do not.
-        example: Arguments of its `forward`. No dynamic size is 1: torch.export would take it for
-            a constant.
+            `data_file_name` beside it. With smaller weights, an existing file of that name is
+            removed.
+        example: Arguments of its `forward`. No dynamic size is 1, because torch.export would take
+            it for a constant.
         inputs: Names of the graph's inputs, in the order of the flattened arguments.
-        outputs: Names of what `forward` returns.
+        outputs: Names of the values that `forward` returns.
         dynamic_shapes: Names of the dynamic axes of each argument of `forward`.
-        grown_axes: Prefixes of the names of inputs and outputs that have an axis of the length
-            past+sequence, and which it is.
+        grown_axes: Maps a prefix of input and output names to the number of their axis of length
+            past+sequence.
         opset_version: ONNX operator set.
         external_data_threshold_bytes: See `EXTERNAL_DATA_THRESHOLD_BYTES`.
     """
     with warnings.catch_warnings():
-        # One notice per input that shares an axis name, and torch's use of its own old names.
+        # torch warns once per input that shares an axis name, and of its own deprecated names.
         warnings.filterwarnings("ignore", message=r"# The axis name", category=UserWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -128,7 +134,7 @@ def _write(
             size_threshold_bytes=LARGEST_INLINE_INITIALISER_BYTES,
         )
     else:
-        # Of an export before, which was larger: no graph refers to it any more.
+        # Left by an earlier, larger export: no graph refers to it any more.
         data_path.unlink(missing_ok=True)
     message = onnx_ir.serde.serialize_model(graph_model)
     _name_axes(message, grown_axes)

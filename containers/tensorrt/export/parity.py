@@ -1,4 +1,4 @@
-"""Whether exported graphs compute what their model computes."""
+"""Checks that exported graphs compute the same as their model."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from containers.tensorrt.external_data import ExportError
 
 # The largest difference accepted between two float32 implementations of one model.
 LOGIT_TOLERANCE = 2e-3
-# The same for float16, as a share of the largest logit, since float16 rounds in proportion to what
-# it rounds. ONNX Runtime and PyTorch differed by at most 0.0058 over 3,300 positions: the committed
-# sample and random models of 2 to 12 layers with logits from 0.4 to 19. Either was about as far
+# The same for float16, as a share of the largest logit, since float16 rounds in proportion to the
+# number. ONNX Runtime and PyTorch differed by at most 0.0058 over 3,300 positions of the committed
+# sample and random models of 2 to 12 layers with logits from 0.4 to 19. Both were about equally far
 # from the float32 model.
 HALF_LOGIT_TOLERANCE = 1e-2
-# The same for T5, whose graphs hold more digits than its float16 model does (see `t5`). They
-# differed by at most 0.0212 over some 100 random models; there the model was 0.0228 from itself in
-# float32, and the graphs 0.0054.
+# The same for T5, whose graphs hold more digits than its float16 model does (see `t5`). Graphs and
+# model differed by at most 0.0212 over some 100 random models. The float16 model was then 0.0228
+# away from its float32 version, and the graphs 0.0054.
 HALF_T5_LOGIT_TOLERANCE = 3e-2
 
 _Start: TypeAlias = Callable[[Sequence[Sequence[int]]], tuple[FloatArray, Advance]]
@@ -49,19 +49,19 @@ _Pad: TypeAlias = Callable[[Sequence[Sequence[int]], int], tuple[IntArray, IntAr
 
 
 class ParityError(ExportError):
-    """The exported graph computes something else than the model it was made from."""
+    """The exported graph computes something else than the model that it was made from."""
 
 
 @dataclass(frozen=True)
 class Parity:
-    """What a check of a graph against its model compared, and how close they were.
+    """The extent and the result of a comparison between a graph and its model.
 
     Attributes:
         prompts: Prompts compared, each alone and all as one padded batch.
         tokens: Greedy tokens of the model whose logits were compared.
-        ties: Tokens that the graph would have chosen otherwise. The model's logits of the two
-            tokens are then closer than twice the tolerance: rare in float32, about one in a
-            thousand in float16, where equal logits are common.
+        ties: Tokens for which the graph would have chosen another token. The model's logits of the
+            two tokens are then closer than twice the tolerance. Ties are rare in float32. In
+            float16, where equal logits are common, they are about one in a thousand.
         largest_logit_difference: Over all steps.
     """
 
@@ -76,8 +76,8 @@ def check_step_graph(
 ) -> Parity:
     """Checks a graph's form, and its logits along the model's own greedy tokens.
 
-    The logits of every step, with the graph's own cache, are within the tolerance of the graph's
-    precision: so are its greedy tokens the model's, but for ties.
+    The logits of every step, computed with the graph's own cache, are within the tolerance of the
+    graph's precision. Its greedy tokens are therefore the model's, except for ties.
 
     Args:
         path: The step graph; external data lies beside it.
@@ -110,13 +110,14 @@ def check_t5_graphs(
     Args:
         encoder_path: The encoder graph.
         decoder_path: The decoder step graph; an error about logits names this one.
-        model: As there. In float16, its `wo` layers are float32, as transformers loads them: all
-            in float16 it overflows where the graphs do not.
-        prompts: As there; each has at least one token.
-        new_tokens: As there.
+        model: The model that the graphs were exported from, in their precision. In float16, its
+            `wo` layers are float32, as transformers loads them. All in float16, the model overflows
+            where the graphs do not.
+        prompts: Token ids per prompt, at least one each.
+        new_tokens: Tokens to generate per prompt at most; the model's end token ends a row.
 
     Raises:
-        ParityError: As there.
+        ParityError: A graph is malformed or of another precision, or logits differ.
     """
     graphs = EncoderDecoder(_open(encoder_path, model), _open(decoder_path, model))
     settings = model.generation_config
@@ -131,13 +132,13 @@ def check_t5_graphs(
 
 
 def _open(path: Path, model: PreTrainedModel) -> onnxruntime.InferenceSession:
-    """Loads a graph that is well formed and of the model's precision."""
+    """Loads a graph; checks that it is well formed and of the model's precision."""
     try:
         onnx.checker.check_model(str(path), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise ParityError(f"{path} is not a valid ONNX model: {error}") from error
     options = onnxruntime.SessionOptions()
-    # A second copy of the weights, laid out for speed: a check takes few steps.
+    # Not copied into a second layout for speed, since a check takes few steps.
     options.add_session_config_entry("session.disable_prepacking", "1")
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     graph_type = np.dtype(NUMPY_TYPES[session.get_outputs()[0].type]).name
@@ -182,7 +183,7 @@ def _compare_steps(
     """Compares one batch, step by step; see `check_step_graph`."""
     pad_token_id = model.generation_config.pad_token_id or 0
     input_ids, attention_mask = pad(prompts, pad_token_id)
-    # Without it, generate makes a cache of as many layers as the encoder has.
+    # Without this, generate makes a cache of as many layers as the encoder has.
     own_cache = (
         {"past_key_values": EncoderDecoderCache(DynamicCache(), DynamicCache())}
         if model.config.is_encoder_decoder
@@ -198,7 +199,7 @@ def _compare_steps(
         output_logits=True,
         **own_cache,
     )
-    # What comes before is the prompt, or the decoder's first token.
+    # Skips the prompt, or the decoder's first token.
     tokens = reference.sequences[:, -len(reference.logits) :].numpy()
     ties, largest_difference = 0, 0.0
     logits, advance = start(prompts)
@@ -211,7 +212,7 @@ def _compare_steps(
             tolerances = half_tolerance * np.abs(expected).max(axis=-1)
         else:
             tolerances = np.full(len(prompts), LOGIT_TOLERANCE)
-        within = differences <= tolerances  # false for what is not a number
+        within = differences <= tolerances  # false for NaN
         if not within.all():
             row = int(within.argmin())
             cause = "mishandles its cache" if step else "was made from other weights"

@@ -1,8 +1,8 @@
 """T5 and FLAN-T5 as ONNX graphs: an encoder, and a decoder step with a cache.
 
-The encoder runs once for a batch. It returns, for each decoder layer, the keys and values that the
-decoder's cross-attention takes of the prompts; the decoder step takes them under the same names, at
-every step:
+The encoder runs once for a batch. For each decoder layer it returns the keys and values that the
+decoder's cross-attention takes from the prompts. The decoder step takes them under the same names,
+at every step:
 
 | name | type | shape |
 |---|---|---|
@@ -10,9 +10,10 @@ every step:
 | in `attention_mask` | int64 | [batch, source], 0 on padding |
 | out `cross_key_values.{layer}.key`, `.value` | float | [batch, heads, source, head_dim] |
 
-The decoder step takes the tokens of one step and the keys and values of all steps before (none at
-the first, whose token is the model's `decoder_start_token_id`), and returns the logits of the last
-position and the grown keys and values. One graph does the first step and all others:
+The inputs of the decoder step are the tokens of one step, and the keys and values of all earlier
+steps. There are none at the first step, whose token is the model's `decoder_start_token_id`. Its
+outputs are the logits of the last position, and the grown keys and values. One graph does the first
+step and all others:
 
 | name | type | shape |
 |---|---|---|
@@ -23,24 +24,25 @@ position and the grown keys and values. One graph does the first step and all ot
 | out `logits` | float | [batch, 1, vocabulary] |
 | out `present.{layer}.key`, `.value` | float | [batch, heads, past+sequence, head_dim] |
 
-Prompts of unequal length are padded on the right, as T5's tokenizer does; padding on the left gives
-the same, since positions are relative. Every prompt has at least one token: the tokenizer's end of
-text. The rows of a batch begin together: there is no mask over the past. A row that has finished is
-given any token until the batch ends, or is left out of the next step's inputs: no row sees another.
+Prompts of unequal length are padded on the right, as T5's tokenizer does. Padding on the left gives
+the same, since positions are relative. Every prompt has at least one token, the tokenizer's end of
+text. The rows of a batch begin together, so there is no mask over the past. A finished row is given
+any token until the batch ends, or is left out of the next step's inputs: no row affects another.
 
-`float` is float32 in graphs of precision fp32, and float16 in those of precision fp16. In the
-latter, weights and the inputs and outputs of every matrix product are float16. Two things are not,
-because T5's activations outgrow float16 (its largest number is 65504), above all those of the layer
-called `wo`. transformers keeps that layer in float32 for this reason. Here:
+`float` is float32 in graphs of precision fp32, and float16 in graphs of precision fp16. In fp16
+graphs, weights and the inputs and outputs of every matrix product are float16. There are two
+exceptions, because T5's activations outgrow float16, whose largest number is 65504. The largest
+activations are those of the layer called `wo`; transformers keeps that layer in float32 for this
+reason. The exceptions are:
 
-- What layers add to (the residual stream) is float32, from the embedding to the last norm, and so
-  are the norms inside. transformers has it so from the first `wo` on.
+- The residual stream, to which every layer adds, is float32 from the embedding to the last norm,
+  and so are the norms inside. transformers does the same from the first `wo` on.
 - `wo` is float16, since Turing GPUs have tensor cores for nothing wider, and NVIDIA's builder
-  refuses float32 products for them. Its input is multiplied by `FEED_FORWARD_SCALE`, and its
-  output, once it is float32, by the inverse. A power of two changes no digit, but for numbers
-  below 2**-6 (0.016), which lose up to 2**-17 (0.0000076).
+  refuses float32 products for them. Its input is multiplied by `FEED_FORWARD_SCALE`. Its output is
+  converted to float32 and multiplied by the inverse. A power of two changes no digit, except in
+  numbers below 2**-6 (0.016), which lose up to 2**-17 (0.0000076).
 
-The types in the graphs are all that a strongly typed TensorRT network needs.
+A strongly typed TensorRT network takes all of its types from the graphs.
 """
 
 from __future__ import annotations
@@ -62,26 +64,26 @@ from containers.tensorrt.export.graph_files import (
     export_graph,
 )
 
-# With it, `wo` may put out up to 16.7 million.
+# With this factor, `wo` may return numbers up to 16.7 million.
 FEED_FORWARD_SCALE: Final = 2.0**-8
 
-# Example sizes, of which no two are equal: none of them is taken for another.
+# Example sizes. All differ, so that tracing cannot take one for another.
 _BATCH, _SOURCE, _SEQUENCE, _PAST = 2, 7, 3, 5
 
 
 class _PositionBias(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
-    """What T5 adds to attention scores for the distance between two tokens, from a table.
+    """The term that T5 adds to attention scores for the distance between two tokens, from a table.
 
     The model computes the table's index with a logarithm, which is a whole number at some distances
-    and is then cut off: an implementation that is off by the last digit would take another entry.
-    The table has the entries themselves.
+    and is then truncated. An implementation whose last digit differs would take another entry. This
+    table therefore holds the entries themselves, by distance.
     """
 
     def __init__(self, stack: torch.nn.Module) -> None:
         super().__init__()
         attention = stack.block[0].layer[0].SelfAttention
         self.furthest = attention.relative_attention_max_distance
-        # Beyond the furthest, all distances are one.
+        # Beyond the furthest distance, all distances have the same entry.
         distances = torch.arange(-self.furthest, self.furthest + 1)
         buckets = attention._relative_position_bucket(
             distances,
@@ -91,7 +93,7 @@ class _PositionBias(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # un
         )
         table = attention.relative_attention_bias.weight.detach()[buckets]
         if stack.is_decoder:
-            # Nothing sees what comes after it: the causal mask.
+            # The causal mask: no token sees a later one.
             table[self.furthest + 1 :] = torch.finfo(table.dtype).min
         self.register_buffer("table", table)
 
@@ -105,7 +107,7 @@ class _PositionBias(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # un
 
 
 class _HalfFeedForward(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
-    """A feed-forward layer in float16 whose output may exceed float16's numbers."""
+    """A feed-forward layer in float16 whose output may exceed float16's largest number."""
 
     def __init__(self, layer: torch.nn.Module) -> None:
         super().__init__()
@@ -116,11 +118,11 @@ class _HalfFeedForward(torch.nn.Module):  # type: ignore[misc, unused-ignore]  #
         self.wo = torch.nn.Parameter(weight, requires_grad=False)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Adds the layer to the residual stream, which is float32."""
+        """Adds the layer's output to the residual stream, which is float32."""
         normed = self.norm(hidden)
         if self.is_gated:
             gate = self.dense.act(self.dense.wi_0(normed))
-            # Scaled before the product, which can be too large as well.
+            # Scaled before the product, since the product can overflow as well.
             inner = gate * (self.dense.wi_1(normed) * FEED_FORWARD_SCALE)
         else:
             inner = self.dense.act(self.dense.wi(normed)) * FEED_FORWARD_SCALE
@@ -129,7 +131,7 @@ class _HalfFeedForward(torch.nn.Module):  # type: ignore[misc, unused-ignore]  #
 
 
 class _Stack(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
-    """The layers of an encoder or decoder, given masks and biases that are already summed."""
+    """The layers of an encoder or decoder; the caller passes the summed masks and biases."""
 
     def __init__(self, stack: torch.nn.Module) -> None:
         super().__init__()
@@ -156,7 +158,7 @@ class _Stack(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped w
             if cross_mask is not None:
                 hidden = block.layer[1](
                     hidden,
-                    # Only says that this is cross-attention: the keys and values are the cache's.
+                    # Marks cross-attention only: the keys and values come from the cache.
                     key_value_states=hidden,
                     position_bias=cross_mask,
                     past_key_values=cache,
@@ -166,12 +168,12 @@ class _Stack(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped w
 
 
 def _additive(attention_mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """What is added to scores [batch, heads, queries, source], so that padding is not seen."""
+    """Returns the term added to scores [batch, heads, queries, source] to hide padding."""
     return ((1 - attention_mask).to(dtype) * torch.finfo(dtype).min)[:, None, None, :]
 
 
 class _Encoder(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch
-    """The encoder, and of each decoder layer the two projections that depend on nothing else."""
+    """The encoder, and the projections of each decoder layer that depend only on the encoder."""
 
     def __init__(self, model: T5ForConditionalGeneration) -> None:
         super().__init__()
@@ -186,7 +188,7 @@ class _Encoder(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
-        """Returns keys and values in turn, layer by layer."""
+        """Returns keys and values alternately, layer by layer."""
         bias = self.position_bias(0, input_ids.shape[1]) + _additive(attention_mask, self.dtype)
         states = self.stack.norm(self.stack(input_ids, bias))
         heads = (*input_ids.shape, -1, self.head_dim)
@@ -215,7 +217,7 @@ class _DecoderStep(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # unt
         past_key_values: list[torch.Tensor],
         cross_key_values: list[torch.Tensor],
     ) -> tuple[torch.Tensor, ...]:
-        """One step; both caches alternate keys and values, layer by layer."""
+        """Computes one step; both caches alternate keys and values, layer by layer."""
         own, cross = (
             DynamicCache(list(zip(flat[0::2], flat[1::2], strict=True)))
             for flat in (past_key_values, cross_key_values)
@@ -232,7 +234,7 @@ class _DecoderStep(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # unt
 
 @contextmanager
 def _plain_attention(model: T5ForConditionalGeneration) -> Iterator[None]:
-    """Makes the model's attention products and a softmax, while it is traced."""
+    """Makes the model compute attention with products and a softmax while it is traced."""
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:
@@ -252,11 +254,11 @@ def export_t5_encoder(
     """Writes the encoder graph of a T5 model, weights included.
 
     Args:
-        model: Its weights have the type that `precision` names; those of `wo` may be float32 in
-            either, as transformers loads them.
-        path: The ONNX file to write; its directory exists. Weights of more than the threshold go
-            to one file beside it, which has its name and `.data` after it.
-        precision: Of weights and what the graph puts out; see above for what fp16 means.
+        model: Its weights have the type that `precision` names; the weights of `wo` may be float32
+            in either precision, as transformers loads them.
+        path: The ONNX file to write; its directory exists. Weights of more than the threshold go to
+            one file beside it, with the same name and `.data` appended.
+        precision: Type of weights and outputs; the module says what fp16 means.
         opset_version: ONNX operator set.
         external_data_threshold_bytes: The most bytes of weights inside the graph.
 
@@ -290,7 +292,20 @@ def export_t5_decoder_step(
     opset_version: int = OPSET_VERSION,
     external_data_threshold_bytes: int = EXTERNAL_DATA_THRESHOLD_BYTES,
 ) -> None:
-    """Writes the decoder step graph of a T5 model; see `export_t5_encoder`."""
+    """Writes the decoder step graph of a T5 model.
+
+    Args:
+        model: Its weights have the type that `precision` names; the weights of `wo` may be float32
+            in either precision, as transformers loads them.
+        path: The ONNX file to write; its directory exists. Weights of more than the threshold go to
+            one file beside it, with the same name and `.data` appended.
+        precision: Type of weights, caches and logits; the module says what fp16 means.
+        opset_version: ONNX operator set.
+        external_data_threshold_bytes: The most bytes of weights inside the graph.
+
+    Raises:
+        ExportError: The model is of another family or precision.
+    """
     check_exportable(model, "t5", precision)
     config = model.config
     layers = config.num_decoder_layers

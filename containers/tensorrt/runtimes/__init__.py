@@ -1,1 +1,1 @@
-"""The runtimes that can execute a step graph, and the rule that picks one."""
+"""The runtimes that can execute a step graph, and the rule that selects one."""

@@ -1,11 +1,11 @@
 """Runs the step graph with ONNX Runtime: the reference, and the back end without an engine.
 
-It runs on the CPU, but for an ONNX Runtime that has CUDA and a GPU for it. The cache then crosses
-to the GPU and back in every step: an engine is what makes a GPU worth its price.
+It runs on the CPU, unless ONNX Runtime has CUDA and finds a GPU. With a GPU, the cache crosses to
+the GPU and back in every step, so only an engine uses a GPU well.
 
 The graph's contract: inputs `input_ids`, `attention_mask`, `position_ids` (int64) and
-`past_key_values.{i}.key` / `.value` (float32); outputs `logits` [batch, 1, vocabulary], of the
-last position only, and `present.{i}.key` / `.value`. One graph does prefill and decoding.
+`past_key_values.{i}.key` / `.value` (float32); outputs `logits` [batch, 1, vocabulary], of the last
+position only, and `present.{i}.key` / `.value`. One graph does prefill and decoding.
 """
 
 from collections.abc import Sequence
@@ -36,12 +36,12 @@ class OnnxRuntimeSession:
 
     Args:
         model_dir: holds model.onnx and, beside it, the files of its external data.
-        config: tells the number of layers, heads and the width of a head.
+        config: gives the number of layers, heads and the width of a head.
         intra_op_threads: threads per operator; None takes one per physical core.
 
     Raises:
-        ModelLoadError: ONNX Runtime cannot load the graph, or its inputs and outputs are not
-            those of a step graph of this config.
+        ModelLoadError: ONNX Runtime cannot load the graph, or its inputs and outputs do not match a
+            step graph of this config.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class OnnxRuntimeSession:
         options.intra_op_num_threads = intra_op_threads or 0
         options.inter_op_num_threads = 1
         options.log_severity_level = _LOG_ERRORS_ONLY
-        # Threads that spin between steps would take the cores from the HTTP server.
+        # Threads that spin between steps would take processors from the HTTP server.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         available = onnxruntime.get_available_providers()
         try:
@@ -71,13 +71,22 @@ class OnnxRuntimeSession:
 
     @property
     def device(self) -> str:
-        """What computes, "cuda" or "cpu": a provider without a GPU leaves it to the next."""
+        """Returns the device that computes, "cuda" or "cpu".
+
+        ONNX Runtime skips a provider that finds no GPU.
+        """
         return _PROVIDERS[self._session.get_providers()[0]]
 
     def prefill(
         self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
     ) -> tuple[Float32Array, Cache]:
-        """Runs whole prompts; see `StepSession.prefill`."""
+        """Runs whole prompts; see `StepSession.prefill`.
+
+        Args:
+            input_ids: [rows, columns], padded on the left.
+            attention_mask: [rows, columns], 0 on padding.
+            position_ids: [rows, columns].
+        """
         shape = (len(input_ids), self._config.heads, 0, self._config.head_dim)
         empty = [np.zeros(shape, dtype=np.float32) for _ in self._past_names]
         return self.step(input_ids, attention_mask, position_ids, empty)
@@ -89,7 +98,14 @@ class OnnxRuntimeSession:
         position_ids: Int64Array,
         cache: Cache,
     ) -> tuple[Float32Array, Cache]:
-        """Runs the graph once; see `StepSession.step`."""
+        """Runs the graph once; see `StepSession.step`.
+
+        Args:
+            input_ids: [rows, columns], one column after prefill.
+            attention_mask: [rows, past columns + columns], 0 on padding.
+            position_ids: [rows, columns].
+            cache: [rows, heads, past columns, head_dim] per tensor.
+        """
         feeds = dict(
             zip(_STEP_INPUTS, (input_ids, attention_mask, position_ids), strict=True)
         ) | dict(zip(self._past_names, cache, strict=True))
@@ -97,7 +113,13 @@ class OnnxRuntimeSession:
         return logits[:, -1, :], present
 
     def select(self, cache: Cache, rows: Sequence[int], first_column: int) -> Cache:
-        """Copies rows; see `StepSession.select`."""
+        """Copies rows; see `StepSession.select`.
+
+        Args:
+            cache: not changed.
+            rows: rows of the cache, in the order of the result.
+            first_column: columns before it are left out.
+        """
         return [tensor[rows, :, first_column:, :] for tensor in cache]
 
     def concatenate(self, first: Cache, second: Cache) -> Cache:
@@ -127,7 +149,7 @@ class OnnxRuntimeSession:
 
 
 def _stack(upper: Float32Array, lower: Float32Array) -> Float32Array:
-    """Returns the rows of both, the shorter one padded with zeros in front."""
+    """Returns the rows of both, the shorter cache padded with zeros in front."""
     rows, heads, columns, head_dim = upper.shape
     longest = max(columns, lower.shape[2])
     both = np.zeros((rows + len(lower), heads, longest, head_dim), dtype=np.float32)

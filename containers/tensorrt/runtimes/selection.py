@@ -1,4 +1,4 @@
-"""Picks the runtime for a model directory, and says in the log which and why."""
+"""Selects the runtime for a model directory, and logs the runtime and the reason."""
 
 import logging
 from pathlib import Path
@@ -24,19 +24,19 @@ def open_session(
     settings: GenerationSettings,
     *,
     max_batch_size: int = ServingSettings.max_batch_size,
-) -> StepSession[Any]:  # Any: the session's cache is its own affair
-    """Returns a session of the runtime that fits what is in `model_dir`.
+) -> StepSession[Any]:  # Any: only the session knows the type of its cache
+    """Returns a session of the runtime that fits the files in `model_dir`.
 
     Args:
         model_dir: holds an engine or a graph, or both.
-        config: the model's.
-        settings: what requests may ask for.
+        config: values of the model's config.json.
+        settings: limits of requests.
         max_batch_size: most rows of a batch.
 
     Raises:
         ModelLoadError: the engine cannot serve here, or the graph cannot be loaded. A graph beside
-            an engine does not serve in its place: whoever published the engine paid for a GPU, and
-            would get the speed of a CPU without noticing.
+            an engine does not serve in its place: the publisher pays for a GPU, and would get the
+            speed of a CPU without noticing.
     """
     engines = engine_files(model_dir)
     if engines:
@@ -64,7 +64,7 @@ def _open_engine_session(
     model_dir: Path, config: ModelConfig, settings: GenerationSettings, max_batch_size: int
 ) -> StepSession[Any]:
     try:
-        # Here, since only the container's image has what it imports.
+        # Imported here, since only the container's image has its dependencies.
         from containers.tensorrt.runtimes.tensorrt.session import open_engine_session
     except ImportError as error:
         raise ModelLoadError(

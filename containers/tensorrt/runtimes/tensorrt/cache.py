@@ -1,14 +1,14 @@
-"""Where the keys and values of a batch lie on the GPU, and how its rows move.
+"""The layout of a batch's keys and values on the GPU, and how its rows move.
 
-An arena holds one cache: a plane for each key and value tensor, in it a line for each head of each
-row, in that a column for each token: [tensors, rows, heads, columns, head_dim] without gaps but at
-a plane's end, since TensorRT takes tensors of [rows, heads, columns, head_dim] without any. A plane
-has room for the most rows whatever their number, so its size depends on the columns alone: rows at
-the end can be dropped where they are, and others put below them. All planes are alike, so rows move
-in all tensors with one copy.
+An arena holds one cache. It has a plane for each key and value tensor, in the plane a line for each
+head of each row, and in the line a column for each token: [tensors, rows, heads, columns,
+head_dim]. There are gaps only at a plane's end, since TensorRT takes tensors of [rows, heads,
+columns, head_dim] without any. A plane has room for the most rows whatever their number, so its
+size depends on the columns alone. Rows at the end can therefore be dropped in place, and others put
+below them. All planes are alike, so one copy moves rows in all tensors.
 
-A step reads one arena and writes another, and prompts about to join have the third: the memory is
-taken once, and nothing is allocated between steps.
+A step reads one arena and writes another, and prompts about to join have the third. The memory is
+allocated once, and nothing is allocated between steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from containers.tensorrt.runtimes.tensorrt.device_memory import (
     allocate,
 )
 
-# Two for the caches that are in use at most, one to write the next.
+# Two caches are in use at most, and a third arena is written next.
 ARENAS: Final = 3
 
 
@@ -35,9 +35,9 @@ class CacheLayout:
     """The sizes of a model's cache.
 
     Attributes:
-        tensors: two for each layer.
-        heads: of each row in each tensor.
-        column_bytes: of one token in one head.
+        tensors: key and value tensors, two for each layer.
+        heads: heads of each row in each tensor.
+        column_bytes: bytes of one token in one head.
         max_rows: most rows of a cache.
         max_columns: most columns of a cache.
     """
@@ -49,11 +49,11 @@ class CacheLayout:
     max_columns: int
 
     def line_bytes(self, columns: int) -> int:
-        """Returns the bytes of a head of a row."""
+        """Returns the bytes of one head of one row."""
         return columns * self.column_bytes
 
     def plane_lines(self, columns: int) -> int:
-        """Returns the lines from one tensor to the next: whole lines, and the next is aligned."""
+        """Returns the number of lines from one tensor to the next, so that the next is aligned."""
         unit = ALIGNMENT_BYTES // math.gcd(self.line_bytes(columns), ALIGNMENT_BYTES)
         return -(-self.max_rows * self.heads // unit) * unit
 
@@ -63,7 +63,11 @@ class CacheLayout:
 
     @property
     def arena_bytes(self) -> int:
-        """What an arena needs; lines that are shorter can need more of them to be aligned."""
+        """Returns the bytes of an arena: the largest need of any number of columns.
+
+        Fewer columns can need more bytes, because shorter lines can need more of them to be
+        aligned.
+        """
         return self.tensors * max(
             self.plane_bytes(columns) for columns in range(1, self.max_columns + 1)
         )
@@ -79,12 +83,12 @@ class Arena:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody has a cache that lies here."""
+        """Returns whether no live cache lies in this arena."""
         return self.holds is None or self.holds() is None
 
 
 class DeviceCache:
-    """A cache: where it is, and how many rows and columns it has."""
+    """A cache: its arena, and its number of rows and columns."""
 
     __slots__ = ("__weakref__", "arena", "columns", "rows")
 
@@ -95,36 +99,42 @@ class DeviceCache:
 
 
 class CacheMemory:
-    """The arenas.
+    """The arenas of a session.
 
     Args:
-        layout: what they have room for.
+        layout: sizes that every arena has room for.
         stream: carries out the copies.
     """
 
     def __init__(self, layout: CacheLayout, stream: Stream) -> None:
         self.layout: Final = layout
         self._stream = stream
-        # In the order in which they were last given out.
+        # Ordered by when they were last issued, the oldest first.
         self._arenas = [Arena(allocate(layout.arena_bytes)) for _ in range(ARENAS)]
 
     def addresses(self, arena: Arena, columns: int) -> list[int]:
-        """Returns where each tensor begins in a cache of so many columns."""
+        """Returns the address of each tensor in a cache of that many columns."""
         plane_bytes = self.layout.plane_bytes(columns)
         return [arena.address + tensor * plane_bytes for tensor in range(self.layout.tensors)]
 
     def claim(self, *in_use: Arena) -> Arena:
-        """Returns an arena to write to, none of these.
+        """Returns an arena to write to, other than the given ones.
 
-        At most two caches are in use at a time. Where more are alive, something keeps one that
-        will not be used again, such as the traceback of an error: the oldest. Should it be used
-        all the same, `take` refuses it.
+        At most two caches are in use at a time. If more are alive, something keeps a cache that
+        will not be used again, such as the traceback of an error. The oldest arena is then
+        returned. If its cache is used after all, `take` refuses it.
         """
         others = [arena for arena in self._arenas if arena not in in_use]
         return next((arena for arena in others if arena.is_free), others[0])
 
     def issue(self, arena: Arena, rows: int, columns: int) -> DeviceCache:
-        """Returns the cache that an arena holds now."""
+        """Returns a new cache that stands for the present content of an arena.
+
+        Args:
+            arena: holds the rows already.
+            rows: number of rows in the arena.
+            columns: number of columns of each row.
+        """
         cache = DeviceCache(arena, rows, columns)
         arena.holds = weakref.ref(cache)
         self._arenas.remove(arena)
@@ -132,10 +142,10 @@ class CacheMemory:
         return cache
 
     def take(self, cache: DeviceCache) -> Arena:
-        """Takes a cache over: nobody can use it again.
+        """Takes over a cache, which cannot be used again, and returns its arena.
 
         Raises:
-            RuntimeError: somebody took it over before.
+            RuntimeError: the cache was taken before.
         """
         if cache.arena.holds is None or cache.arena.holds() is not cache:
             raise RuntimeError("the cache was used before, and is no more")
@@ -143,7 +153,19 @@ class CacheMemory:
         return cache.arena
 
     def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
-        """See `StepSession.select`; what stays as it is is not copied."""
+        """Returns a cache of some rows; rows that stay in place are not copied.
+
+        See `StepSession.select`.
+
+        Args:
+            cache: taken over.
+            rows: rows of the cache, in the order of the result.
+            first_column: columns before it are left out.
+
+        Raises:
+            RuntimeError: the cache was taken before.
+            ValueError: the cache has no such rows or columns.
+        """
         source = self.take(cache)
         columns = cache.columns - first_column
         if (
@@ -171,7 +193,10 @@ class CacheMemory:
         return self.issue(target, len(rows), columns)
 
     def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
-        """See `StepSession.concatenate`; where the first is the longer, only the second moves."""
+        """Returns the rows of both caches; the first is moved only if it is the shorter.
+
+        See `StepSession.concatenate`.
+        """
         upper, lower = self.take(first), self.take(second)
         rows = first.rows + second.rows
         if rows > self.layout.max_rows:
@@ -185,7 +210,7 @@ class CacheMemory:
         return self.issue(target, rows, columns)
 
     def _put(self, cache: DeviceCache, target: Arena, columns: int, *, row: int) -> None:
-        """Copies a whole cache into one of more columns, or as many."""
+        """Copies a whole cache into a target with at least as many columns."""
         box = self._box(target, columns, row=row, column=columns - cache.columns)
         lines = cache.rows * self.layout.heads
         if box.byte:
@@ -214,7 +239,7 @@ class CacheMemory:
 
 
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields the first row and the number of each run of rows that follow one another."""
+    """Yields the first row and the length of each run of consecutive rows."""
     first, count = rows[0], 1
     for row in rows[1:]:
         if row == first + count:

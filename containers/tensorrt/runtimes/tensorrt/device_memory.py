@@ -1,7 +1,7 @@
 """The GPU, its memory, and the copies and calls that it carries out one after the other.
 
-Addresses are plain numbers here and in all calls. CUDA's bindings take an array as well, but they
-ask any object for its value as a number first, and an array of one element may have one.
+Addresses are plain numbers here and in all calls. CUDA's bindings accept an array as well, but they
+first ask any object for its value as a number, and an array of one element may have one.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from cuda.bindings import runtime
 
 from containers.serving.predictor import ModelLostError
 
-# What cudaMalloc keeps to, and TensorRT asks of every tensor's address.
+# The alignment of cudaMalloc, which TensorRT requires of every tensor's address.
 ALIGNMENT_BYTES: Final = 256
 
-# One process, one GPU: an instance with several serves with the first.
+# One process uses one GPU: an instance with several GPUs serves with the first.
 _DEVICE: Final = 0
 
 
 class DeviceError(ModelLostError):
-    """CUDA refused a call, or says that work before it failed; the GPU cannot be relied on after.
+    """CUDA refused a call, or reports that earlier work failed; the GPU cannot be used afterwards.
 
     Attributes:
         code: CUDA's name of the error ("cudaErrorMemoryAllocation").
@@ -37,8 +37,8 @@ class Gpu:
     """The GPU that this process uses.
 
     Attributes:
-        name: as NVIDIA calls it ("NVIDIA A10G").
-        compute_capability: as targets are called ("sm86").
+        name: NVIDIA's name ("NVIDIA A10G").
+        compute_capability: in the notation of targets ("sm86").
     """
 
     name: str
@@ -47,14 +47,14 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Box:
-    """A place in memory that is seen as planes of lines.
+    """A range of memory, seen as planes of lines.
 
     Attributes:
         address: of the first line of the first plane.
-        line_bytes: from one line to the next.
-        plane_lines: from one plane to the next.
-        line: the first line that is meant, in every plane.
-        byte: the first byte that is meant, in every line.
+        line_bytes: distance from one line to the next.
+        plane_lines: distance from one plane to the next, in lines.
+        line: first line of the range in every plane.
+        byte: first byte of the range in every line.
     """
 
     address: int
@@ -65,10 +65,10 @@ class Box:
 
 
 def use_gpu() -> Gpu:
-    """Makes the machine's first GPU that of this thread, and returns it.
+    """Makes the machine's first GPU the current GPU of this thread, and returns it.
 
     Raises:
-        DeviceError: there is none, or its driver is missing or too old.
+        DeviceError: there is no GPU, or its driver is missing or too old.
     """
     _call(runtime.cudaSetDevice, _DEVICE)
     properties = _call(runtime.cudaGetDeviceProperties, _DEVICE)
@@ -79,43 +79,43 @@ def use_gpu() -> Gpu:
 
 
 def free_bytes() -> int:
-    """Returns how much memory of the GPU nobody has."""
+    """Returns how much memory of the GPU is free."""
     free, _ = _call(runtime.cudaMemGetInfo)
     return int(free)
 
 
 def allocate(size_bytes: int) -> int:
-    """Returns the address of new memory, which is the process's to its end.
+    """Returns the address of new memory, which is never freed before the process ends.
 
     Raises:
-        DeviceError: the GPU has not got that much left.
+        DeviceError: the GPU has less memory left.
     """
     return int(_call(runtime.cudaMalloc, size_bytes))
 
 
 def aligned(size_bytes: int) -> int:
-    """Returns the size, rounded up so that what follows is aligned."""
+    """Returns the size rounded up, so that memory after it is aligned."""
     return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 class Stream:
-    """Work for the GPU in order: a call returns before it is done, `synchronize` after.
+    """Ordered work for the GPU: calls return before their work is done; `synchronize` waits.
 
-    Host memory must stay as it is, and where it is, until then. It need not be page-locked: a copy
-    of pageable memory is a little slower and otherwise the same.
+    Until then, host memory must neither move nor change. It need not be page-locked: a copy of
+    pageable memory is a little slower and otherwise the same.
     """
 
     def __init__(self) -> None:
-        # A stream of its own, which does not wait for CUDA's default stream: TensorRT advises it.
+        # A separate stream does not wait for CUDA's default stream, as TensorRT advises.
         self._stream = _call(runtime.cudaStreamCreateWithFlags, runtime.cudaStreamNonBlocking)
 
     @property
     def handle(self) -> int:
-        """The stream as TensorRT takes it."""
+        """Returns the stream in the form that TensorRT takes."""
         return int(self._stream)
 
     def upload(self, source: npt.NDArray[np.uint8], address: int) -> None:
-        """Copies an array's bytes to the GPU; the array is contiguous."""
+        """Copies an array's bytes to the GPU; the array must be contiguous."""
         _call(
             runtime.cudaMemcpyAsync,
             address,
@@ -126,7 +126,7 @@ class Stream:
         )
 
     def download(self, address: int, destination: npt.NDArray[np.uint8]) -> None:
-        """Copies bytes of the GPU into an array, which is contiguous."""
+        """Copies bytes of the GPU into an array, which must be contiguous."""
         _call(
             runtime.cudaMemcpyAsync,
             destination.ctypes.data,
@@ -137,29 +137,41 @@ class Stream:
         )
 
     def copy(self, source: Box, destination: Box, *, bytes_: int, lines: int, planes: int) -> None:
-        """Copies so many bytes of so many lines of so many planes within the GPU.
+        """Copies a block of planes, lines and bytes within the GPU.
 
-        The two places do not overlap.
+        Args:
+            source: where reading starts.
+            destination: where writing starts; must not overlap with the source.
+            bytes_: bytes of each line.
+            lines: lines of each plane.
+            planes: number of planes.
         """
         parameters = runtime.cudaMemcpy3DParms()
         parameters.srcPtr = _pitched(source)
         parameters.srcPos = runtime.make_cudaPos(source.byte, source.line, 0)
         parameters.dstPtr = _pitched(destination)
         parameters.dstPos = runtime.make_cudaPos(destination.byte, destination.line, 0)
-        # Without a CUDA array among the two, a width is in bytes.
+        # Without a CUDA array as an end of the copy, the width is in bytes.
         parameters.extent = runtime.make_cudaExtent(bytes_, lines, planes)
         parameters.kind = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
         _call(runtime.cudaMemcpy3DAsync, parameters, self._stream)
 
     def clear(self, address: int, *, pitch_bytes: int, bytes_: int, lines: int) -> None:
-        """Puts zeros into so many bytes of lines that lie `pitch_bytes` apart."""
+        """Writes zeros at the start of several lines.
+
+        Args:
+            address: first byte of the first line.
+            pitch_bytes: distance from one line to the next.
+            bytes_: bytes to clear in each line.
+            lines: number of lines.
+        """
         _call(runtime.cudaMemset2DAsync, address, pitch_bytes, 0, bytes_, lines, self._stream)
 
     def synchronize(self) -> None:
-        """Returns when all is done that was asked for.
+        """Waits until all work of the stream is done.
 
         Raises:
-            DeviceError: some of it failed.
+            DeviceError: some of the work failed.
         """
         _call(runtime.cudaStreamSynchronize, self._stream)
 
@@ -169,7 +181,7 @@ def _pitched(box: Box) -> Any:  # Any: the bindings carry no types
 
 
 def _call(function: Any, *arguments: Any) -> Any:  # Any: the bindings carry no types
-    """Calls CUDA; returns what comes after the error code: nothing, a value, or several."""
+    """Calls CUDA; returns the values after the error code: nothing, one value, or several."""
     error, *values = function(*arguments)
     if error != runtime.cudaError_t.cudaSuccess:
         _, meaning = runtime.cudaGetErrorString(error)

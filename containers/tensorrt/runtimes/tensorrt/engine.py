@@ -1,4 +1,4 @@
-"""An engine file: opened, or built anew where it is damaged, and held against what it must be."""
+"""An engine file: opened, or rebuilt if it is damaged, and checked against its metadata."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
 LOGITS: Final = "logits"
 
 _REMEDY: Final = "publish the model again, which builds the engine anew"
-# Of a size that is known at run time only.
+# A dimension whose size is known only at run time.
 _ANY: Final = -1
 
 _TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
@@ -41,12 +41,12 @@ _TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine and what must live as long as it does.
+    """An engine and the objects that must live as long as it does.
 
     Attributes:
         cuda_engine: TensorRT's object.
-        log: has what TensorRT said.
-        is_rebuilt: whether it is of the graph and not of the engine file.
+        log: TensorRT's messages.
+        is_rebuilt: whether the engine was built from the graph instead of read from the file.
     """
 
     cuda_engine: trt.ICudaEngine
@@ -61,10 +61,10 @@ def cache_names(prefix: str, layers: int) -> list[str]:
 
 
 def open_engine(model_dir: Path, metadata: EngineMetadata) -> Engine:
-    """Opens model.engine, or an engine of the graph beside it where the file is damaged.
+    """Opens model.engine, or builds an engine from the graph beside it if the file is damaged.
 
     Raises:
-        ModelLoadError: the engine cannot be opened and not built either, or is not one of a step
+        ModelLoadError: the engine can be neither opened nor built, or is not an engine of a step
             graph of these sizes.
     """
     log = MessageLog()
@@ -84,10 +84,15 @@ def open_engine(model_dir: Path, metadata: EngineMetadata) -> Engine:
 
 
 def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExecutionContext:
-    """Returns a context that runs steps of one profile; the stream has to be synchronised.
+    """Returns a context that runs steps of one profile; the stream must be synchronised next.
+
+    Args:
+        engine: an engine of a step graph.
+        profile: number of the optimisation profile.
+        stream_handle: CUDA stream on which the profile is selected.
 
     Raises:
-        ModelLoadError: TensorRT refuses it.
+        ModelLoadError: TensorRT refuses the context.
     """
     context = engine.cuda_engine.create_execution_context()
     if context is None or not context.set_optimization_profile_async(profile, stream_handle):
@@ -99,12 +104,13 @@ def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExe
 
 
 def check_logits(context: trt.IExecutionContext, metadata: EngineMetadata) -> None:
-    """Checks that a context of the prefill profile gives logits of one position.
+    """Checks that a context of the prefill profile returns the logits of one position.
 
-    The memory for them has no room for more, and the engine itself tells only for given inputs.
+    The memory for the logits has no room for more, and the engine reports the shape only for given
+    inputs.
 
     Raises:
-        ModelLoadError: it gives another shape.
+        ModelLoadError: the shape differs.
     """
     tokens = (metadata.max_batch_size, metadata.max_input_tokens)
     past = (metadata.max_batch_size, metadata.heads, 0, metadata.head_dim)
@@ -124,7 +130,7 @@ def check_logits(context: trt.IExecutionContext, metadata: EngineMetadata) -> No
 def _rebuild(
     model_dir: Path, metadata: EngineMetadata, runtime: trt.Runtime, reason: str
 ) -> trt.ICudaEngine:
-    """Returns an engine of the graph; it is in memory only, since the directory is read-only."""
+    """Returns an engine built from the graph, in memory only, since the directory is read-only."""
     problem = f"{ENGINE_FILE} is damaged: TensorRT cannot open it ({reason})"
     graph = model_dir / GRAPH_FILE
     if not graph.is_file():

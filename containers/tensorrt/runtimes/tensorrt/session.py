@@ -1,4 +1,4 @@
-"""The steps of an engine on the GPU, and all that must hold before the first."""
+"""The steps of an engine on the GPU, and every check before the first step."""
 
 import logging
 from collections.abc import Sequence
@@ -60,14 +60,14 @@ _TOKEN_BYTES: Final = np.dtype(np.int64).itemsize
 class TensorRTSession:
     """A `StepSession` on the GPU.
 
-    All memory is taken here, for the largest steps of the engine.
+    All memory is allocated here, for the largest steps of the engine.
 
     Args:
-        engine: of a step graph.
-        metadata: the engine's.
+        engine: an engine of a step graph.
+        metadata: the engine's limits and sizes.
 
     Raises:
-        ModelLoadError: TensorRT makes no execution contexts, or too many logits.
+        ModelLoadError: TensorRT creates no execution context, or the logits have more positions.
         DeviceError: CUDA refuses memory or a stream.
     """
 
@@ -76,7 +76,7 @@ class TensorRTSession:
         self._engine = engine
         self._metadata = metadata
         self._stream = Stream()
-        # One each, since a context that changes its profile loses its shapes.
+        # One context per profile, since a context that changes its profile loses its shapes.
         self._prefill_context, self._decode_context = (
             create_context(engine, profile, self._stream.handle)
             for profile in (PREFILL_PROFILE, DECODE_PROFILE)
@@ -86,7 +86,7 @@ class TensorRTSession:
         self._caches = CacheMemory(sizes.layout, self._stream)
         self._past_names = cache_names("past_key_values", metadata.layers)
         self._present_names = cache_names("present", metadata.layers)
-        # An input of no columns has an address all the same, and each one of its own.
+        # Even an input without columns needs an address, and each input its own.
         nothing = allocate(sizes.nothing)
         self._nothing = [nothing + i * ALIGNMENT_BYTES for i in range(len(self._past_names))]
         self._inputs_address = allocate(sizes.inputs)
@@ -97,7 +97,13 @@ class TensorRTSession:
     def prefill(
         self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
     ) -> tuple[Float32Array, DeviceCache]:
-        """Runs whole prompts; see `StepSession.prefill`."""
+        """Runs whole prompts; see `StepSession.prefill`.
+
+        Args:
+            input_ids: [rows, columns], padded on the left.
+            attention_mask: [rows, columns], 0 on padding.
+            position_ids: [rows, columns].
+        """
         return self._run(
             self._prefill_context,
             (input_ids, attention_mask, position_ids),
@@ -113,7 +119,14 @@ class TensorRTSession:
         position_ids: Int64Array,
         cache: DeviceCache,
     ) -> tuple[Float32Array, DeviceCache]:
-        """Adds one token to every row; see `StepSession.step`."""
+        """Adds one token to every row; see `StepSession.step`.
+
+        Args:
+            input_ids: [rows, 1].
+            attention_mask: [rows, columns + 1], 0 on padding.
+            position_ids: [rows, 1].
+            cache: taken over; of the same rows and columns.
+        """
         past = self._caches.take(cache)
         return self._run(
             self._decode_context,
@@ -124,7 +137,13 @@ class TensorRTSession:
         )
 
     def select(self, cache: DeviceCache, rows: Sequence[int], first_column: int) -> DeviceCache:
-        """Moves rows on the GPU; see `StepSession.select`."""
+        """Moves rows on the GPU; see `StepSession.select`.
+
+        Args:
+            cache: taken over.
+            rows: rows of the cache, in the order of the result.
+            first_column: columns before it are left out.
+        """
         return self._caches.select(cache, rows, first_column)
 
     def concatenate(self, first: DeviceCache, second: DeviceCache) -> DeviceCache:
@@ -140,7 +159,7 @@ class TensorRTSession:
         past_addresses: Sequence[int],
         target: Arena,
     ) -> tuple[Float32Array, DeviceCache]:
-        """Runs the engine once, from the copy of its inputs to that of the logits."""
+        """Runs the engine once, from the copy of its inputs to the copy of the logits."""
         rows, sequence = inputs[0].shape
         columns = past_columns + sequence
         layout = self._caches.layout
@@ -170,7 +189,7 @@ class TensorRTSession:
         )
 
     def _bind_inputs(self, context: trt.IExecutionContext, inputs: Sequence[Int64Array]) -> None:
-        """Copies tokens, mask and positions with one copy, and tells the context where they are."""
+        """Copies tokens, mask and positions with one copy, and sets their addresses."""
         end = 0
         for name, array in zip(STEP_INPUTS, inputs, strict=True):
             start = aligned(end)
@@ -209,16 +228,16 @@ class _BufferSizes:
 def open_engine_session(
     model_dir: Path, config: ModelConfig, settings: GenerationSettings, *, max_batch_size: int
 ) -> TensorRTSession:
-    """Opens model.engine, and says in the log what serves.
+    """Opens model.engine, and logs what serves.
 
     Args:
         model_dir: holds model.engine and engine.json.
-        config: the model's.
-        settings: what requests may ask for.
+        config: values of the model's config.json.
+        settings: limits of requests.
         max_batch_size: most rows of a batch.
 
     Raises:
-        ModelLoadError: in one line, why the engine cannot serve here.
+        ModelLoadError: says in one line why the engine cannot serve here.
     """
     try:
         gpu = use_gpu()
@@ -275,7 +294,7 @@ def open_engine_session(
 
 
 def _check_memory(engine: Engine, metadata: EngineMetadata, sizes: _BufferSizes, gpu: Gpu) -> None:
-    # Each context has memory of its own for what is between the inputs and the outputs.
+    # Each context has its own memory for activations.
     contexts = 2 * engine.cuda_engine.device_memory_size_v2
     needed, free = sizes.total + contexts, free_bytes()
     if needed > free:
