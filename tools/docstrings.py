@@ -12,7 +12,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tools.prose import LONGEST_WORDS, TURNS, Finding
@@ -38,23 +38,63 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Documented = ast.Module | ast.ClassDef | _Function
 
 
-def findings(path: str, text: str) -> Iterator[Finding]:
+# Class name -> methods whose parameters the class or a base class describes.
+Described = Mapping[str, frozenset[str]]
+
+
+def described_methods(texts: Iterable[str]) -> Described:
+    """Returns the methods of all classes whose parameters are described, inherited ones included.
+
+    Base classes are found by their names, in all of the modules.
+
+    Args:
+        texts: the source code of modules.
+    """
+    own, bases = dict[str, set[str]](), dict[str, set[str]]()
+    for text in texts:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                methods = [each for each in node.body if isinstance(each, _Function)]
+                own.setdefault(node.name, set()).update(
+                    each.name for each in methods if _arguments(ast.get_docstring(each) or "")
+                )
+                bases.setdefault(node.name, set()).update(map(_base_name, node.bases))
+
+    def inherited(name: str, seen: frozenset[str]) -> frozenset[str]:
+        further = bases.get(name, set()) - seen
+        return frozenset(own.get(name, ())).union(
+            *(inherited(each, seen | {each}) for each in further)
+        )
+
+    return {name: inherited(name, frozenset({name})) for name in own}
+
+
+def _base_name(base: ast.expr) -> str:
+    """Returns the last part of a base class's name, without its type arguments."""
+    return ast.unparse(base).partition("[")[0].rpartition(".")[2]
+
+
+def findings(path: str, text: str, described: Described | None = None) -> Iterator[Finding]:
     """Yields the docstrings and comments of a module that break a rule.
 
     Args:
         path: shown in each finding; the file is not read.
         text: the module's source code.
+        described: result of `described_methods`: a method that overrides one of these need not
+            describe its parameters again.
 
     Raises:
         SyntaxError: the text is not Python.
     """
     module = ast.parse(text)
-    yield from _of_docstrings(path, module, is_public=True)
+    yield from _of_docstrings(path, module, described or {}, is_public=True)
     for line, comment in _comments(text):
         yield from _of_prose(path, line, comment)
 
 
-def _of_docstrings(path: str, node: _Documented, *, is_public: bool) -> Iterator[Finding]:
+def _of_docstrings(
+    path: str, node: _Documented, described: Described, *, is_public: bool
+) -> Iterator[Finding]:
     docstring = ast.get_docstring(node)
     if docstring is not None:
         line = node.body[0].lineno
@@ -63,11 +103,16 @@ def _of_docstrings(path: str, node: _Documented, *, is_public: bool) -> Iterator
         if isinstance(node, _Function):
             yield from _of_first_word(path, line, node, docstring)
             yield from _of_arguments(path, line, node, docstring, is_public=is_public)
+    inherited = frozenset[str]()
+    if isinstance(node, ast.ClassDef):
+        bases = map(_base_name, node.bases)
+        inherited = inherited.union(*(described.get(base, frozenset()) for base in bases))
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef | _Function):
             is_reached = is_public and not isinstance(node, _Function)
+            is_hidden = child.name.startswith("_") or child.name in inherited
             yield from _of_docstrings(
-                path, child, is_public=is_reached and not child.name.startswith("_")
+                path, child, described, is_public=is_reached and not is_hidden
             )
 
 
@@ -187,10 +232,10 @@ def main(arguments: Sequence[str]) -> int:
     """
     paths = [Path(argument) for argument in arguments]
     modules = [file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]
+    texts = {str(module): module.read_text("utf-8") for module in modules}
+    described = described_methods(texts.values())
     found = sorted(
-        finding
-        for module in modules
-        for finding in findings(str(module), module.read_text("utf-8"))
+        finding for path, text in texts.items() for finding in findings(path, text, described)
     )
     for finding in found:
         print(finding)

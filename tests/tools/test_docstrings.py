@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docstrings import findings, main
+from tools.docstrings import described_methods, findings, main
 from tools.prose import LONGEST_WORDS
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +60,29 @@ def test_a_method_is_checked_as_a_function_is() -> None:
     assert messages(within("class A:", function("Copies.", parameters="self, a, b, c"))) == [
         (3, "copy has 3 parameters and no Args section")
     ]
+
+
+def test_a_method_need_not_repeat_what_its_base_class_describes() -> None:
+    method = function(
+        described(a="from here.", b="to there.", c="bytes."), parameters="self, a, b, c"
+    )
+    base = within("class Base(Protocol[T]):", method)
+    short = function("Copies.", parameters="self, a, b, c")
+    derived = within("class Derived(bases.Base[int]):", short)
+    last = within("class Last(Derived):", short)
+    found = described_methods([last, derived, base])
+    assert found == {name: frozenset({"copy"}) for name in ("Base", "Derived", "Last")}
+    assert list(findings("module.py", last + derived + base, found)) == []
+    assert len(messages(last + derived + base)) == 2
+
+
+def test_the_command_knows_base_classes_of_other_modules(tmp_path: Path) -> None:
+    method = function(described(a="from.", b="to.", c="bytes."), parameters="self, a, b, c")
+    (tmp_path / "base.py").write_text(within("class Base:", method), "utf-8")
+    short = within("class Derived(Base):", function("Copies.", parameters="self, a, b, c"))
+    (tmp_path / "derived.py").write_text(short, "utf-8")
+    assert main([str(tmp_path)]) == 0
+    assert main([str(tmp_path / "derived.py")]) == 1
 
 
 def test_a_description_that_repeats_the_name_is_found() -> None:
