@@ -42,9 +42,9 @@ def _serve(
     port: int, directory: Path, ready_file: Path | None, stops: tuple[signal.Signals, ...]
 ) -> None:
     if ready_file is not None:
-        # An earlier process's: as long as this one does not answer, nothing says that it does.
+        # Left by an earlier process. Removed, because its presence means that this process answers.
         ready_file.unlink(missing_ok=True)
-    # After the lock: importing moto takes a second, and a second process should not pay for it.
+    # Imported after the lock: importing moto takes a second, which a second process should not pay.
     from embedded_aws.server import EmbeddedAws
 
     try:
@@ -68,7 +68,7 @@ def _write_state(ready_file: Path, port: int, url: str) -> None:
         "url": url,
         "started_at": datetime.now(UTC).isoformat(),
     }
-    # Renamed into place: whoever waits for the file never reads half of it.
+    # Renamed into place, so that nobody who waits for the file reads half of it.
     partial = ready_file.with_suffix(".partial")
     partial.write_text(json.dumps(state))
     partial.replace(ready_file)

@@ -30,11 +30,11 @@ logger = logging.getLogger(__name__)
 
 
 class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type information
-    """A fault of the client's, answered with the API's error code and message.
+    """An error of the client, answered with the API's error code and message.
 
     Args:
         code: error code as the API's model spells it, for example `ValidationException`.
-        message: what the client reads.
+        message: shown to the client.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -43,7 +43,7 @@ class ApiError(ServiceException):  # type: ignore[misc]  # moto ships no type in
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: the account and region that the request's signature names."""
+    """The caller: the account and region that the request's signature names."""
 
     account_id: str
     region: str
@@ -57,8 +57,8 @@ class ServiceApi:
 
     Args:
         service: botocore's name of the service, for example `cloudformation`.
-        operations: operation name (`CreateStack`) to the function that does it.
-        account_id: the one account there is.
+        operations: maps an operation's name (`CreateStack`) to the function that handles it.
+        account_id: the only account of the embedded AWS.
         validation_code: the error code this service uses for malformed input.
     """
 
@@ -96,7 +96,8 @@ class ServiceApi:
         except ServiceException as error:
             result = error
         except Exception:
-            # Our bug, not the client's: the log has the traceback, the client a 500 to report.
+            # A bug of Slipway, not of the client: the log gets the traceback, the client a 500 to
+            # report.
             logger.error("%s.%s failed:\n%s", self._service, name, traceback.format_exc())
             return self._respond(
                 start_response, 500, [], b"internal error of the embedded AWS; see its log"

@@ -1,10 +1,12 @@
-"""Where moto's buckets are stricter than S3, and stacks that deploy to AWS would fail here.
+"""Relaxes moto's rules for buckets where they are stricter than S3's.
+
+Without this, stacks that deploy to AWS would fail here.
 
 - moto denies an object to everyone as soon as a Deny statement of the bucket policy names it,
   whatever the statement's condition says. Nearly every bucket has such a statement: no access
-  except over TLS. Requests to a loopback port are not over TLS, and what other conditions ask for
-  (VPC endpoints, organisations, services that call on one's behalf) does not exist here. So
-  conditional statements are stored and shown, and not enforced.
+  except over TLS. Requests to a loopback port are not over TLS. The subjects of other conditions
+  (VPC endpoints, organisations, services that call on one's behalf) do not exist here. Conditional
+  statements are therefore stored and shown, but not enforced.
 - moto refuses an access log's target bucket until its policy lets the logging service write. S3
   takes the configuration; CDK creates that policy after the bucket that is logged.
 - moto writes an access log within the request, so that no stack could delete its log bucket when
@@ -27,7 +29,10 @@ _log_at_once = S3Backend.log_incoming_request
 
 
 def relax_bucket_rules() -> None:
-    """Makes moto's buckets accept what S3 accepts; for the whole process, and once is enough."""
+    """Makes moto's buckets accept what S3 accepts, in the whole process.
+
+    Further calls do nothing.
+    """
     FakeBucket.get_permission = _permission
     FakeBucket._log_permissions_enabled_policy = staticmethod(_logging_is_permitted)
     S3Backend.log_incoming_request = _log_later

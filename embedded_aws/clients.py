@@ -16,7 +16,7 @@ from botocore.config import Config
 
 from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, SECRET_ACCESS_KEY
 
-# The account comes with the clients: whoever writes an ARN needs both.
+# The account is kept with the clients, because building an ARN needs both.
 __all__ = ["ACCOUNT_ID", "LoopbackClients"]
 
 

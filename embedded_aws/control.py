@@ -1,7 +1,7 @@
-"""The life of the embedded AWS as a background process of one project.
+"""Starts, describes and stops the embedded AWS as a background process of one project.
 
-The process holds a lock on a file for as long as it lives, whatever ends it: that, not a process
-id, tells whether it runs. Its state is not kept: the next start begins with an empty account.
+The process holds a lock on a file until it ends for any reason. This lock, and not a process id,
+tells whether the process runs. Its state is not kept: the next start begins with an empty account.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DEFAULT_PORT = 4566
 DEFAULT_REGION = "us-east-1"
 LOCK_FILE = "lock"
 _START_SECONDS = 60.0
-# The containers' 30 seconds from SIGTERM to SIGKILL, and what the server itself needs.
+# The containers' 30 seconds from SIGTERM to SIGKILL, plus the server's own shutdown.
 _STOP_SECONDS = 45.0
 _ANSWER_SECONDS = 5.0
 _LOCK_SECONDS = 1.0
@@ -43,7 +43,7 @@ class LocalState:
     """A running embedded AWS.
 
     Attributes:
-        pid: its process.
+        pid: process id of the server.
         port: its loopback port.
         url: its endpoint URL.
         started_at: in UTC.
@@ -57,7 +57,7 @@ class LocalState:
 
 @dataclass(frozen=True)
 class EndpointSummary:
-    """An endpoint that it has."""
+    """An endpoint of the embedded AWS."""
 
     region: str
     name: str
@@ -66,13 +66,13 @@ class EndpointSummary:
 
 @dataclass(frozen=True)
 class LocalStatus:
-    """What a running embedded AWS says of itself.
+    """The status that a running embedded AWS reports.
 
     Attributes:
-        state: where it runs.
-        uptime_seconds: since its start.
-        endpoints: of all regions, oldest first.
-        log_file: its own log.
+        state: process, port and URL.
+        uptime_seconds: time since its start.
+        endpoints: endpoints of all regions, oldest first.
+        log_file: the server's own log.
     """
 
     state: LocalState
@@ -82,11 +82,11 @@ class LocalStatus:
 
 
 def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
-    """Starts the embedded AWS of a project, or returns the one that runs, on whatever port.
+    """Starts the embedded AWS of a project, or returns the running one, whatever its port.
 
     Args:
-        project_directory: its files lie in `.slipway/local` there.
-        port: loopback port of a new one; 0 lets the operating system choose.
+        project_directory: its files lie in `.slipway/local` of this directory.
+        port: loopback port of a new server; 0 lets the operating system choose.
 
     Raises:
         LocalAwsError: it does not start, for example because the port is taken.
@@ -98,7 +98,7 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
     _require_free(port)
     directory.mkdir(parents=True, exist_ok=True)
     ready_file = directory / "state.json"
-    # Of one that was killed. In a container the next process may well get the same id.
+    # The file is left of a killed server. In a container the next process may well get the same id.
     stale = _read_state(directory)
     log_file = _log_file(directory)
     with log_file.open("ab") as log:
@@ -114,7 +114,7 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
             stderr=log,
             start_new_session=True,
         )
-    # Reaps it when it ends while this process still runs; else nothing here waits for it.
+    # Reaps the server if it ends while this process still runs; nothing else here waits for it.
     ended = threading.Event()
     threading.Thread(target=_reap, args=(process, ended), name="reaper", daemon=True).start()
     deadline = time.monotonic() + _START_SECONDS
@@ -137,25 +137,25 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
 
 
 def ended_unasked(project_directory: Path) -> LocalState | None:
-    """The embedded AWS of a project that ended without `stop`: killed, or with the machine.
+    """Returns the embedded AWS of a project that ended without `stop`, for example when killed.
 
     Its account is gone. It is remembered until the next `start` or `stop`.
 
     Returns:
-        What it was; None when one runs, or the last one was stopped.
+        Its last state; None if one runs, or if the last one was stopped.
     """
     directory = _directory(project_directory)
     return None if _is_locked(directory) else _read_state(directory)
 
 
 def stop(project_directory: Path) -> bool:
-    """Stops the embedded AWS of a project, with every container; its account is gone with it.
+    """Stops the embedded AWS of a project, with every container; its account is lost.
 
     Returns:
         Whether one was running.
 
     Raises:
-        LocalAwsError: it runs, but its process cannot be told.
+        LocalAwsError: it runs, but its process id is unknown.
     """
     directory = _directory(project_directory)
     state = _await_state(directory)
@@ -187,7 +187,7 @@ def status(project_directory: Path) -> LocalStatus | None:
         ) as answer:
             described: dict[str, Any] = json.load(answer)
     except OSError as error:
-        # A process that is ending closes its port a moment before it lets go of the lock.
+        # A process that is ending closes its port a moment before it releases the lock.
         if _await_unlocked(directory, _LOCK_SECONDS):
             return None
         raise LocalAwsError(
@@ -208,18 +208,18 @@ def environment(
     region: str = DEFAULT_REGION,
     environ: Mapping[str, str] = os.environ,
 ) -> dict[str, str | None]:
-    """The variables that point the AWS CLI, the SDKs, s5cmd and the CDK CLI at the embedded AWS.
+    """Returns the variables that point AWS CLI, SDKs, s5cmd and CDK CLI at the embedded AWS.
 
     Args:
-        state: the running one.
+        state: the running embedded AWS.
         region: the default region.
-        environ: the user's environment. Every other `AWS_` variable in it is to be unset, so that
-            no profile, role or endpoint of theirs mixes in.
+        environ: the user's environment. Every other `AWS_` variable in it is unset, so that the
+            user's profiles, roles and endpoints have no effect.
 
     Returns:
         Values to set; None means unset.
     """
-    # Files with credentials or a default profile are pointed away from: unset would mean ~/.aws.
+    # Points away from files with credentials or a default profile: if unset, ~/.aws would be read.
     chosen: dict[str, str | None] = {
         "AWS_ENDPOINT_URL": state.url,
         "S3_ENDPOINT_URL": state.url,
@@ -235,7 +235,7 @@ def environment(
     theirs = [name for name in sorted(environ) if name.startswith("AWS_")]
     for name in (*always_unset, *theirs):
         chosen.setdefault(name, None)
-    # A proxy of theirs knows nothing of this machine's loopback address.
+    # The user's proxy knows nothing of this machine's loopback address.
     if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in environ):
         for name in ("NO_PROXY", "no_proxy"):
             hosts = [host for host in environ.get(name, "").split(",") if host]
@@ -245,7 +245,7 @@ def environment(
 
 @contextlib.contextmanager
 def held_lock(directory: Path) -> Iterator[None]:
-    """Holds the lock that says "running" until the process ends.
+    """Holds the lock that means "running" until the process ends.
 
     Raises:
         LocalAwsError: another process holds it.
@@ -314,15 +314,15 @@ def _read_state(directory: Path) -> LocalState | None:
             started_at=datetime.fromisoformat(content["started_at"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        # A machine that lost its power may leave the file empty; whoever runs writes its own.
+        # A power failure may leave the file empty; a running server writes its own.
         return None
 
 
 def _await_state(directory: Path) -> LocalState | None:
-    """The state of the process that holds the lock, once it answers; None if there is none."""
+    """Returns the state of the process that holds the lock, once it answers, or None."""
     deadline = time.monotonic() + _START_SECONDS
     while _is_locked(directory):
-        # The file may be an earlier process's; the lock names the one that lives.
+        # The file may be left of an earlier process; the lock names the live one.
         state = _read_state(directory)
         if state is not None and str(state.pid) == _holder(directory):
             return state
@@ -351,7 +351,7 @@ def _require_free(port: int) -> None:
 
 
 def _server_environment() -> dict[str, str]:
-    """The user's environment without anything that could lead to their AWS account."""
+    """Returns the user's environment without variables that could lead to an AWS account."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
         **kept,

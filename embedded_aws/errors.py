@@ -1,4 +1,4 @@
-"""What the embedded AWS tells the person who starts it, as opposed to the callers of its APIs."""
+"""Errors for the person who starts the embedded AWS, as opposed to callers of its APIs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ class LocalAwsError(Exception):
     """The embedded AWS cannot do what was asked, for a reason that the user can act on.
 
     Args:
-        message: what is wrong and what to do about it.
+        message: says what is wrong and what to do about it.
     """
 
     def __init__(self, message: str) -> None:

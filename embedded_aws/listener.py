@@ -1,7 +1,7 @@
 """One loopback port for every service.
 
-A request is dispatched by the service in its signature's credential scope: what is mounted goes to
-this package, every other service to moto.
+A request is dispatched by the service in its signature's credential scope: mounted applications of
+this package answer first, moto answers for every other service.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Listener:
         port: loopback port; 0 lets the operating system choose.
 
     Attributes:
-        url: what clients use as endpoint.
+        url: the endpoint URL for clients.
 
     Raises:
         OSError: the port is taken.
     """
 
     def __init__(self, *, port: int) -> None:
-        # Bound here, because werkzeug ends the process when the port is taken.
+        # Bound here, because werkzeug ends the process if the port is taken.
         with socket.create_server((_HOST, port), backlog=128) as bound:
             self._server: BaseWSGIServer = make_server(
                 _HOST,
@@ -72,15 +72,15 @@ class Listener:
         self._thread: threading.Thread | None = None
 
     def mount(self, service: str, application: WSGIApplication) -> None:
-        """Lets an application answer a service (its name in a signature) instead of moto."""
+        """Makes an application answer a service (its name in a signature) instead of moto."""
         self._services[service] = application
 
     def mount_invocations(self, application: WSGIApplication) -> None:
-        """Lets an application answer SageMaker's data plane."""
+        """Makes an application answer SageMaker's data plane."""
         self._invocations = application
 
     def mount_status(self, status: Callable[[], dict[str, Any]]) -> None:
-        """Lets a function answer GET /_slipway/status."""
+        """Makes a function answer GET /_slipway/status."""
         self._status = status
 
     def start(self) -> None:
@@ -112,7 +112,7 @@ class Listener:
         environ["slipway.account_id"] = ACCOUNT_ID
         service = scope["service"] if scope else ""
         application = self._services.get(service, self._moto)
-        # SageMaker and its runtime sign with one name; only the path tells them apart.
+        # SageMaker and its runtime sign with the same name, so only the path distinguishes them.
         if service == "sagemaker" and path.startswith("/endpoints/") and self._invocations:
             application = self._invocations
         return application(environ, start_response)
@@ -122,15 +122,15 @@ class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships n
     """moto's handler, with the access log sent to `logging`."""
 
     # Headers and body go out in two writes; on a kept-alive connection Nagle's algorithm would
-    # hold the second one back for 40 ms.
+    # delay the second by 40 ms.
     disable_nagle_algorithm = True
 
     def run_wsgi(self) -> None:
         """Answers one request; invocations keep their connection, which werkzeug never does.
 
-        werkzeug closes every connection because an application may leave a body unread. The data
+        werkzeug closes every connection, because an application may leave a body unread. The data
         plane's body is bounded, so it is read here, and a load test does not pay for a connection
-        a request.
+        per request.
         """
         length = self.headers.get("Content-Length", "")
         if (
@@ -165,7 +165,7 @@ class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships n
         self.send_response(int(status.split(" ", 1)[0]))
         for name, value in headers:
             self.send_header(name, value)
-        # A stream's length is known when it has ended.
+        # A stream's length is unknown until it has ended.
         self._is_chunked = all(name != "Content-Length" for name, _ in headers)
         if self._is_chunked:
             self.send_header("Transfer-Encoding", "chunked")

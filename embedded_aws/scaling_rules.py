@@ -1,9 +1,9 @@
-"""Where moto's scalable targets are laxer than Application Auto Scaling.
+"""Tightens moto's scalable targets where they are laxer than Application Auto Scaling.
 
 - DeregisterScalableTarget deletes the scaling policies and the scheduled actions of the target
   (API_DeregisterScalableTarget.html, read 2026-11-22). moto keeps them, so a target that is
   registered again would have its policies back.
-- A target or a policy that is not there is an ObjectNotFoundException (botocore's model of the
+- A target or a policy that does not exist is an ObjectNotFoundException (botocore's model of the
   API). moto answers ValidationException, which CloudFormation does not take for "gone already".
 - PutScalingPolicy needs a registered target. moto keeps a policy without one.
 """
@@ -23,7 +23,7 @@ _delete_policy = ApplicationAutoscalingBackend.delete_scaling_policy
 
 
 def follow_scaling_rules() -> None:
-    """Makes moto follow these rules; for the whole process, and once is enough."""
+    """Makes moto follow these rules, in the whole process; further calls do nothing."""
     ApplicationAutoscalingBackend.deregister_scalable_target = _deregistered
     ApplicationAutoscalingBackend.put_scaling_policy = _policy_put
     ApplicationAutoscalingBackend.delete_scaling_policy = _policy_deleted

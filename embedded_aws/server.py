@@ -23,10 +23,10 @@ class EmbeddedAws:
 
     Args:
         port: loopback port; 0 lets the operating system choose.
-        directory: where endpoints and training jobs keep their files and logs.
-        families: image repository to the program that stands for it.
-        time_scale: factor on every timeout and wait of these; tests shorten them.
-        clock: seconds since the epoch, by which alarms are evaluated; tests move it.
+        directory: files and logs of endpoints and training jobs are written here.
+        families: maps an image repository to the program that stands for it.
+        time_scale: factor on every timeout and wait of endpoints and jobs; tests shorten them.
+        clock: returns seconds since the epoch, by which alarms are evaluated; tests move it.
 
     Use as a context manager, or call `start` and `stop`.
 
@@ -78,7 +78,7 @@ class EmbeddedAws:
         """Stops every deployment and every serving process, then the server."""
         self._monitoring.close()
         self._cloudformation.close()
-        # Before the listener: the last log lines go through it.
+        # Before the listener, because the last log lines go through it.
         self._training.close()
         self._hosting.close()
         self._listener.stop()

@@ -1,7 +1,7 @@
-"""Checks a parsed request against botocore's shapes, in the words AWS uses.
+"""Checks a parsed request against botocore's shapes, in AWS's words.
 
-botocore's own validator runs in the client and looks at types, required members and minimum
-lengths only; enumerations, patterns and maxima are left to the service. Here is that other half.
+botocore's own validator runs in the client and checks types, required members and minimum lengths
+only. Enumerations, patterns and maxima are left to the service, so they are checked here.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _CONSTRAINT = "Value '{value}' at '{path}' failed to satisfy constraint: Member 
 
 
 def validation_errors(shape: Any, value: Any) -> list[str]:
-    """Lists every constraint of the shape that the value breaks.
+    """Returns every constraint of the shape that the value breaks.
 
     Args:
-        shape: botocore shape of an operation's input, or None where it takes none.
+        shape: botocore shape of an operation's input; None if it takes none.
         value: the parsed input.
 
     Returns:
-        One message a problem, each naming the member's path, for example
-        `productionVariants.1.member.instanceType`.
+        One message per problem, each with the member's path, for example
+            `productionVariants.1.member.instanceType`.
     """
     return [] if shape is None else list(_check(shape, value, ""))
 
@@ -86,7 +86,10 @@ def _check_range(shape: Any, value: float, path: str) -> Iterator[str]:
 
 
 def _join(path: str, name: str) -> str:
-    """AWS writes members in lower camel case: `ProductionVariants` as `productionVariants`."""
+    """Returns the path with the member appended in AWS's lower camel case.
+
+    `ProductionVariants` becomes `productionVariants`.
+    """
     member = name[:1].lower() + name[1:]
     return f"{path}.{member}" if path else member
 

@@ -1,4 +1,4 @@
-"""Which resources of a template exist already, so that a change set can import them by name.
+"""Finds resources of a template that exist already, so that a change set can import them by name.
 
 ImportExistingResources of CreateChangeSet takes a resource whose name is literal in the template,
 whose deletion policy keeps it, and that belongs to no stack. A resource that exists and does not
@@ -38,7 +38,7 @@ class ExistingResources:
         self._identity = identity
 
     def find(self, definition: ResourceDefinition, handler: ResourceHandler) -> str | None:
-        """Returns the physical id of the resource to import; None where it has to be created."""
+        """Returns the physical id of the resource to import, or None if it must be created."""
         name_property = handler.name_property
         name = definition.properties.get(name_property) if name_property else None
         if not isinstance(name, str) or definition.deletion_policy not in _KEPT:

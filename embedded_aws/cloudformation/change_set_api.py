@@ -1,4 +1,4 @@
-"""The operations on change sets: what the CDK CLI deploys with."""
+"""The operations on change sets, with which the CDK CLI deploys."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NO_CHANGES = (
 
 
 class ChangeSetApi:
-    """Create, show, execute and delete change sets.
+    """Creates, shows, executes and deletes change sets.
 
     Args:
         store: every stack.
         engine: runs the operations.
-        preparation: reads requests.
+        preparation: turns requests into plans.
     """
 
     def __init__(self, store: StackStore, engine: Engine, preparation: Preparation) -> None:
@@ -49,7 +49,7 @@ class ChangeSetApi:
         }
 
     def create_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """CreateChangeSet."""
+        """Handles CreateChangeSet."""
         kind = parameters.get("ChangeSetType", "UPDATE")
         _check_supported(kind, parameters)
         stack = self._target(caller, kind, parameters)
@@ -98,7 +98,7 @@ class ChangeSetApi:
         return {"Id": change_set.arn, "StackId": stack.identity.id}
 
     def describe_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """DescribeChangeSet."""
+        """Handles DescribeChangeSet."""
         stack, change_set = self._found(caller, parameters)
         changes, more = page(change_set.plan.changes, parameters)
         return {
@@ -108,7 +108,7 @@ class ChangeSetApi:
         }
 
     def execute_change_set(self, caller: Caller, parameters: dict[str, Any]) -> None:
-        """ExecuteChangeSet; the stack's other change sets are gone afterwards."""
+        """Handles ExecuteChangeSet; the stack's other change sets are deleted."""
         with self._store.lock:
             stack, change_set = self._found(caller, parameters)
             if change_set.execution_status != "AVAILABLE":
@@ -143,7 +143,7 @@ class ChangeSetApi:
             stack.change_sets = {change_set.name: change_set}
 
     def delete_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """DeleteChangeSet; one that is not there counts as deleted."""
+        """Handles DeleteChangeSet; a change set that does not exist counts as deleted."""
         stack = self._stack(caller, parameters)
         if stack is not None:
             change_set = _of(stack, parameters["ChangeSetName"])
@@ -152,7 +152,7 @@ class ChangeSetApi:
         return {}
 
     def list_change_sets(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """ListChangeSets."""
+        """Handles ListChangeSets."""
         stack = find_stack(
             self._store, caller, parameters["StackName"], "Stack [{name}] does not exist"
         )
@@ -160,7 +160,7 @@ class ChangeSetApi:
         return {"Summaries": [change_set_summary(stack, item) for item in listed], **more}
 
     def _target(self, caller: Caller, kind: str, parameters: Mapping[str, Any]) -> Stack | None:
-        """The stack a new change set is for; None if it is yet to be made."""
+        """Returns the stack of a new change set, or None if the stack must be created."""
         name = parameters["StackName"]
         stack = self._store.find(caller.region, name)
         if kind == "UPDATE" and stack is None:

@@ -1,7 +1,7 @@
-"""What separates a stack from its desired state: the content of a change set.
+"""The differences between a stack and its desired state: the content of a change set.
 
-Planning touches nothing. It finds what CloudFormation finds before a deployment, and refuses what
-the embedded AWS could not do faithfully, so that nothing is silently left out.
+Planning changes nothing. It finds the same problems as CloudFormation before a deployment. It also
+refuses settings that the embedded AWS cannot apply faithfully, so that none is silently ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REMEDY = "docs/embedded-aws.md lists what the embedded AWS does."
 
 @dataclass(frozen=True)
 class PropertyChange:
-    """One property that differs."""
+    """A property whose values differ."""
 
     name: str
     recreation: str
@@ -46,7 +46,7 @@ class PropertyChange:
 
 @dataclass(frozen=True)
 class Change:
-    """What will happen to one resource.
+    """The planned change of one resource.
 
     Attributes:
         action: `Add`, `Import`, `Modify` or `Remove`.
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every change, and whether there is anything to do at all."""
+    """Every change, and whether there is anything to do."""
 
     changes: tuple[Change, ...]
     is_empty: bool
@@ -85,13 +85,13 @@ def make_plan(
 
     Args:
         identity: the stack.
-        desired: the state it shall have.
-        current: its resources.
-        deployed: the state it was last brought to; None for a new stack.
-        outputs: its outputs.
-        registry: the resource types there are.
-        lookups: what lies outside the stack.
-        find_existing: finds what is imported instead of created.
+        desired: the state to reach.
+        current: the stack's resources, by logical id.
+        deployed: the state of the last deployment; None for a new stack.
+        outputs: the stack's outputs.
+        registry: the emulated resource types.
+        lookups: values from outside the stack.
+        find_existing: finds resources that are imported instead of created.
 
     Returns:
         The desired state with the exports and the resources that it imports, and the plan.
@@ -133,7 +133,7 @@ def make_plan(
 
 
 class _PlannedScope:
-    """Resources as far as they are known before the deployment."""
+    """The values of resources that are known before the deployment."""
 
     def __init__(self, current: Mapping[str, StackResource]) -> None:
         self._current = current

@@ -1,8 +1,9 @@
-"""Brings a stack to its desired state, or back to the state it had.
+"""Brings a stack to its desired state, or back to its previous state.
 
-An update goes as CloudFormation's does: resources in dependency order, replacements made before
-what they replace is deleted, deletions only once everything else has succeeded. A failure takes
-back what was done: changed resources get their previous properties again, new ones are deleted.
+An update follows CloudFormation's order: resources in dependency order, replacements made before
+the replaced resource is deleted, deletions only once everything else has succeeded. A failure
+undoes the finished steps: changed resources get their previous properties again, and new ones are
+deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Deployment:
         self._retain_except_on_create = retain_except_on_create
 
     def create(self, on_failure: str) -> None:
-        """Makes every resource of a new stack.
+        """Creates every resource of a new stack.
 
         Args:
             on_failure: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
@@ -55,7 +56,7 @@ class Deployment:
                 delete_stack(self._steps, retain=())
 
     def update(self, *, disable_rollback: bool) -> None:
-        """Changes a stack that exists."""
+        """Changes an existing stack."""
         failure = self._apply()
         if failure is None:
             self._clean_up()
@@ -67,7 +68,7 @@ class Deployment:
             )
 
     def _apply(self) -> str | None:
-        """Makes and changes resources; returns why it failed, or None."""
+        """Creates and changes resources; returns the reason of a failure, or None."""
         stack, steps = self._stack, self._steps
         evaluator = self._desired.evaluator(
             stack.identity, StackScope(stack.resources), steps.lookups
@@ -90,7 +91,7 @@ class Deployment:
         return existing is not None and existing.status != "CREATE_FAILED"
 
     def _bring(self, logical_id: str, active: frozenset[str], evaluator: Evaluator) -> None:
-        """Makes or changes one resource, if it needs that."""
+        """Creates or changes one resource if necessary."""
         definition = self._desired.template.resources[logical_id]
         steps, existing = self._steps, self._stack.resources.get(logical_id)
         planned = StackResource(
@@ -115,7 +116,7 @@ class Deployment:
         properties = with_stack_tags(handler, evaluated, self._desired.tags)
         planned = dataclasses.replace(planned, properties=properties)
         if existing is not None and existing.status == "CREATE_FAILED":
-            # Left by a deployment without rollback: what there is of it would be in the way.
+            # Left by a deployment without rollback. A partly created resource would be in the way.
             if existing.physical_id is not None and steps.delete_all(
                 [existing], retained=lambda _: False
             ):
@@ -182,7 +183,7 @@ class Deployment:
             )
 
     def _clean_up(self) -> None:
-        """Deletes what the new state no longer has; a failure leaves that resource behind."""
+        """Deletes resources that the new state does not have; a failed deletion is left behind."""
         stack = self._stack
         journal = _journal(stack)
         stack.set_status("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
@@ -213,7 +214,14 @@ class Deployment:
 def roll_back_creation(
     steps: ResourceSteps, failure: str, *, retain_except_on_create: bool = False
 ) -> None:
-    """Deletes what a failed creation made; ends in ROLLBACK_COMPLETE or ROLLBACK_FAILED."""
+    """Deletes the resources of a failed creation; ends in ROLLBACK_COMPLETE or ROLLBACK_FAILED.
+
+    Args:
+        steps: acts on single resources.
+        failure: reason of the rollback, for the event.
+        retain_except_on_create: whether new resources are deleted even if their policy retains
+            them.
+    """
     stack = steps.stack
     stack.set_status("ROLLBACK_IN_PROGRESS", f"{failure} Rollback requested by user.".strip())
     failed = steps.delete_all(
@@ -239,13 +247,14 @@ def roll_back_update(
     retain_except_on_create: bool = False,
     skip: Collection[str] = (),
 ) -> None:
-    """Takes a failed update back; ends in UPDATE_ROLLBACK_COMPLETE or UPDATE_ROLLBACK_FAILED.
+    """Undoes a failed update; ends in UPDATE_ROLLBACK_COMPLETE or UPDATE_ROLLBACK_FAILED.
 
     Args:
         steps: acts on single resources.
-        failure: why, for the event.
-        retain_except_on_create: see `Deployment`.
-        skip: logical ids to take for restored (ContinueUpdateRollback).
+        failure: reason of the rollback, for the event.
+        retain_except_on_create: whether new resources are deleted even if their policy retains
+            them.
+        skip: logical ids that count as restored (ContinueUpdateRollback).
     """
     stack = steps.stack
     journal = _journal(stack)
@@ -256,7 +265,7 @@ def roll_back_update(
         if (old := journal.resources.get(logical_id)) is None or not resource.is_same_object(old)
     ]
     failed: list[str] = []
-    # Dependencies go back first, as they went forward.
+    # Resources are restored in dependency order, as they were changed.
     order = journal.desired.template.order if journal.desired else tuple(journal.resources)
     for logical_id in (name for name in order if name in journal.resources):
         old = journal.resources[logical_id]
@@ -299,8 +308,8 @@ def delete_stack(steps: ResourceSteps, *, retain: Collection[str], force: bool =
 
     Args:
         steps: acts on single resources.
-        retain: logical ids to leave alone.
-        force: whether resources that cannot be deleted are left alone instead of failing.
+        retain: logical ids of resources to keep.
+        force: whether resources that cannot be deleted are kept instead of failing the deletion.
     """
     stack = steps.stack
     resources = list(stack.resources.values())

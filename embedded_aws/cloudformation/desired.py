@@ -1,4 +1,4 @@
-"""A template with the values a deployment gives it: the state a stack shall have."""
+"""The desired state of a stack: a template with the values of one deployment."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
 from embedded_aws.cloudformation.snapshot import Output, StackResource
 from embedded_aws.cloudformation.template import Template
 
-# Functions that only the Rules section has.
+# Functions that exist only in the Rules section.
 _RULE_FUNCTIONS = ("Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf",
                    "Fn::ValueOfAll")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class StackIdentity:
-    """What a stack is called and where it is; never changes."""
+    """A stack's name and place, which never change."""
 
     name: str
     id: str
@@ -29,7 +29,7 @@ class StackIdentity:
 
 @dataclass(frozen=True)
 class Desired:
-    """A template, the values of its parameters, and what applies to the stack as a whole."""
+    """A template, the values of its parameters, and the settings of the stack as a whole."""
 
     template: Template
     parameters: Mapping[str, ParameterValue]
@@ -37,13 +37,19 @@ class Desired:
     notification_arns: tuple[str, ...]
     capabilities: tuple[str, ...]
     imports: frozenset[str] = frozenset()
-    # Logical ids of the resources that exist and are imported.
+    # Logical ids of existing resources that are imported.
     adopted: frozenset[str] = frozenset()
 
     def evaluator(
         self, identity: StackIdentity, resources: ResourceScope, lookups: Lookups
     ) -> Evaluator:
-        """Returns what evaluates this state's values for one stack."""
+        """Returns an evaluator of this state's values for one stack.
+
+        Args:
+            identity: gives the pseudo parameters, such as AWS::StackName.
+            resources: answers Ref and Fn::GetAtt of the stack's resources.
+            lookups: values from outside the stack.
+        """
         values: dict[str, Any] = {name: item.value for name, item in self.parameters.items()}
         values |= {
             "AWS::AccountId": identity.account_id,
@@ -63,7 +69,7 @@ class Desired:
         )
 
     def active(self, evaluator: Evaluator) -> tuple[str, ...]:
-        """Returns the logical ids whose condition holds, in creation order."""
+        """Returns the logical ids of resources whose condition holds, in creation order."""
         resources = self.template.resources
         return tuple(
             logical_id
@@ -120,7 +126,13 @@ class Desired:
 def with_stack_tags(
     handler: ResourceHandler, properties: Mapping[str, Any], tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Adds the stack's tags to a resource that can carry them; the resource's own win."""
+    """Returns the properties with the stack's tags added, if the resource type has tags.
+
+    Args:
+        handler: says how the type spells its Tags property.
+        properties: evaluated; a tag of the resource itself overrides a stack tag of the same key.
+        tags: the stack's tags.
+    """
     effective = dict(properties)
     if not tags or handler.tags is TagStyle.NONE:
         return effective
@@ -139,7 +151,7 @@ class StackScope:
     """Ref and Fn::GetAtt of resources that exist.
 
     Args:
-        resources: the stack's resources; it may grow while this is used.
+        resources: the stack's resources; more may be added while this object is used.
     """
 
     def __init__(self, resources: Mapping[str, StackResource]) -> None:
@@ -168,7 +180,7 @@ class StackScope:
 
 
 def unresolved(logical_id: str) -> TemplateError:
-    """The error for a reference to a resource that the stack does not have."""
+    """Returns the error for a reference to a resource that the stack does not have."""
     return TemplateError(
         f"Template format error: Unresolved resource dependencies [{logical_id}] in the Resources "
         "block of the template"

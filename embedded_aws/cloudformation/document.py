@@ -1,6 +1,6 @@
 """Reads a template's text: JSON, or YAML with CloudFormation's short-form functions.
 
-Works on text only; what the sections mean is `template`'s business.
+It works on text only; `template` gives the sections their meaning.
 """
 
 from __future__ import annotations

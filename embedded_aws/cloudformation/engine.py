@@ -1,7 +1,7 @@
 """Runs stack operations in the background, one thread each, and ends them promptly.
 
-Every `start_*` checks the stack's status and changes it in the caller's request, under the store's
-lock, so that two requests cannot both start; the rest happens in the thread.
+Every operation checks and changes the stack's status in the caller's request, under the store's
+lock, so that two requests cannot both start. The rest happens in the thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,15 @@ class Engine:
     def create(
         self, stack: Stack, desired: Desired, *, on_failure: str, retain_except_on_create: bool
     ) -> None:
-        """Starts making a new stack's resources."""
+        """Starts creating a new stack's resources.
+
+        Args:
+            stack: a stack without resources.
+            desired: the state to reach.
+            on_failure: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
+            retain_except_on_create: whether a rollback deletes new resources even if their policy
+                retains them.
+        """
         stack.desired = desired
         stack.disable_rollback = on_failure == "DO_NOTHING"
         stack.journal = Journal(resources={}, desired=None, outputs={})
@@ -76,12 +84,19 @@ class Engine:
     ) -> None:
         """Starts changing a stack.
 
+        Args:
+            stack: changed to UPDATE_IN_PROGRESS before this returns.
+            desired: the state to reach.
+            disable_rollback: whether a failure ends in UPDATE_FAILED instead of a rollback.
+            retain_except_on_create: whether a rollback deletes new resources even if their policy
+                retains them.
+
         Raises:
-            ApiError: the stack's status does not allow it.
+            ApiError: the stack's status does not allow an update.
         """
         with self._store.lock:
             self.check_updatable(stack)
-            # After a failure without rollback, the way back still leads to the settled state.
+            # After a failure without rollback, a rollback still returns to the last settled state.
             if stack.journal is None:
                 stack.journal = Journal(
                     resources=dict(stack.resources), desired=stack.desired, outputs=stack.outputs
@@ -106,10 +121,10 @@ class Engine:
             )
 
     def roll_back(self, stack: Stack, *, retain_except_on_create: bool) -> None:
-        """Starts taking back a deployment that failed without rollback.
+        """Starts undoing a deployment that failed without rollback.
 
         Raises:
-            ApiError: the stack is not in such a state.
+            ApiError: the stack's status is not CREATE_FAILED or UPDATE_FAILED.
         """
         with self._store.lock:
             status = stack.status
@@ -122,7 +137,7 @@ class Engine:
                 "CREATE_FAILED": ("ROLLBACK_IN_PROGRESS", roll_back_creation),
                 "UPDATE_FAILED": ("UPDATE_ROLLBACK_IN_PROGRESS", roll_back_update),
             }[status]
-            # The thread records the event; the status must not wait for it.
+            # The thread records the event, but the status must change before this returns.
             stack.status = starting
             self._start(
                 stack,
@@ -160,7 +175,13 @@ class Engine:
             running[1].cancel()
 
     def delete(self, stack: Stack, *, retain: Collection[str], force: bool) -> None:
-        """Starts deleting a stack; one that is being deleted is left to it.
+        """Starts deleting a stack; does nothing if the stack is being deleted already.
+
+        Args:
+            stack: a creation in progress is stopped first.
+            retain: logical ids of resources to keep.
+            force: whether resources that cannot be deleted are kept instead of failing the
+                deletion.
 
         Raises:
             ApiError: another operation is running.
@@ -186,7 +207,7 @@ class Engine:
             self._start(stack, act)
 
     def close(self) -> None:
-        """Ends every operation at its next step and waits for that."""
+        """Stops every operation at its next step and waits until all have ended."""
         with self._store.lock:
             self._closed = True
             running = list(self._running.values())
@@ -218,13 +239,14 @@ class Engine:
         except StoppedError:
             logger.info("stack %s was left in %s", stack.name, stack.status)
         except Exception:
-            # Our bug: say so in the stack instead of leaving it in progress for ever.
+            # A bug of Slipway: reported in the stack, because it would otherwise stay in progress
+            # for ever.
             logger.exception("operation on stack %s failed", stack.name)
             failed = stack.status.removesuffix("_IN_PROGRESS").removesuffix("_COMPLETE_CLEANUP")
             stack.set_status(f"{failed}_FAILED", "Internal error of the embedded AWS; see its log")
         finally:
             with self._store.lock:
-                # A client that saw the final status may have started the next operation already.
+                # A client that saw the final status may already have started the next operation.
                 running = self._running.get(stack.identity.id)
                 if running is not None and running[0] is threading.current_thread():
                     del self._running[stack.identity.id]

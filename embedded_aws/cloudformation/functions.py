@@ -1,11 +1,12 @@
 """Runs the functions behind custom resources: the deployed code, in this process.
 
-A function is what its package in S3 says. Its module offers, beside the handler that Lambda calls,
-`handle(event, client, answer, wait)`: the same work with its surroundings as arguments, so that it
-runs here without Lambda's environment. Functions without it are refused by name.
+A function's code is its package in S3. Beside the handler that Lambda calls, its module must have
+`handle(event, client, answer, wait)`. That function does the same work, but takes its surroundings
+as arguments, so that it runs here without Lambda's environment. A function without it is refused by
+name.
 
-What it prints goes to its log group. Its calls are refused unless an inline policy of its role
-allows the action; resources and conditions of the policy are not looked at.
+Printed lines go to the function's log group. A call is refused unless an inline policy of the role
+allows the action; resources and conditions of the policy are not checked.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from botocore.exceptions import ClientError
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
 
 _ENTRY = "handle"
-# Operations whose action in IAM has another name.
+# Operations whose IAM action has another name.
 _ACTIONS = {"GetBucketEncryption": "GetEncryptionConfiguration"}
-# What a function waits for takes minutes in AWS, and much less than a second here.
+# Waits that take minutes in AWS end within this time here.
 _LONGEST_WAIT_SECONDS = 0.2
 
 
@@ -39,10 +40,10 @@ class Function:
 
     Args:
         arn: its ARN.
-        role_name: what it may do.
-        log_group: where its output goes, or None.
+        role_name: the role whose policies limit its calls.
+        log_group: receives its output; None keeps none.
         entry: its `handle`.
-        output: the lines that it printed and that are not in the log yet.
+        output: printed lines that are not in the log yet.
     """
 
     arn: str
@@ -70,7 +71,15 @@ class Functions:
         role_arn: str,
         log_group: str | None,
     ) -> None:
-        """Loads a function's code, or loads it anew.
+        """Loads a function's code, also in place of an earlier version.
+
+        Args:
+            context: the stack that the function belongs to.
+            arn: identifies the function in `invoke` and `remove`.
+            package: a ZIP file with the module.
+            handler: `MODULE.FUNCTION`, as Lambda has it; `handle` of the module is called instead.
+            role_arn: the role whose policies limit the function's calls.
+            log_group: receives the function's output; None keeps none.
 
         Raises:
             ResourceFailedError: the package has no such module, or the module has no `handle`.
@@ -78,7 +87,7 @@ class Functions:
         output: list[str] = []
         module_name = handler.rpartition(".")[0]
         module = types.ModuleType(module_name)
-        # S102: the user's own code, which the account would run as well.
+        # S102: the user's own code, which an account would run as well.
         exec(_compiled(package, module_name), module.__dict__)  # noqa: S102
         module.__dict__["print"] = lambda *words, **_: output.append(" ".join(map(str, words)))
         entry = getattr(module, _ENTRY, None)
@@ -93,12 +102,17 @@ class Functions:
             self._functions[arn] = Function(arn, role_name, log_group, entry, output)
 
     def remove(self, arn: str) -> None:
-        """Forgets a function; one that is gone already counts as removed."""
+        """Removes a function; a function that does not exist counts as removed."""
         with self._lock:
             self._functions.pop(arn, None)
 
     def invoke(self, context: ResourceContext, arn: str, event: Mapping[str, Any]) -> Any:
-        """Runs a function and returns what it answered.
+        """Runs a function and returns its answer.
+
+        Args:
+            context: the resource that the function is called for; limits the function's waits.
+            arn: from `deploy`.
+            event: the request, as CloudFormation sends it to custom resources.
 
         Raises:
             ResourceFailedError: there is no such function, or it ended without an answer.
@@ -117,7 +131,7 @@ class Functions:
                 lambda _url, content: answers.append(content),
                 lambda seconds: context.wait(min(seconds, _LONGEST_WAIT_SECONDS)),
             )
-        # Whatever it is: Lambda logs it, and CloudFormation hears nothing.
+        # Lambda would log any exception, and CloudFormation would get no answer.
         except Exception as caught:
             error = caught
             function.output.append(f"[ERROR] {type(caught).__name__}: {caught}")
@@ -131,7 +145,7 @@ class Functions:
 
 
 class _PermittedClients:
-    """Clients whose operations need an action that the function's role allows."""
+    """Clients whose operations fail unless the function's role allows the action."""
 
     def __init__(self, context: ResourceContext, function: Function) -> None:
         self._context = context
@@ -215,4 +229,4 @@ def _write_log(context: ResourceContext, function: Function) -> None:
             logEvents=[{"timestamp": moment, "message": line} for line in lines],
         )
     except logs.exceptions.ResourceNotFoundException:
-        return  # Lambda, too, goes on without its log
+        return  # Lambda, too, continues without its log

@@ -1,4 +1,4 @@
-"""Which resources a value refers to, and the order in which resources can be made."""
+"""Finds the resources that a value refers to, and the order in which resources can be created."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-# ${Name}, ${Name.Attribute}; ${!Literal} is text.
+# ${Name} and ${Name.Attribute} are references; ${!Literal} is text.
 SUB_VARIABLE = re.compile(r"\$\{(?P<name>[^!${}][^${}]*)\}")
 
 
@@ -46,13 +46,13 @@ def get_att_target(argument: Any) -> tuple[str, Any]:
 
 
 def creation_order(dependencies: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Orders logical ids so that each follows those it depends on.
+    """Orders logical ids so that each follows the ids that it depends on.
 
     Args:
-        dependencies: logical id to the ids it depends on, in the template's order.
+        dependencies: maps a logical id to the ids it depends on, in the template's order.
 
     Returns:
-        The ids; among those that are free to go next, the template's order.
+        The ids; among ids that could come next, the template's order.
 
     Raises:
         CircularDependencyError: the ids form a circle.
@@ -96,7 +96,7 @@ def _sub_names(argument: Any) -> Iterator[str]:
 
 
 def _in_circles(dependencies: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """The ids that neither lead out of nor into the circles: peel both ends off the graph."""
+    """Returns the ids on circles, without ids that only lead into or out of one."""
     remaining = set(dependencies)
     while True:
         needed = {dep for name in remaining for dep in dependencies[name]}

@@ -1,8 +1,8 @@
 """Evaluates a template's functions.
 
-An `Evaluator` knows parameters, conditions and mappings; what a resource's Ref and Fn::GetAtt give
-is asked of a `ResourceScope`, so that the same evaluator serves a change set (whose resources do
-not exist yet) and a deployment.
+An `Evaluator` knows parameters, conditions and mappings. It asks a `ResourceScope` for the values
+of Ref and Fn::GetAtt. The same evaluator therefore serves a change set, whose resources do not
+exist yet, and a deployment.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any, Protocol
 
 from embedded_aws.cloudformation.graph import SUB_VARIABLE, get_att_target
 
-# {{resolve:ssm:/name}} and its relatives
+# {{resolve:ssm:/name}} and other dynamic references
 _DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?P<service>[^:}]+):(?P<key>[^}]+)\}\}")
 _FUNCTION_PREFIX = "Fn::"
 
 
 class NoValue(Enum):
-    """What `Ref: AWS::NoValue` gives: the property (or list item) is left out."""
+    """The value of `Ref: AWS::NoValue`: the property or list item is left out."""
 
     NO_VALUE = "AWS::NoValue"
 
 
 NO_VALUE = NoValue.NO_VALUE
-# Stands in a change set for what only the deployment will tell; AWS shows the same text.
+# Stands in a change set for a value that is known only after deployment; AWS shows the same text.
 KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 
@@ -40,20 +40,20 @@ class ResourceScope(Protocol):
     """The resources that a value may refer to."""
 
     def reference(self, logical_id: str) -> Any:
-        """Returns what Ref gives, or raises TemplateError."""
+        """Returns the value of Ref, or raises TemplateError."""
 
     def attribute(self, logical_id: str, attribute: str) -> Any:
-        """Returns what Fn::GetAtt gives, or raises TemplateError."""
+        """Returns the value of Fn::GetAtt, or raises TemplateError."""
 
 
 class Lookups(Protocol):
-    """What lives outside the stack."""
+    """Values from outside the stack."""
 
     def exported(self, name: str) -> str:
         """Returns the value of another stack's export, or raises TemplateError."""
 
     def dynamic(self, service: str, key: str) -> str:
-        """Returns what a dynamic reference stands for, or raises TemplateError."""
+        """Returns the value of a dynamic reference, or raises TemplateError."""
 
     def availability_zones(self, region: str) -> list[str]:
         """Returns the names of a region's availability zones."""
@@ -112,7 +112,7 @@ class Evaluator:
         """Returns the value with every function evaluated and every NoValue left out.
 
         Raises:
-            TemplateError: a function is misused or asks for what is not there.
+            TemplateError: a function is misused or refers to something that does not exist.
         """
         if isinstance(value, dict):
             if len(value) == 1:
@@ -257,7 +257,7 @@ class Evaluator:
 
 
 def _string(value: Any) -> str:
-    """Text of a scalar as CloudFormation joins it."""
+    """Returns a scalar as text, as CloudFormation joins it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -266,5 +266,5 @@ def _string(value: Any) -> str:
 
 
 def _comparable(value: Any) -> Any:
-    """Fn::Equals compares scalars by their text: 1 equals "1"."""
+    """Returns a scalar as text, because Fn::Equals compares text: 1 equals "1"."""
     return value if isinstance(value, list | dict | NoValue) else _string(value)

@@ -1,4 +1,4 @@
-"""What a template may ask for that lies outside its stack."""
+"""Values that a template may take from outside its stack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.intrinsics import TemplateError
 from embedded_aws.cloudformation.stack import StackStore
 
-# ssm:GetParameters takes ten names a call.
+# ssm:GetParameters takes ten names per call.
 _NAMES_PER_CALL = 10
 
 
@@ -18,7 +18,7 @@ class ServerLookups:
     Args:
         clients: clients of this server.
         store: every stack.
-        region: where the asking stack is.
+        region: region of the stack.
     """
 
     def __init__(self, clients: LoopbackClients, store: StackStore, region: str) -> None:
@@ -34,7 +34,7 @@ class ServerLookups:
         raise TemplateError(f"No export named {name} found.")
 
     def dynamic(self, service: str, key: str) -> str:
-        """Returns what `{{resolve:ssm:NAME}}` (with or without a version) stands for."""
+        """Returns the value of `{{resolve:ssm:NAME}}`, with or without a version."""
         if service != "ssm":
             raise TemplateError(
                 f"Template error: the embedded AWS does not resolve {{{{resolve:{service}:...}}}}; "
@@ -48,7 +48,7 @@ class ServerLookups:
         return values[key]
 
     def parameters(self, names: list[str]) -> Mapping[str, str]:
-        """Reads the parameter store; leaves out names that are not there."""
+        """Reads the parameter store; unknown names are left out."""
         client = self._clients.client("ssm", self._region)
         unique = list(dict.fromkeys(names))
         found: dict[str, str] = {}

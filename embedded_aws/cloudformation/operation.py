@@ -1,4 +1,4 @@
-"""One resource at a time: call its handler, record the events, keep the stack's state right."""
+"""Handles one resource at a time: calls its handler, records events, updates the stack's state."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StepFailedError(Exception):
     """A resource failed; its event is recorded.
 
     Args:
-        reason: why.
+        reason: the event's reason.
         touched: whether the resource may have been changed.
     """
 
@@ -53,12 +53,12 @@ class StepFailedError(Exception):
 
 
 class StoppedError(Exception):
-    """The server is stopping: leave everything as it is."""
+    """The server is stopping: everything is left as it is."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Environment:
-    """What every operation works with."""
+    """The objects that every operation uses."""
 
     clients: LoopbackClients
     registry: ResourceRegistry
@@ -66,30 +66,30 @@ class Environment:
 
 
 class Interrupt:
-    """Ends the waits of one operation: to cancel it, or because the server stops."""
+    """Ends the waits of one operation, because it is cancelled or because the server stops."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
         self._stopping = False
 
     def cancel(self) -> None:
-        """Makes the operation fail at its next step, and so roll back."""
+        """Makes the operation fail at its next step, so that it rolls back."""
         self.event.set()
 
     def stop(self) -> None:
-        """Makes the operation end at its next step, whatever state that leaves."""
+        """Makes the operation end at its next step, whatever the state of the stack."""
         self._stopping = True
         self.event.set()
 
     def check(self) -> None:
-        """Raises if the operation shall not go on."""
+        """Raises if the operation was cancelled or stopped."""
         if self._stopping:
             raise StoppedError
         if self.event.is_set():
             raise InterruptedOperationError
 
     def settle(self) -> None:
-        """Forgets a cancellation, so that the rollback can wait."""
+        """Clears a cancellation, so that the rollback can wait."""
         if self._stopping:
             raise StoppedError
         self.event.clear()
@@ -115,14 +115,15 @@ class ResourceSteps:
         return self.environment.registry.get(type_name)
 
     def create(self, planned: StackResource, *, replacing: StackResource | None = None) -> None:
-        """Makes a resource and puts it into the stack.
+        """Creates a resource and adds it to the stack.
 
         Args:
             planned: the resource without a physical id.
-            replacing: the resource it takes the place of; that one is deleted later.
+            replacing: the resource that it replaces, which is deleted later.
 
         Raises:
-            StepFailedError: it could not be made; what exists of it stays in the stack, failed.
+            StepFailedError: the creation failed; a partly created resource stays in the stack as
+                failed.
         """
         verb = "CREATE" if replacing is None else "UPDATE"
         old_id = replacing.physical_id or "" if replacing else ""
@@ -143,7 +144,8 @@ class ResourceSteps:
         try:
             physical = self._handle(planned, attempt, initiated)
         except StepFailedError as error:
-            # Also while replacing: a retry must then make it anew, not change it.
+            # Also while replacing, so that a retry creates the resource again instead of changing
+            # it.
             self._finish(current, "CREATE_FAILED", str(error), event=f"{verb}_FAILED")
             raise
         if current.physical_id is None:
@@ -154,14 +156,14 @@ class ResourceSteps:
         self._finish(made, f"{verb}_COMPLETE")
 
     def adopt(self, planned: StackResource) -> None:
-        """Puts a resource that exists into the stack.
+        """Adds an existing resource to the stack.
 
-        Its update handler then sets everything that the template says of it. A public log of a
-        creation that imports has these events and reasons ("Apply stack-level tags to imported
-        resource if applicable."); the handler changes more than tags.
+        Its update handler then applies every property of the template. A public log of a creation
+        that imports has these events and reasons ("Apply stack-level tags to imported resource if
+        applicable."); the handler changes more than tags.
 
         Raises:
-            StepFailedError: it is gone, or what the template says cannot be set.
+            StepFailedError: the resource is gone, or a property cannot be applied.
         """
         current = dataclasses.replace(planned, status="IMPORT_IN_PROGRESS", timestamp=now())
         self._record(current, "IMPORT_IN_PROGRESS", "Resource import started.")
@@ -197,7 +199,7 @@ class ResourceSteps:
         """Changes a resource in place.
 
         Returns:
-            False if the handler says that it must be replaced; nothing was changed then.
+            False if the handler requires a replacement; nothing was changed then.
 
         Raises:
             StepFailedError: the change failed and may be half done.
@@ -237,14 +239,14 @@ class ResourceSteps:
     def delete_all(
         self, resources: Iterable[StackResource], *, retained: Callable[[StackResource], bool]
     ) -> list[StackResource]:
-        """Deletes resources, each before those it depends on.
+        """Deletes resources, each before the resources it depends on.
 
         Args:
-            resources: what to delete.
-            retained: tells which are left alone (DELETE_SKIPPED).
+            resources: the resources to delete.
+            retained: returns whether a resource is kept (DELETE_SKIPPED).
 
         Returns:
-            Those that could not be deleted, the ones kept because of them included.
+            Resources that could not be deleted, and resources that were kept because of them.
         """
         failed: list[StackResource] = []
         kept: set[str] = set()
@@ -264,6 +266,11 @@ class ResourceSteps:
     def fail(self, planned: StackResource, verb: str, reason: str) -> None:
         """Fails a resource whose handler was never called.
 
+        Args:
+            planned: the resource.
+            verb: beginning of the status: `CREATE` or `UPDATE`.
+            reason: the event's reason.
+
         Raises:
             StepFailedError: always.
         """
@@ -276,7 +283,7 @@ class ResourceSteps:
         raise StepFailedError(reason)
 
     def restore(self, resource: StackResource) -> None:
-        """Puts a resource back as it was, where there is nothing to call for that."""
+        """Puts a resource's previous state back into the stack, without a call to its service."""
         self._record(resource, "UPDATE_COMPLETE")
         self.stack.resources[resource.logical_id] = resource
 
@@ -329,7 +336,8 @@ class ResourceSteps:
         except StoppedError:
             raise
         except Exception:
-            # Our bug, or moto's. The stack must not hang on it: fail the resource and say where.
+            # A bug of Slipway or moto. The stack must not hang, so the resource fails with the
+            # reason.
             logger.error("%s failed:\n%s", resource.type, traceback.format_exc())
             raise StepFailedError(
                 f"Internal error of the embedded AWS in {resource.type}; see its log"
@@ -367,7 +375,7 @@ class ResourceSteps:
 
 
 def _ignore(physical_id: str, attributes: Attributes) -> None:
-    """Takes a handler's report that a resource exists, where it exists already."""
+    """Ignores a handler's report that the resource exists, because it existed before."""
 
 
 def _same_state(existing: StackResource, target: StackResource) -> bool:
@@ -375,7 +383,7 @@ def _same_state(existing: StackResource, target: StackResource) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Words a failure as CloudFormation's resource handlers do."""
+    """Returns the reason of a failure in the words of CloudFormation's resource handlers."""
     token = uuid.uuid4()
     if isinstance(error, ClientError):
         details = error.response["Error"]

@@ -1,4 +1,4 @@
-"""A template's parameters: which values a deployment gives them, and whether they are allowed."""
+"""A template's parameters: the values of a deployment, and whether they are allowed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from embedded_aws.api import ApiError
 
 _SSM_VALUE = re.compile(r"AWS::SSM::Parameter::Value<(?P<inner>.+)>")
-# Reads names from the parameter store; leaves out those that are not there.
+# Reads names from the parameter store; unknown names are left out.
 ReadParameters = Callable[[list[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
 class ParameterValue:
-    """One parameter of a deployment.
+    """The value of one parameter in a deployment.
 
     Attributes:
-        submitted: what the caller (or the default) said; a name, if the type is an SSM one.
-        resolved: what the parameter store holds under that name, or None for other types.
-        value: what Ref gives: a string, or a list of strings.
+        submitted: the caller's value or the default; a name, if the type is an SSM type.
+        resolved: the value that the parameter store holds under that name; None for other types.
+        value: the value of Ref: a string, or a list of strings.
         no_echo: whether the value is hidden in answers.
     """
 
@@ -115,7 +115,7 @@ def _value(
     inner = ssm["inner"] if ssm else type_name
     resolved = stored[text] if ssm else None
     effective = text if resolved is None else resolved
-    # For an SSM parameter the constraints speak of its name, not of the value behind it.
+    # The constraints of an SSM parameter apply to its name, not to the value behind it.
     is_list = inner == "CommaDelimitedList" or inner.startswith("List<")
     items = [item.strip() for item in effective.split(",")] if is_list else [effective]
     constrained = [text] if ssm else items

@@ -34,11 +34,11 @@ IAM_TYPES = {*_NAMED_IAM_PROPERTIES, "AWS::IAM::Policy"}
 
 
 class Preparation:
-    """Reads what a caller wants and finds what that changes.
+    """Turns a request into a desired state, and finds the changes that lead to it.
 
     Args:
         clients: clients of this server.
-        registry: the resource types there are.
+        registry: the emulated resource types.
         store: every stack.
     """
 
@@ -58,10 +58,15 @@ class Preparation:
     def template(
         self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None
     ) -> Template:
-        """Reads the template that a request gives or points to.
+        """Returns the template that a request contains or refers to.
+
+        Args:
+            caller: gives the region.
+            parameters: the request: TemplateBody, TemplateURL or UsePreviousTemplate.
+            stack: has the previous template; None for a new stack.
 
         Raises:
-            ApiError: there is none, it cannot be read, or it is malformed.
+            ApiError: there is no template, it cannot be read, or it is malformed.
         """
         if parameters.get("UsePreviousTemplate"):
             if stack is None or stack.desired is None:
@@ -74,7 +79,12 @@ class Preparation:
         raise ApiError("ValidationError", "Either Template URL or Template Body must be specified.")
 
     def desire(self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None) -> Desired:
-        """Joins the request's template with its values.
+        """Returns the desired state: the request's template with its values.
+
+        Args:
+            caller: gives account and region.
+            parameters: the request: template, parameters, tags and capabilities.
+            stack: has previous values; None for a new stack.
 
         Raises:
             ApiError: the template or a value is not acceptable.
@@ -114,8 +124,8 @@ class Preparation:
 
         Args:
             identity: the stack.
-            desired: the state it shall have.
-            stack: the stack as it is; None for a new one.
+            desired: the state to reach.
+            stack: the present stack; None for a new stack.
             import_existing: whether resources that exist under their names are imported.
 
         Raises:
@@ -152,7 +162,7 @@ def _find_none(definition: ResourceDefinition, handler: ResourceHandler) -> None
 
 
 def _bucket_and_key(url: str) -> tuple[str, str]:
-    """Understands path style (also of this server) and virtual-hosted style."""
+    """Returns bucket and key of a path-style URL (also of this server) or virtual-hosted URL."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     path = unquote(parts.path).lstrip("/")

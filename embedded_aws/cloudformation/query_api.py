@@ -1,4 +1,4 @@
-"""The operations that only read: stacks, events, resources, templates and exports."""
+"""The read-only operations: stacks, events, resources, templates and exports."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _NO_STACK = "Stack [{name}] does not exist"
 
 
 class QueryApi:
-    """Shows stacks and what is in them.
+    """Shows stacks and their contents.
 
     Args:
         store: every stack.
-        registry: the resource types there are.
+        registry: the emulated resource types.
         preparation: reads templates.
     """
 
@@ -61,7 +61,7 @@ class QueryApi:
         }
 
     def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """DescribeStacks."""
+        """Handles DescribeStacks."""
         if "StackName" in parameters:
             return {"Stacks": [stack_view(self._stack(caller, parameters, _NO_ID))]}
         live = [s for s in self._store.all(caller.region) if s.status != "DELETE_COMPLETE"]
@@ -69,7 +69,7 @@ class QueryApi:
         return {"Stacks": [stack_view(stack) for stack in stacks], **more}
 
     def list_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """ListStacks."""
+        """Handles ListStacks."""
         wanted = parameters.get("StackStatusFilter")
         listed = [
             stack
@@ -82,13 +82,13 @@ class QueryApi:
     def describe_stack_events(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """DescribeStackEvents: newest first."""
+        """Handles DescribeStackEvents: newest first."""
         stack = self._stack(caller, parameters, _NO_STACK)
         events, more = page(stack.events[::-1], parameters)
         return {"StackEvents": [event_view(stack, event) for event in events], **more}
 
     def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """DescribeEvents: the same events; a change set has none of its own here."""
+        """Handles DescribeEvents, with the same events; change sets have no events here."""
         if "StackName" not in parameters or "ChangeSetName" in parameters:
             return {"OperationEvents": []}
         stack = self._stack(caller, parameters, _NO_STACK)
@@ -102,7 +102,7 @@ class QueryApi:
         return {"OperationEvents": [operation_event_view(stack, e) for e in events], **more}
 
     def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """ListStackResources."""
+        """Handles ListStackResources."""
         stack = self._stack(caller, parameters, _NO_ID)
         resources, more = page(list(stack.resources.values()), parameters)
         return {"StackResourceSummaries": [resource_summary(stack, r) for r in resources], **more}
@@ -110,7 +110,7 @@ class QueryApi:
     def describe_stack_resources(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """DescribeStackResources, by stack or by physical id."""
+        """Handles DescribeStackResources, by stack or by physical id."""
         wanted = parameters.get("PhysicalResourceId")
         if "StackName" in parameters:
             stacks = [self._stack(caller, parameters, _NO_ID)]
@@ -137,7 +137,7 @@ class QueryApi:
     def describe_stack_resource(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """DescribeStackResource."""
+        """Handles DescribeStackResource."""
         stack = self._stack(caller, parameters, _NO_STACK)
         logical_id = parameters["LogicalResourceId"]
         resource: StackResource | None = stack.resources.get(logical_id)
@@ -149,7 +149,7 @@ class QueryApi:
         return {"StackResourceDetail": resource_view(stack, resource, "LastUpdatedTimestamp")}
 
     def get_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """GetTemplate, of a stack or of one of its change sets."""
+        """Handles GetTemplate, of a stack or of one of its change sets."""
         stack = self._stack(caller, parameters, _NO_ID)
         desired = stack.desired
         wanted = parameters.get("ChangeSetName")
@@ -163,7 +163,7 @@ class QueryApi:
         return {"TemplateBody": text, "StagesAvailable": ["Original", "Processed"]}
 
     def get_template_summary(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """GetTemplateSummary, of a stack or of a template that was never deployed."""
+        """Handles GetTemplateSummary, of a stack or of a template that was never deployed."""
         if "StackName" in parameters:
             stack = self._stack(caller, parameters, _NO_ID)
             if stack.desired is None:
@@ -179,7 +179,7 @@ class QueryApi:
         }
 
     def validate_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """ValidateTemplate."""
+        """Handles ValidateTemplate."""
         template = self._preparation.template(caller, parameters, None)
         unknown = sorted(
             {
@@ -196,7 +196,7 @@ class QueryApi:
         return _described(template)
 
     def list_exports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """ListExports."""
+        """Handles ListExports."""
         exports, more = page(list(self._store.exports(caller.region)), parameters)
         return {
             "Exports": [
@@ -211,7 +211,7 @@ class QueryApi:
         }
 
     def list_imports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """ListImports."""
+        """Handles ListImports."""
         name = parameters["ExportName"]
         importers, more = page(self._store.importers(caller.region, name), parameters)
         if not importers:

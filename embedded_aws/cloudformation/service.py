@@ -29,7 +29,7 @@ class CloudFormation:
     """
 
     def __init__(self, clients: LoopbackClients) -> None:
-        # Bootstrap's roles attach AWS's managed policies, which moto has only on demand.
+        # Bootstrap's roles attach AWS's managed policies, which moto has only if they are loaded.
         default_user_config["iam"]["load_aws_managed_policies"] = True
         relax_bucket_rules()
         store = StackStore()

@@ -1,4 +1,4 @@
-"""What a stack holds at one moment, as immutable values: remembering a state is copying a dict."""
+"""The contents of a stack as immutable values, so that remembering a state is copying a dict."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class StackResource:
     """A resource of a stack.
 
     Attributes:
-        physical_id: None while (or when) it could not be made.
+        physical_id: None before it exists, and if it could not be created.
         properties: evaluated, with the stack's tags.
-        dependencies: logical ids that must outlive it.
+        dependencies: logical ids of resources that must be deleted after this one.
         attempted: whether its handler may have begun to change it.
-        imported: whether it existed before the operation that put it into the stack.
+        imported: whether it existed before the operation that added it to the stack.
     """
 
     logical_id: str
@@ -38,7 +38,7 @@ class StackResource:
     imported: bool = False
 
     def is_same_object(self, other: StackResource) -> bool:
-        """Tells whether both are the same physical resource."""
+        """Returns whether both are the same physical resource."""
         return self.type == other.type and self.physical_id == other.physical_id
 
 
@@ -53,9 +53,9 @@ class Output:
 
 
 def deletion_order(resources: Iterable[StackResource]) -> list[StackResource]:
-    """Orders resources so that each is deleted before those it depends on.
+    """Orders resources so that each is deleted before the resources it depends on.
 
-    Two resources may share a logical id (one replaced the other); the younger goes first.
+    Two resources may share a logical id if one replaced the other; the younger comes first.
     """
     listed = list(resources)
     present = {resource.logical_id for resource in listed}
@@ -66,7 +66,8 @@ def deletion_order(resources: Iterable[StackResource]) -> list[StackResource]:
     try:
         order = creation_order(dependencies)
     except CircularDependencyError:
-        # Old and new resources of one id may depend on each other crosswise: youngest first, then.
+        # Old and new resources of two ids may depend on each other crosswise, which makes a circle
+        # of ids. The youngest resource then goes first.
         return list(reversed(listed))
     return [
         resource

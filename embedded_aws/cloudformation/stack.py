@@ -1,6 +1,6 @@
 """The state of stacks: resources, events, change sets, and the store that finds them.
 
-Nothing here acts; the engine changes a stack, the API shows it.
+Nothing here acts: the engine changes a stack, and the API shows it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UPDATABLE = frozenset(
 
 
 def now() -> datetime:
-    """Returns the present in UTC, as precise as the API reports it (milliseconds)."""
+    """Returns the current time in UTC, with the API's precision (milliseconds)."""
     moment = datetime.now(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
@@ -50,13 +50,13 @@ class Event:
 
 @dataclass
 class Journal:
-    """What an unfinished update needs to go back, or to finish.
+    """The data with which an unfinished update rolls back or completes.
 
     Attributes:
         resources: the stack's resources when they were last settled.
-        desired: the state that they were settled in; None for a stack that is being created.
-        outputs: its outputs then.
-        superseded: resources made since and replaced again, which neither way keeps.
+        desired: the state at that time; None for a stack that is being created.
+        outputs: the outputs at that time.
+        superseded: resources created since and replaced again, which are deleted in any case.
     """
 
     resources: dict[str, StackResource]
@@ -107,12 +107,12 @@ class Stack:
 
     @property
     def name(self) -> str:
-        """The stack's name."""
+        """Returns the stack's name."""
         return self.identity.name
 
     def set_status(self, status: str, reason: str | None = None) -> None:
         """Changes the stack's status and records the event."""
-        # The event first: who polls the status may then rely on the event being there.
+        # The event comes first, so that a client that polls the status can rely on the event.
         self.record(self.name, self.identity.id, STACK_TYPE, status, reason)
         self.status, self.reason = status, reason
 
@@ -125,9 +125,18 @@ class Stack:
         reason: str | None = None,
         properties: Mapping[str, Any] | None = None,
     ) -> None:
-        """Appends an event."""
+        """Appends an event.
+
+        Args:
+            logical_id: the resource, or the stack's name for events of the stack itself.
+            physical_id: empty while there is none.
+            type_name: the resource type, or `AWS::CloudFormation::Stack`.
+            status: for example `CREATE_IN_PROGRESS`.
+            reason: shown as ResourceStatusReason.
+            properties: the resource's evaluated properties.
+        """
         unique = str(uuid.uuid4())
-        # Clients order events by their time, which has only milliseconds: no two may share one.
+        # Clients order events by their time in milliseconds, so no two events may share one.
         moment = now()
         if self.events:
             moment = max(moment, self.events[-1].timestamp + _TICK)
@@ -147,10 +156,10 @@ class Stack:
 
 
 class StackStore:
-    """Every stack of every region, the deleted ones too.
+    """Every stack of every region, including deleted stacks.
 
     Attributes:
-        lock: held to decide on a status and change it in one step.
+        lock: held to check a status and change it in one step.
     """
 
     def __init__(self) -> None:
@@ -162,11 +171,11 @@ class StackStore:
         self._stacks[stack.identity.id] = stack
 
     def remove(self, stack: Stack) -> None:
-        """Forgets a stack that never had a resource."""
+        """Removes a stack that never had a resource."""
         self._stacks.pop(stack.identity.id, None)
 
     def find(self, region: str, name_or_id: str) -> Stack | None:
-        """Returns the stack of that id, or the live one of that name."""
+        """Returns the stack of that id, or the live stack of that name, or None."""
         if name_or_id.startswith("arn:"):
             return self._stacks.get(name_or_id)
         return next(

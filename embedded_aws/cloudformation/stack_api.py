@@ -1,4 +1,4 @@
-"""The operations that change stacks directly."""
+"""The operations that change stacks without a change set."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def find_stack(store: StackStore, caller: Caller, name: str, message: str) -> St
 
     Args:
         store: every stack.
-        caller: whose region counts.
-        name: name or id.
-        message: what to answer if there is none, with `{name}` in it.
+        caller: its region is searched.
+        name: name or id of the stack.
+        message: answer if there is no such stack; `{name}` in it is replaced.
 
     Raises:
-        ApiError: there is none.
+        ApiError: there is no such stack.
     """
     stack = store.find(caller.region, name)
     if stack is None:
@@ -30,12 +30,12 @@ def find_stack(store: StackStore, caller: Caller, name: str, message: str) -> St
 
 
 class StackApi:
-    """Create, update, roll back and delete stacks.
+    """Creates, updates, rolls back and deletes stacks.
 
     Args:
         store: every stack.
         engine: runs the operations.
-        preparation: reads requests.
+        preparation: turns requests into plans.
     """
 
     def __init__(self, store: StackStore, engine: Engine, preparation: Preparation) -> None:
@@ -56,7 +56,7 @@ class StackApi:
         }
 
     def create_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """CreateStack."""
+        """Handles CreateStack."""
         name = parameters["StackName"]
         desired = self._preparation.desire(caller, parameters, None)
         identity = self._preparation.identity(caller, name)
@@ -87,7 +87,7 @@ class StackApi:
         return {"StackId": identity.id}
 
     def update_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """UpdateStack."""
+        """Handles UpdateStack."""
         stack = self._stack(caller, parameters)
         self._engine.check_updatable(stack)
         desired = self._preparation.desire(caller, parameters, stack)
@@ -105,7 +105,7 @@ class StackApi:
         return {"StackId": stack.identity.id}
 
     def delete_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
-        """DeleteStack; a stack that is not there counts as deleted."""
+        """Handles DeleteStack; a stack that does not exist counts as deleted."""
         stack = self._store.find(caller.region, parameters["StackName"])
         if stack is None:
             return
@@ -129,7 +129,7 @@ class StackApi:
         )
 
     def rollback_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
-        """RollbackStack."""
+        """Handles RollbackStack."""
         stack = self._stack(caller, parameters)
         stack.client_token = parameters.get("ClientRequestToken")
         self._engine.roll_back(
@@ -138,19 +138,19 @@ class StackApi:
         return {"StackId": stack.identity.id}
 
     def continue_update_rollback(self, caller: Caller, parameters: dict[str, Any]) -> None:
-        """ContinueUpdateRollback."""
+        """Handles ContinueUpdateRollback."""
         stack = self._stack(caller, parameters)
         stack.client_token = parameters.get("ClientRequestToken")
         self._engine.continue_rollback(stack, skip=parameters.get("ResourcesToSkip", []))
 
     def cancel_update_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
-        """CancelUpdateStack."""
+        """Handles CancelUpdateStack."""
         self._engine.cancel_update(self._stack(caller, parameters))
 
     def update_termination_protection(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """UpdateTerminationProtection."""
+        """Handles UpdateTerminationProtection."""
         stack = self._stack(caller, parameters)
         stack.termination_protection = parameters["EnableTerminationProtection"]
         return {"StackId": stack.identity.id}
@@ -162,6 +162,6 @@ class StackApi:
 
 
 def rollback_disabled(parameters: Mapping[str, Any]) -> bool:
-    """Tells whether a request asks to leave a failed deployment as it is."""
+    """Returns whether a request asks to leave a failed deployment as it is."""
     config = parameters.get("DeploymentConfig", {})
     return bool(parameters.get("DisableRollback", config.get("DisableRollback", False)))

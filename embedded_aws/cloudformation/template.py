@@ -1,7 +1,7 @@
-"""A template's sections, checked as far as that needs no values.
+"""A template's sections, with every check that needs no values.
 
 AWS refuses a malformed template when the change set (or stack) is created, before anything is
-touched; so does `parse_template`, in AWS's words.
+changed. `parse_template` does the same, in AWS's words.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _RESOURCE_ATTRIBUTES = {
     "Condition", "DeletionPolicy", "DependsOn", "Metadata", "Properties", "Type",
     "UpdateReplacePolicy",
 }  # fmt: skip
-# Attributes of real CloudFormation that would change what a deployment does, and do nothing here.
+# Attributes of real CloudFormation that would change a deployment, but have no effect here.
 _UNSUPPORTED_ATTRIBUTES = {"CreationPolicy", "UpdatePolicy"}
 _POLICIES = {
     "DeletionPolicy": ("Delete", "Retain", "RetainExceptOnCreate"),
     "UpdateReplacePolicy": ("Delete", "Retain"),
 }
-# Its functions (Fn::Length, Fn::ToJsonString) are evaluated whether it is declared or not.
+# Its functions (Fn::Length, Fn::ToJsonString) are evaluated even if it is not declared.
 _TRANSFORMS = {"AWS::LanguageExtensions"}
 
 
@@ -65,8 +65,8 @@ class Template:
 
     Attributes:
         text: as submitted, which GetTemplate returns.
-        order: every logical id after those it depends on.
-        dependencies: logical id to the ids that it refers to or names in DependsOn.
+        order: every logical id, after the ids that it depends on.
+        dependencies: maps a logical id to the ids that it refers to or names in DependsOn.
     """
 
     text: str
@@ -89,7 +89,8 @@ def parse_template(text: str) -> Template:
         text: JSON or YAML.
 
     Raises:
-        ApiError: the template is malformed, refers to what it does not have, or is circular.
+        ApiError: the template is malformed, has a circle, or refers to something that it does not
+            have.
     """
     document = read_document(text)
     _check_sections(document)
@@ -278,7 +279,7 @@ def _dependencies(
 
 
 def attribute_references(value: Any) -> Iterator[tuple[str, str]]:
-    """Yields every (logical id, attribute) that a value asks for with Fn::GetAtt."""
+    """Yields every (logical id, attribute) that a value reads with Fn::GetAtt."""
     if isinstance(value, list):
         for item in value:
             yield from attribute_references(item)

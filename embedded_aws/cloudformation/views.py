@@ -1,4 +1,4 @@
-"""Writes stacks, events and change sets as the API's answers."""
+"""Converts stacks, events and change sets to the API's answers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _HIDDEN = "****"
 def page(
     items: Sequence[Any], parameters: Mapping[str, Any], size: int = PAGE_SIZE
 ) -> tuple[list[Any], dict[str, str]]:
-    """Cuts one page out of a listing.
+    """Returns one page of a listing.
 
     Args:
-        items: all of it.
-        parameters: the request's, with NextToken if it asks for a later page.
-        size: items a page.
+        items: the whole listing.
+        parameters: the request's members; NextToken asks for a later page.
+        size: items per page.
 
     Returns:
-        The page, and NextToken if there is another.
+        The page, and NextToken if there is another page.
 
     Raises:
-        ApiError: the token is none of ours.
+        ApiError: NextToken was not returned by this server.
     """
     token = parameters.get("NextToken") or "0"
     if not token.isdigit():
@@ -120,7 +120,13 @@ def operation_event_view(stack: Stack, event: Event) -> dict[str, Any]:
 
 
 def resource_view(stack: Stack, resource: StackResource, time_field: str) -> dict[str, Any]:
-    """Writes a resource; the name of its timestamp differs between the operations."""
+    """Returns a resource in the form of the describe operations.
+
+    Args:
+        stack: the stack that has the resource.
+        resource: its latest state.
+        time_field: name of the timestamp, which differs between the operations.
+    """
     return without_none(
         {
             "StackId": stack.identity.id,
@@ -143,7 +149,7 @@ def resource_summary(stack: Stack, resource: StackResource) -> dict[str, Any]:
 
 
 def change_set_view(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
-    """Writes a change set as DescribeChangeSet does, without its changes."""
+    """Returns a change set in the form of DescribeChangeSet, without its changes."""
     desired = change_set.desired
     return without_none(
         {
@@ -219,7 +225,7 @@ def change_view(change: Change) -> dict[str, Any]:
 
 
 def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, Any]]:
-    """Writes parameters, with those hidden that ask for it."""
+    """Returns the parameters; values with NoEcho are hidden."""
     return [
         without_none(
             {
@@ -238,5 +244,5 @@ def tag_views(desired: Desired) -> list[dict[str, str]]:
 
 
 def without_none(view: dict[str, Any]) -> dict[str, Any]:
-    """Leaves out what has no value."""
+    """Returns the members that have a value."""
     return {name: value for name, value in view.items() if value is not None}

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-# A connection that idled longer may be closed by the container just as a request goes out, and a
-# request that may have been received must not be sent twice. Servers' own limits start at 2 s.
+# A container may close a connection that idled longer just as a request goes out, and a request
+# that may have been received must not be sent twice. Servers' own limits start at 2 s.
 _MAX_IDLE_SECONDS = 1.0
 _READ_BYTES = 1 << 16
 _PING_TIMEOUT_SECONDS = 2.0  # SageMaker's, docs: "containers must respond within 2 seconds"
@@ -26,7 +26,7 @@ class ContainerUnreachableError(Exception):
 
 @dataclass(frozen=True)
 class ContainerResponse:
-    """What a container answered: status, headers in lower case, body."""
+    """A container's answer: status, headers with lower-case names, body."""
 
     status: int
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class ContainerStream:
         """Yields the body.
 
         Raises:
-            ContainerTimeoutError: it did not end within the time.
+            ContainerTimeoutError: the body did not end within the time.
             ContainerUnreachableError: the connection broke.
         """
         with _named_errors():
@@ -74,9 +74,9 @@ class ContainerStream:
             self._is_whole = True
 
     def close(self) -> None:
-        """Keeps the connection for the next request, or closes it on an answer that is not whole.
+        """Keeps the connection for the next request, or closes it if the answer is incomplete.
 
-        The container learns by that that nobody reads any more.
+        Closing it tells the container that nobody reads the rest.
         """
         self._response.close()  # read1 leaves a response of known length open
         if self._is_whole and not self._response.will_close:
@@ -99,7 +99,7 @@ class ContainerConnections:
     """Connections to a container on a loopback port.
 
     Args:
-        port: where it listens.
+        port: the port that the container listens on.
     """
 
     def __init__(self, port: int) -> None:
@@ -109,7 +109,7 @@ class ContainerConnections:
         self._lock = threading.Lock()
 
     def is_healthy(self) -> bool:
-        """Whether GET /ping answers 200 within SageMaker's 2 seconds."""
+        """Returns whether GET /ping answers 200 within SageMaker's 2 seconds."""
         connection = http.client.HTTPConnection(
             "127.0.0.1", self._port, timeout=_PING_TIMEOUT_SECONDS
         )
@@ -126,6 +126,11 @@ class ContainerConnections:
     ) -> ContainerResponse:
         """Sends POST /invocations once and reads the answer.
 
+        Args:
+            body: the request's body.
+            headers: headers for the container.
+            timeout_seconds: time for the whole answer.
+
         Raises:
             ContainerTimeoutError: no complete answer within the time.
             ContainerUnreachableError: no answer at all.
@@ -140,6 +145,11 @@ class ContainerConnections:
         self, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float
     ) -> ContainerStream:
         """Sends POST /invocations once; returns the answer's beginning, which must be closed.
+
+        Args:
+            body: the request's body.
+            headers: headers for the container.
+            timeout_seconds: time for the whole answer, not only for its beginning.
 
         Raises:
             ContainerTimeoutError: no answer began within the time.
@@ -157,14 +167,14 @@ class ContainerConnections:
         return ContainerStream(connection, response, deadline, self._put_back)
 
     def drop_idle(self) -> None:
-        """Closes the connections that nobody uses, because the container that had them is gone."""
+        """Closes the unused connections, because the container behind them is gone."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, connection in idle:
             connection.close()
 
     def close(self) -> None:
-        """Keeps no connection any more; a container must not wait for one before it ends."""
+        """Closes all idle connections and keeps no others; a container must not wait for them."""
         with self._lock:
             self._closed = True
         self.drop_idle()
@@ -174,7 +184,7 @@ class ContainerConnections:
         stale: list[http.client.HTTPConnection] = []
         found: http.client.HTTPConnection | None = None
         with self._lock:
-            # The last one put back is the freshest.
+            # The connection returned last is the freshest.
             if self._idle and self._idle[-1][0] >= too_old:
                 found = self._idle.pop()[1]
             else:

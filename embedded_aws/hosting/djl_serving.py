@@ -1,14 +1,16 @@
-"""Becomes the user's own DJL Serving, started as AWS's images of `djl-inference` start theirs.
+"""Becomes the user's own DJL Serving, started as AWS's images of `djl-inference` start it.
 
-A program of its own, `python -I djl_serving.py`, that ends in an exec: SIGTERM reaches the server.
-It needs SAGEMAKER_BIND_TO_PORT, SM_MODEL_DIR and HOME, the last for what the server writes.
-The server is that of DJL_SERVING_HOME, one that `make djl-serving` built, or the `djl-serving` on
-the PATH; of several, the one of the image's version. Nothing is downloaded.
+This is a program of its own, `python -I djl_serving.py`, that ends in an exec, so that SIGTERM
+reaches the server. It needs SAGEMAKER_BIND_TO_PORT, SM_MODEL_DIR and HOME; the server writes its
+files below HOME. The server comes from DJL_SERVING_HOME, from `make djl-serving`, or from the
+`djl-serving` on the PATH. If there are several, the server of the image's version is used. Nothing
+is downloaded.
 
-What the images set is in serving/docker of https://github.com/deepjavalibrary/djl-serving:
+The images' settings are in serving/docker of https://github.com/deepjavalibrary/djl-serving:
 config.properties and the Dockerfiles.
 
-Only the standard library, and no import of this package: the PYTHONPATH may be the model's.
+It uses only the standard library and imports nothing of this package, because the PYTHONPATH may be
+the model's.
 """
 
 from __future__ import annotations
@@ -33,9 +35,9 @@ _IMAGE: Final[Mapping[str, str]] = {
 VERSION: Final = "DJL_SERVING_VERSION"
 """Variable with the version that the image's tag names."""
 
-# AWS's tags begin with the server's version and the engine, and so do ours of images on AWS's.
+# AWS's tags begin with the server's version and the engine; so do Slipway's for images on AWS's.
 _TAG: Final = re.compile(r"(?P<version>(\d+)\.(\d+)\.\d+)(?:-(?P<engine>[a-z]+).*)?")
-# SERVING_FEATURES of an engine's images, with the first version that has the value.
+# SERVING_FEATURES of an engine's images, by the first version that has the value.
 _FEATURES: Final[Mapping[str, tuple[tuple[tuple[int, int], str], ...]]] = {
     "deepspeed": (((0, 27), "vllm,lmi-dist"),),
     "lmi": (((0, 33), "vllm"), ((0, 28), "vllm,lmi-dist")),
@@ -45,37 +47,37 @@ _PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _AGAIN: Final = "Then start the embedded AWS again."
 _NUMBERS: Final = re.compile(r"\d+(\.\d+)*")
-# Of a UNIX socket's path, less the file's name: 104 bytes with the final zero on macOS, 108 on
-# Linux. The longest name is djl_sock.19000 with the number of a process behind it.
+# Longest path of a UNIX socket without the file's name: 104 bytes with the final zero on macOS, 108
+# on Linux. The longest file name is djl_sock.19000 followed by the number of a process.
 _LONGEST_SOCKET_DIRECTORY_BYTES: Final = 80
 
 
 class NotInstalledError(Exception):
-    """DJL Serving or Java is not there; the message says what to install."""
+    """DJL Serving or Java is not installed; the message says what to install."""
 
 
 def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns what the images would set, and what leads to this machine's server.
+    """Returns the variables that the images set, adapted to this machine's server.
 
     Args:
         environ: the embedded AWS's own environment. SLIPWAY_DJL_PYTHON is the interpreter of the
-            handlers; without it they get the embedded AWS's own.
+            handlers; the default is the embedded AWS's own.
     """
     homes = os.pathsep.join(map(str, server_homes(environ)))
     where = {"DJL_SERVING_HOME": homes, "JAVA_HOME": environ.get("JAVA_HOME")}
     return {
         **_IMAGE,
         "PYTHON_EXECUTABLE": environ.get("SLIPWAY_DJL_PYTHON") or sys.executable,
-        # On an EC2 instance the server would report to DJL which engine it runs.
+        # On an EC2 instance the server would report its engine to DJL.
         "OPT_OUT_TRACKING": "true",
         **{name: value for name, value in where.items() if value},
     }
 
 
 def tag_environment(tag: str) -> dict[str, str]:
-    """Returns the environment variables implied by the image tag, including its version.
+    """Returns environment variables implied by the image tag, including its version.
 
-    By SERVING_FEATURES the server chooses its handler where a package names none.
+    The server chooses its handler by SERVING_FEATURES if a package names none.
     """
     match = _TAG.fullmatch(tag)
     if match is None:
@@ -89,7 +91,7 @@ def tag_environment(tag: str) -> dict[str, str]:
 
 
 def servers_directory(environ: Mapping[str, str]) -> Path | None:
-    """Returns where `make djl-serving` keeps servers; None without a home directory."""
+    """Returns the directory of the servers that `make djl-serving` built; None without a home."""
     cache = environ.get("XDG_CACHE_HOME")
     if not cache and environ.get("HOME"):
         cache = str(Path(environ["HOME"], ".cache"))
@@ -97,12 +99,12 @@ def servers_directory(environ: Mapping[str, str]) -> Path | None:
 
 
 def home_in(directory: Path, version: str) -> Path:
-    """Returns where the server of a version is kept."""
+    """Returns the directory of one version's server."""
     return directory / version
 
 
 def is_home(home: Path) -> bool:
-    """Tells whether there is a server."""
+    """Returns whether the directory has a server."""
     return shutil.which(home / "bin" / "serving") is not None
 
 
@@ -110,8 +112,8 @@ def server_homes(environ: Mapping[str, str]) -> list[Path]:
     """Returns the directories of this machine's servers.
 
     Args:
-        environ: DJL_SERVING_HOME has them, separated by colons. Without it they are those that
-            `make djl-serving` built, the newest first.
+        environ: DJL_SERVING_HOME names them, separated by colons. Without it, the servers of `make
+            djl-serving` are returned, the newest first.
     """
     given = environ.get("DJL_SERVING_HOME")
     if given:
@@ -128,7 +130,7 @@ def server_homes(environ: Mapping[str, str]) -> list[Path]:
 
 
 def version_of(home: Path) -> str | None:
-    """Returns a server's version, by the name of its jar; None where there is not exactly one."""
+    """Returns a server's version from the name of its jar; None if there is not exactly one jar."""
     jars = list((home / "lib").glob("serving-*.jar"))
     return jars[0].stem.removeprefix("serving-") if len(jars) == 1 else None
 
@@ -137,11 +139,11 @@ def find_server(environ: Mapping[str, str]) -> Path:
     """Returns the program that starts DJL Serving.
 
     Args:
-        environ: DJL_SERVING_HOME, PATH, and the variable VERSION. Of several homes it is that of
-            this version, else the first.
+        environ: DJL_SERVING_HOME, PATH, and the variable VERSION. Of several servers, the one with
+            this version is taken, or else the first.
 
     Raises:
-        NotInstalledError: there is none.
+        NotInstalledError: there is no server.
     """
     homes = server_homes(environ)
     if homes:
@@ -165,10 +167,10 @@ def find_server(environ: Mapping[str, str]) -> Path:
 
 
 def find_java(environ: Mapping[str, str]) -> Path:
-    """Returns the Java that the server's start script takes.
+    """Returns the Java that the server's start script uses.
 
     Raises:
-        NotInstalledError: there is none.
+        NotInstalledError: there is no Java.
     """
     home = environ.get("JAVA_HOME")
     if home:
@@ -193,29 +195,30 @@ def server_environment(environ: Mapping[str, str], server: Path, directory: Path
     """Returns the server's environment.
 
     Args:
-        environ: the container's. What the model declares in it counts, as in the image.
-        server: the program that starts it.
-        directory: one of this server's own, for what it writes.
+        environ: the container's environment. The model's own variables have priority, as in the
+            image.
+        server: the program that starts the server.
+        directory: a directory that only this server writes to.
     """
     temporary = _temporary_directory(directory)
     given = environ.get("JDK_JAVA_OPTIONS", "")
     logging = server.resolve().parents[1] / "conf" / "log4j2-plain.xml"
     environment = {
-        # As the start script has it on SageMaker; older versions have no such file.
+        # The start script sets this on SageMaker; older versions have no such file.
         **(
             {"DEFAULT_JVM_OPTS": f"-Dlog4j.configurationFile={logging}"} if logging.exists() else {}
         ),
-        # Java's home directory is the user's, whatever HOME says.
+        # Java takes the user's home directory, whatever HOME says.
         "DJL_CACHE_DIR": str(directory / "cache"),
-        # Where logs go; without it, to where the server is installed.
+        # Directory of the logs; the default is the server's installation.
         "MODEL_SERVER_HOME": str(directory),
         **environ,
-        # A server talks to its workers over sockets there, with names that do not depend on the
-        # server, and kills the workers of an earlier one by their files. In a container it is
-        # alone. It is not said in JAVA_OPTS, for which a model may have its own.
+        # A server talks to its workers over sockets in this directory. Their names are the same for
+        # every server, and a server kills the workers of an earlier server by these files. In a
+        # container it is alone. JAVA_OPTS is not used for this, because a model may set it.
         "JDK_JAVA_OPTIONS": f"{given} '-Djava.io.tmpdir={temporary}'".lstrip(),
     }
-    # The image has none: it would come before the model's directory.
+    # The image sets none, and it would come before the model's directory.
     if environment.get("PYTHONPATH") == str(_PROJECT_ROOT):
         del environment["PYTHONPATH"]
     return environment
@@ -224,16 +227,16 @@ def server_environment(environ: Mapping[str, str], server: Path, directory: Path
 def _temporary_directory(directory: Path) -> Path:
     temporary = directory / "tmp"
     too_long = len(os.fsencode(temporary)) > _LONGEST_SOCKET_DIRECTORY_BYTES
-    # Nor can a quoted option have a quote in it.
+    # A quoted option cannot have a quote in it either.
     if too_long or "'" in str(temporary):
-        # Whoever starts this program removes `directory`; this one is the system's to clear.
+        # The caller removes `directory`; this one is left for the system to clear.
         return Path(tempfile.mkdtemp(prefix="djl-"))
     temporary.mkdir(exist_ok=True)
     return temporary
 
 
 def main() -> int:
-    """Becomes the server; returns the exit status where it cannot."""
+    """Becomes the server; returns the exit status if that fails."""
     directory = Path(os.environ["HOME"], "djl-serving")
     directory.mkdir(exist_ok=True)
     try:

@@ -43,7 +43,7 @@ _CUDA_OF_AMI = {
     "al2023-ami-sagemaker-inference-gpu-4-1": "13.0",
 }
 _GPU_FAMILY = re.compile(r"(g|p)\d[a-z0-9-]*")
-# The one other host image is for these; inf1 takes none.
+# The only other host image is for these families; inf1 takes none.
 _NEURON_FAMILY = re.compile(r"(inf2|trn\d)[a-z0-9-]*")
 
 
@@ -52,7 +52,7 @@ class EndpointConfigs:
 
     Args:
         models: the models that variants name.
-        tags: where tags are kept.
+        tags: keeps the tags.
     """
 
     def __init__(self, models: Registry[Declared], tags: Tags) -> None:
@@ -63,7 +63,7 @@ class EndpointConfigs:
         )
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """CreateEndpointConfig."""
+        """Handles CreateEndpointConfig."""
         name = parameters["EndpointConfigName"]
         refuse(parameters, _UNSUPPORTED)
         if parameters.get("DataCaptureConfig", {}).get("EnableCapture"):
@@ -85,7 +85,7 @@ class EndpointConfigs:
         return {"EndpointConfigArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DescribeEndpointConfig."""
+        """Handles DescribeEndpointConfig."""
         record = self.registry.get(caller, parameters["EndpointConfigName"])
         return {
             **record.parameters,
@@ -94,7 +94,7 @@ class EndpointConfigs:
         }
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """ListEndpointConfigs."""
+        """Handles ListEndpointConfigs."""
         records, token = page(self.registry.all(caller.region), parameters, sort_keys={})
         configs = [
             {
@@ -107,7 +107,7 @@ class EndpointConfigs:
         return {"EndpointConfigs": configs, "NextToken": token}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DeleteEndpointConfig; SageMaker allows it under a running endpoint."""
+        """Handles DeleteEndpointConfig; SageMaker allows it under a running endpoint."""
         record = self.registry.get(caller, parameters["EndpointConfigName"])
         self.registry.remove(caller.region, record.name)
         self._tags.remove(record.arn)
@@ -173,10 +173,9 @@ def _check_ami(ami: str, types: list[str]) -> None:
 
 
 def first_choice(variant: Mapping[str, Any]) -> tuple[str, str]:
-    """The instance type and the model of a variant: here every type is always available.
+    """Returns the instance type of highest priority, and the name of the model that runs on it.
 
-    Returns:
-        The instance type of highest priority and the name of the model that runs on it.
+    Every instance type is always available here.
     """
     model_name: str = variant["ModelName"]
     if "InstanceType" in variant:

@@ -1,7 +1,7 @@
 """Endpoints: created, updated and deleted in the background, as SageMaker does it.
 
-A change returns at once; a thread brings up the new fleet beside the old one, moves the traffic,
-and stops what is no longer needed. Whatever fails leaves the endpoint on the fleet it had.
+A change returns at once. A thread starts the new fleet beside the old one, moves the traffic, and
+stops the fleet that is no longer needed. A failure leaves the endpoint on its previous fleet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from embedded_aws.hosting.variants import HostingContext, RunningVariant, Varian
 logger = logging.getLogger(__name__)
 
 _IN_PROGRESS = ("Creating", "Updating", "Deleting", "RollingBack", "SystemUpdating")
-# Longer than any request may take, so that a fleet is never stopped under one.
+# Longer than any request may take, so that a fleet is never stopped during a request.
 _DRAIN_SECONDS = 65.0
 _ALARM_POLL_SECONDS = 1.0
 
@@ -33,10 +33,10 @@ class Endpoints:
     """The operations on endpoints.
 
     Args:
-        context: what running variants share.
+        context: objects that running variants share.
         models: the models.
         configs: the endpoint configurations.
-        tags: where tags are kept.
+        tags: keeps the tags.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Endpoints:
         self.registry: Registry[Endpoint] = Registry(noun="endpoint", arn_type="endpoint")
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """CreateEndpoint."""
+        """Handles CreateEndpoint."""
         name = parameters["EndpointName"]
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, name, config)
@@ -73,11 +73,11 @@ class Endpoints:
         return {"EndpointArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DescribeEndpoint."""
+        """Handles DescribeEndpoint."""
         return self.registry.get(caller, parameters["EndpointName"]).describe()
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """ListEndpoints."""
+        """Handles ListEndpoints."""
         endpoints = self.registry.all(caller.region)
         if status := parameters.get("StatusEquals"):
             endpoints = [endpoint for endpoint in endpoints if endpoint.status == status]
@@ -100,7 +100,7 @@ class Endpoints:
         return {"Endpoints": summaries, "NextToken": token}
 
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """UpdateEndpoint: blue/green."""
+        """Handles UpdateEndpoint as a blue/green update."""
         endpoint = self.registry.get(caller, parameters["EndpointName"])
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, endpoint.name, config)
@@ -113,7 +113,7 @@ class Endpoints:
             )
         with endpoint.lock:
             live = self._require_in_service(endpoint)
-            # SageMaker refuses so when a configuration was deleted too early.
+            # SageMaker refuses in these words if a configuration was deleted too early.
             self._configs.get(caller, live.config_name)
             self._scalable(endpoint).check_update(live.declared(), fleet.declared())
             if retained:
@@ -130,7 +130,7 @@ class Endpoints:
         return {"EndpointArn": endpoint.arn}
 
     def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """UpdateEndpointWeightsAndCapacities."""
+        """Handles UpdateEndpointWeightsAndCapacities."""
         endpoint = self.registry.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             live = self._require_in_service(endpoint)
@@ -143,12 +143,12 @@ class Endpoints:
                 variant.instance_count = change.get("DesiredInstanceCount", variant.instance_count)
             endpoint.failure_reason = None
             self._set_status(endpoint, "Updating")
-        # Nothing has to start; the caller sees SageMaker's statuses all the same.
+        # No process has to start, but the caller sees SageMaker's statuses all the same.
         self._in_background(lambda: self._set_status(endpoint, "InService"))
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DeleteEndpoint."""
+        """Handles DeleteEndpoint."""
         endpoint = self.registry.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             self._refuse_in_progress(endpoint)
@@ -243,7 +243,7 @@ class Endpoints:
                 endpoint.pending, endpoint.pending_share = None, 0.0
                 endpoint.retiring.append(new)
                 endpoint.failure_reason = limit.reason or str(error)
-            # The endpoint is in service again only when nothing of the attempt is left.
+            # The endpoint is InService only after everything of the failed attempt was stopped.
             self._retire(endpoint, new)
             self._set_status(endpoint, "InService")
             return
@@ -260,7 +260,7 @@ class Endpoints:
             self._retire(endpoint, old)
 
     def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: _Limit) -> None:
-        """Moves the traffic step by step, watching the alarms."""
+        """Moves the traffic step by step, and watches the alarms."""
         for share in rollout.shares:
             with endpoint.lock:
                 endpoint.pending_share = share
@@ -322,11 +322,11 @@ class Endpoints:
 
 
 class _Limit:
-    """The longest that an update may take: when it is over, the new fleet's start fails.
+    """The time limit of an update; when it is over, the new fleet fails to start.
 
     Args:
         seconds: MaximumExecutionTimeoutInSeconds, or None for no limit.
-        time_scale: factor on it.
+        time_scale: factor on the limit.
         fleet: the new fleet.
     """
 
@@ -360,10 +360,10 @@ class _Limit:
             self._timer.cancel()
 
     def check(self) -> None:
-        """Raises where the update took too long.
+        """Raises if the update took too long.
 
         Raises:
-            VariantStartError: it did.
+            VariantStartError: the limit is over.
         """
         if self.reason is not None:
             raise VariantStartError(self.reason)

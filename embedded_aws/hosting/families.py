@@ -1,7 +1,8 @@
-"""Which program stands for a container image, and the environment it gets.
+"""Selects the program that stands for a container image, and builds its environment.
 
-The image itself is never pulled. Its repository's name says which of this project's container
-programs to run; a name that is not in the table fails the endpoint, with the names that are.
+The image itself is never pulled. The name of its repository selects one of this project's container
+programs. A name that is not in the table fails the endpoint, with a message that lists the known
+names.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class UnknownImageError(Exception):
 
     Args:
         image: the model's image.
-        known: the repositories that are in the table.
+        known: the repositories in the table.
     """
 
     def __init__(self, image: str, known: list[str]) -> None:
@@ -44,9 +45,9 @@ class ContainerFamily:
 
     Attributes:
         command: program and arguments that serve.
-        environment: what the image itself would set, and what only local runs have.
-        entrypoint: program that a training job's arguments are given to. Empty: no training job
-            runs in the image.
+        environment: variables that the image sets, and variables of local runs only.
+        entrypoint: program that runs a training job's arguments. Empty: no training job runs in the
+            image.
     """
 
     command: tuple[str, ...]
@@ -56,11 +57,11 @@ class ContainerFamily:
 
 _TENSORRT = (sys.executable, "-m", "containers.tensorrt")
 _NEURON = (sys.executable, "-m", "containers.neuron")
-# Repository name to program.
+# Repository name -> program.
 FAMILIES: Mapping[str, ContainerFamily] = {
     "slipway/tensorrt": ContainerFamily(
         (*_TENSORRT, "serve"),
-        # A page about the endpoint's requests, at /docs of the container's own port.
+        # Serves a page about the endpoint's requests, at /docs of the container's own port.
         environment={"SLIPWAY_DOCS": "true"},
         entrypoint=_TENSORRT,
     ),
@@ -68,7 +69,7 @@ FAMILIES: Mapping[str, ContainerFamily] = {
     "djl-inference": ContainerFamily(
         djl_serving.COMMAND, environment=djl_serving.image_environment(os.environ)
     ),
-    # Ours, built on those, with the handlers from this checkout.
+    # Slipway's images on AWS's, with the handlers from this checkout.
     "slipway/lmi": ContainerFamily(
         djl_serving.COMMAND,
         environment={
@@ -76,7 +77,7 @@ FAMILIES: Mapping[str, ContainerFamily] = {
             "PYTHONPATH": str(_PROJECT_ROOT / "containers" / "lmi" / "handler"),
         },
     ),
-    # On the CPU: a model directory says itself what runs it.
+    # Runs on the CPU: a model directory itself says which runtime it needs.
     "slipway/neuron": ContainerFamily(
         (*_NEURON, "serve"), environment={"SLIPWAY_DOCS": "true"}, entrypoint=_NEURON
     ),
@@ -87,10 +88,10 @@ def find_family(families: Mapping[str, ContainerFamily], image: str) -> Containe
     """Returns the family of an image.
 
     Raises:
-        UnknownImageError: the table has no such repository.
+        UnknownImageError: the table does not have the image's repository.
     """
     match = _IMAGE.fullmatch(image)
-    # The repositories of a project have its name in the middle: slipway/PROJECT/FAMILY.
+    # A project's repositories have its name in the middle: slipway/PROJECT/FAMILY.
     repository = _PROJECT.sub("slipway/", match["repository"]) if match else ""
     family = families.get(repository)
     if family is None:
@@ -120,13 +121,13 @@ def container_environment(
     """Builds the whole environment of a program that serves.
 
     Args:
-        family: what runs.
+        family: the program that runs.
         declared: the model's Environment.
         region: the endpoint's region.
-        port: what it must listen on.
+        port: port that the program must listen on.
         model_directory: stands for /opt/ml/model.
         home: an empty home directory.
-        endpoint_url: where AWS is; None under network isolation, which has no AWS and no
+        endpoint_url: URL of the embedded AWS; None under network isolation, which has no AWS and no
             credentials.
     """
     return base_environment(
@@ -142,24 +143,24 @@ def base_environment(
     home: Path,
     endpoint_url: str | None,
 ) -> dict[str, str]:
-    """Builds what the environment of every container's program begins with.
+    """Builds the variables that every container's program has.
 
-    Nothing is inherited from the user's environment but the search path: neither their credentials
-    nor a variable that happens to be set here may change how a container behaves.
+    Only the search path is inherited from the user's environment. Neither the user's credentials
+    nor any other variable may change how a container behaves.
 
     Args:
-        family: what runs.
+        family: the program that runs.
         declared: the Environment of the model or of the training job.
-        region: where it runs.
+        region: region of the endpoint or job.
         home: an empty home directory.
-        endpoint_url: where AWS is; None under network isolation, which has no AWS and no
+        endpoint_url: URL of the embedded AWS; None under network isolation, which has no AWS and no
             credentials.
     """
     search_path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     environment = {
         "PATH": os.pathsep.join(search_path),
         "PYTHONPATH": str(_PROJECT_ROOT),
-        # Lines reach the log when they are written, as the images' Dockerfiles have it.
+        # Lines reach the log as soon as they are written, as the images' Dockerfiles set it.
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(home),
@@ -171,7 +172,7 @@ def base_environment(
         "SAGEMAKER_REGION": region,
     }
     if endpoint_url is not None:
-        # Stand for the execution role's credentials.
+        # Stands for the execution role's credentials.
         environment |= {
             "AWS_ENDPOINT_URL": endpoint_url,
             "S3_ENDPOINT_URL": endpoint_url,

@@ -1,4 +1,4 @@
-"""Fleets, the running variants of one endpoint configuration, and the endpoint they serve."""
+"""Fleets, which are the running variants of one endpoint configuration, and their endpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Fleet:
     Args:
         config: the endpoint configuration.
         variants: one for each of its production variants, not started.
-        started: when it was asked for, in UTC.
+        started: time of the request, in UTC.
     """
 
     def __init__(self, config: Declared, variants: list[RunningVariant], started: datetime) -> None:
@@ -30,7 +30,7 @@ class Fleet:
 
     @property
     def instance_count(self) -> int:
-        """Instances of all variants."""
+        """Returns the instances of all variants."""
         return sum(variant.instance_count for variant in self.variants.values())
 
     def declared(self) -> dict[str, Mapping[str, Any]]:
@@ -38,7 +38,7 @@ class Fleet:
         return {name: variant.declared for name, variant in self.variants.items()}
 
     def start(self) -> None:
-        """Starts every variant at once; after an error none is left running.
+        """Starts all variants at the same time; after an error none is left running.
 
         Raises:
             VariantStartError: the first failure, in the configuration's order.
@@ -72,11 +72,11 @@ class Fleet:
             variant.drain(timeout_seconds)
 
     def retain(self, previous: Fleet, excluded: set[str]) -> None:
-        """Takes over the live counts and weights of variants of the same name.
+        """Takes over the live counts and weights of variants with the same name.
 
         Args:
             previous: the fleet in service.
-            excluded: VariantPropertyTypes that the new configuration sets after all.
+            excluded: VariantPropertyTypes that the new configuration sets nevertheless.
         """
         for name, variant in self.variants.items():
             live = previous.variants.get(name)
@@ -88,7 +88,7 @@ class Fleet:
                 variant.weight = live.weight
 
     def describe(self) -> list[dict[str, Any]]:
-        """ProductionVariants of DescribeEndpoint."""
+        """Returns the ProductionVariants of DescribeEndpoint."""
         return [self._describe(variant) for variant in self.variants.values()]
 
     def _describe(self, variant: RunningVariant) -> dict[str, Any]:
@@ -122,19 +122,19 @@ class Endpoint:
     """An endpoint; every field is read and written under `lock`.
 
     Attributes:
-        region: its region.
-        name: its name.
-        arn: its ARN.
-        config_name: the configuration it runs, or tried to.
+        region: the endpoint's region.
+        name: EndpointName.
+        arn: EndpointArn.
+        config_name: the configuration it runs, or tried to run.
         created: in UTC.
         modified: last change, in UTC.
         status: EndpointStatus.
-        failure_reason: of the last creation or update that failed.
+        failure_reason: reason of the last creation or update that failed.
         live: the fleet in service.
-        pending: the fleet that is being brought up.
+        pending: the fleet that is being started.
         pending_share: the pending fleet's share of the requests, in [0, 1].
         retiring: fleets out of service that are not stopped yet.
-        deployment_config: the last update's.
+        deployment_config: DeploymentConfig of the last update.
     """
 
     region: str
@@ -159,7 +159,7 @@ class Endpoint:
             variant_name: TargetVariant, or None to choose by weight.
 
         Returns:
-            The variant, whose `leave` the caller must call; None when nothing serves.
+            The variant, whose `leave` the caller must call; None if nothing serves.
         """
         with self.lock:
             fleet = self.live
@@ -172,7 +172,7 @@ class Endpoint:
             else:
                 variants = list(fleet.variants.values())
                 weights = [variant.weight for variant in variants]
-                # S311: routing, not cryptography.
+                # S311: used for routing, not for cryptography.
                 chosen = (
                     random.choices(variants, weights)[0]  # noqa: S311
                     if sum(weights) > 0
@@ -183,13 +183,13 @@ class Endpoint:
             return chosen
 
     def fleets(self) -> list[Fleet]:
-        """Every fleet that may have a process."""
+        """Returns every fleet that may have a process."""
         with self.lock:
             fleets = [self.live, self.pending, *self.retiring]
             return [fleet for fleet in fleets if fleet is not None]
 
     def describe(self) -> dict[str, Any]:
-        """DescribeEndpoint's answer."""
+        """Returns DescribeEndpoint's answer."""
         with self.lock:
             described: dict[str, Any] = {
                 "EndpointName": self.name,

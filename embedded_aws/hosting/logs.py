@@ -1,8 +1,8 @@
-"""Container output in CloudWatch Logs, and in a file beside it.
+"""Writes container output to CloudWatch Logs, and to a file beside it.
 
-A container writes lines faster than an API call each would allow, so lines are shipped in batches
-by one thread. A stream is flushed when its container has stopped, before the endpoint is gone:
-nothing arrives after the stack has deleted the log group.
+A container writes lines faster than one API call per line would allow, so one thread ships them in
+batches. A stream is flushed when its container has stopped, before the endpoint is gone. Nothing
+therefore arrives after the stack has deleted the log group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from embedded_aws.clients import LoopbackClients
 logger = logging.getLogger(__name__)
 
 _INTERVAL_SECONDS = 0.2
-# PutLogEvents: at most 10,000 events and 1,048,576 bytes a batch, 26 bytes of overhead an event,
+# PutLogEvents: at most 10,000 events and 1,048,576 bytes per batch, 26 bytes of overhead per event,
 # https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html
 _BATCH_EVENTS = 10_000
 _BATCH_BYTES = 1_048_576
@@ -35,7 +35,7 @@ class LogStream:
 
     Args:
         client: CloudWatch Logs client.
-        group: log group; made when it is missing.
+        group: log group; created if it is missing.
         stream: log stream.
         file: receives the same lines.
     """
@@ -58,7 +58,7 @@ class LogStream:
         self._file = file.open("a", encoding="utf-8", errors="replace")
 
     def write(self, line: str) -> None:
-        """Takes one line; it is shipped soon."""
+        """Adds one line, which is shipped soon."""
         with self._pending_lock:
             if self._file.closed:
                 return
@@ -70,7 +70,7 @@ class LogStream:
                 self._pending.append({"timestamp": now_milliseconds, "message": message})
 
     def ship(self) -> None:
-        """Sends what is pending."""
+        """Sends the pending lines."""
         with self._shipping:
             with self._pending_lock:
                 events, self._pending = self._pending, []
@@ -84,7 +84,7 @@ class LogStream:
                     logger.warning("%d lines not in %s: %s", len(batch), self.group, error)
 
     def close(self) -> None:
-        """Sends the rest and closes the file."""
+        """Sends the pending lines and closes the file."""
         self.ship()
         with self._pending_lock:
             self._file.close()
@@ -108,7 +108,7 @@ class LogShipper:
     """Opens streams and ships them from one thread.
 
     Args:
-        clients: for CloudWatch Logs.
+        clients: creates clients of CloudWatch Logs.
     """
 
     def __init__(self, clients: LoopbackClients) -> None:
@@ -120,14 +120,21 @@ class LogShipper:
         self._thread.start()
 
     def open(self, *, region: str, group: str, stream: str, file: Path) -> LogStream:
-        """Creates the stream (and its group when missing)."""
+        """Creates the stream, and its group if that is missing.
+
+        Args:
+            region: the endpoint's region.
+            group: log group.
+            stream: log stream.
+            file: receives the same lines.
+        """
         opened = LogStream(self._clients.client("logs", region), group, stream, file)
         with self._lock:
             self._streams.add(opened)
         return opened
 
     def release(self, stream: LogStream) -> None:
-        """Ships the rest of a stream and forgets it."""
+        """Ships the rest of a stream and closes it."""
         with self._lock:
             self._streams.discard(stream)
         stream.close()

@@ -1,9 +1,9 @@
-"""The metrics of the machines behind endpoints: what each variant's program uses of this machine.
+"""The metrics of the machines behind endpoints, measured from each variant's program.
 
 SageMaker publishes them once a minute and instance, as the model's execution role:
 https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html. Here the program is
-measured every ten seconds, and no metric of a GPU is published because there is none. Linux only:
-what a program uses is read from /proc.
+measured every ten seconds, and no metric of a GPU is published because there is none. This works on
+Linux only, since a program's usage is read from /proc.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class _Process:
-    """A line of /proc: `cpu_seconds` since its start, `memory_bytes` resident."""
+    """A process in /proc: `cpu_seconds` since its start, `memory_bytes` resident."""
 
     parent: int
     cpu_seconds: float
@@ -39,11 +39,11 @@ class _Process:
 
 
 class MachineSampler:
-    """Measures every healthy variant and records what its role may publish.
+    """Measures every healthy variant, and records the metrics that its role may publish.
 
     Args:
         endpoints: returns every endpoint.
-        publisher: where values are recorded.
+        publisher: receives the values.
         time_scale: factor on the interval.
     """
 
@@ -57,7 +57,7 @@ class MachineSampler:
         self._endpoints = endpoints
         self._publisher = publisher
         self._interval_seconds = max(_INTERVAL_SECONDS * time_scale, _SHORTEST_INTERVAL_SECONDS)
-        # CPU seconds of each process of a variant's home, and when they were read.
+        # CPU seconds of each process below a variant's home, and the time of the measurement.
         self._before: dict[Path, tuple[float, dict[int, float]]] = {}
         self._reported: set[tuple[str, str]] = set()
         self._closed = threading.Event()
@@ -124,7 +124,7 @@ class MachineSampler:
         self._before[variant.home] = (now, cpu)
         if before is not None and now > before[0]:
             seconds = sum(used - before[1].get(number, 0.0) for number, used in cpu.items())
-            # One whole core is 100; four cores end at 400, as in SageMaker.
+            # One whole core is 100; four cores reach 400, as in SageMaker.
             values["CPUUtilization"] = 100.0 * max(seconds, 0.0) / (now - before[0])
         return values
 
@@ -138,9 +138,9 @@ def _processes() -> dict[int, _Process]:
             continue
         try:
             line = (directory / "stat").read_text("utf-8", "replace")
-        except OSError:  # it ended meanwhile
+        except OSError:  # the process ended meanwhile
             continue
-        # The name, in parentheses, may hold anything. Fields: proc(5), from the third on.
+        # The name, in parentheses, may have any characters. Fields: proc(5), from the third on.
         fields = line.rpartition(")")[2].split()
         found[int(directory.name)] = _Process(
             parent=int(fields[1]),
@@ -168,7 +168,7 @@ def _memory_bytes() -> int:
 
 
 def _size_bytes(directory: Path) -> int:
-    """Returns the disk space below a directory; what vanishes meanwhile counts as nothing."""
+    """Returns the disk space below a directory; files that vanish meanwhile count as 0."""
     total = 0
     for parent, _, names in os.walk(directory):
         for name in names:
@@ -180,5 +180,5 @@ def _size_bytes(directory: Path) -> int:
 
 
 def _existing(directory: Path) -> Path:
-    """Returns the directory or its nearest parent that exists: a variant may stop meanwhile."""
+    """Returns the directory, or its nearest existing parent: a variant may stop meanwhile."""
     return next(path for path in (directory, *directory.parents) if path.exists())

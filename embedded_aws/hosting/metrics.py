@@ -1,13 +1,14 @@
 """The CloudWatch metrics of endpoints: of their invocations, and of the machines behind them.
 
-Recorded without a call per request: one thread hands CloudWatch what was measured every half
-second. It goes straight to moto's back end, because PutMetricData refuses the namespaces that AWS
-keeps for itself.
+They are recorded without a call per request: every half second, one thread passes the new values to
+CloudWatch. It writes straight to moto's back end, because PutMetricData refuses the namespaces that
+AWS keeps for itself.
 
-SageMaker's metrics have a resolution of one minute, so there is one datum a minute, variant and
-metric, which grows until the minute is over. It holds the exact count, sum, minimum and maximum,
-and for percentiles how often each value occurred, rounded to three significant digits. So the
-memory depends on the time and on how far the values spread, not on the number of requests.
+SageMaker's metrics have a resolution of one minute. There is therefore one datum per minute,
+variant and metric, which grows until the minute is over. It holds the exact count, sum, minimum and
+maximum. For percentiles it holds how often each value occurred, rounded to three significant
+digits. The memory depends on the time and on how far the values spread, not on the number of
+requests.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class Invocation:
 
     Attributes:
         region: the endpoint's region.
-        endpoint_name: endpoint.
+        endpoint_name: EndpointName of the metrics.
         variant_name: variant that served it.
         instance_count: the variant's instances.
-        status: the container's HTTP status; 0 where it gave no answer.
-        model_seconds: until the container had answered.
+        status: the container's HTTP status; 0 if it gave no answer.
+        model_seconds: time until the container had answered.
         overhead_seconds: the rest of the request's time here.
     """
 
@@ -65,7 +66,7 @@ class Invocation:
     overhead_seconds: float
 
     def values(self) -> dict[str, float]:
-        """The metrics' values for this one request."""
+        """Returns the metrics' values for this request."""
         return {
             "Invocations": 1.0,
             "InvocationsPerInstance": 1.0 / max(self.instance_count, 1),
@@ -78,13 +79,13 @@ class Invocation:
 
 
 class MetricOwner(NamedTuple):
-    """Whose metrics they are; a tuple, because requests hash it.
+    """The namespace and dimensions of metrics; a tuple, because requests hash it.
 
     Attributes:
         region: the endpoint's region.
         namespace: the metrics' namespace.
-        endpoint_name: endpoint.
-        variant_name: variant.
+        endpoint_name: dimension EndpointName.
+        variant_name: dimension VariantName.
     """
 
     region: str
@@ -98,10 +99,10 @@ _Key = tuple[MetricOwner, str, int]  # owner, metric, minute
 
 @dataclass
 class _Minute:
-    """What is known of one metric's minute so far.
+    """The values of one metric in one minute so far.
 
     Attributes:
-        index: where `datum` was in moto's list when it was put there.
+        index: position of `datum` in moto's list when it was put there.
     """
 
     occurrences: Counter[float] = field(default_factory=Counter)
@@ -122,7 +123,7 @@ class MetricPublisher:
     """Collects invocations and publishes them.
 
     Args:
-        clock: seconds since the epoch; tests move it.
+        clock: returns seconds since the epoch; tests move it.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
@@ -151,7 +152,7 @@ class MetricPublisher:
                 self._pending.setdefault((owner, name, minute), []).append(value)
 
     def publish(self) -> None:
-        """Hands over what was recorded since the last time."""
+        """Passes on the values recorded since the last call."""
         with self._publishing:
             with self._lock:
                 pending, self._pending = self._pending, {}
@@ -173,26 +174,26 @@ class MetricPublisher:
             self.publish()
 
     def _forget(self, current: int) -> None:
-        """Once a minute, lets go of the minutes that are over and of data past its retention."""
+        """Drops finished minutes and data past its retention, once per minute."""
         if current == self._pruned_minute:
             return
         self._pruned_minute = current
         regions = {owner.region for owner, _, _ in self._minutes}
-        # Of the last one, requests may still be on their way.
+        # Requests of the last minute may still be recorded.
         self._minutes = {key: m for key, m in self._minutes.items() if key[2] >= current - 1}
         oldest_seconds = current * _MINUTE_SECONDS - _RETENTION_SECONDS
         for region in regions:
             data = cloudwatch_backends[ACCOUNT_ID][region].metric_data
             kept = (i for i, datum in enumerate(data) if begin_of(datum) >= oldest_seconds)
-            # In one step: requests append to the list meanwhile.
+            # One statement, because requests append to the list meanwhile.
             del data[: next(kept, len(data))]
 
 
 def _put(key: _Key, minute: _Minute, now_seconds: float) -> None:
-    """Puts a minute's datum into moto's back end, in place of the one with less in it."""
+    """Puts a minute's datum into moto's back end, in place of its earlier version."""
     owner, metric, number = key
-    # Now, and not when the minute began: a query from within this minute on finds it, as in
-    # CloudWatch, which rounds the moment down. moto does not.
+    # The time is now and not the start of the minute, because moto does not round times down. A
+    # query from within this minute on finds the datum, as in CloudWatch.
     last_seconds = (number + 1) * _MINUTE_SECONDS - 1e-3
     previous = minute.datum
     minute.datum = MinuteOfValues(

@@ -1,7 +1,7 @@
-"""A container's model directory, laid out from S3 as SageMaker lays out /opt/ml/model.
+"""Fills a container's model directory from S3, as SageMaker fills /opt/ml/model.
 
-An uncompressed prefix puts what follows the prefix at the root; an archive is extracted there. The
-result is read-only. Everything comes from the embedded AWS's own S3.
+Objects under an uncompressed prefix keep the part of their key after the prefix as path; an archive
+is extracted. The result is read-only. All data comes from the embedded AWS's own S3.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class ModelDataError(Exception):
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where a container's model data lies.
+    """The place of a container's model data.
 
     Attributes:
         uri: as the caller wrote it.
         bucket: S3 bucket.
         key: object key, or prefix with its final slash.
-        is_prefix: every object under `key` is meant.
-        is_archive: the object is a gzip-compressed tar.
+        is_prefix: whether every object under `key` is meant.
+        is_archive: whether the object is a gzip-compressed tar.
     """
 
     uri: str
@@ -47,7 +47,7 @@ class ModelSource:
 
     @classmethod
     def of(cls, container: Mapping[str, Any]) -> ModelSource | None:
-        """Reads a ContainerDefinition; None when it has no model data."""
+        """Returns the source of a ContainerDefinition; None if it has no model data."""
         if container.get("ModelDataUrl"):
             return cls._parse(container["ModelDataUrl"], is_prefix=False, is_archive=True)
         source = container.get("ModelDataSource", {}).get("S3DataSource")
@@ -74,10 +74,10 @@ class ModelSource:
         return cls(uri, bucket, key, is_prefix, is_archive)
 
     def require_access(self, access: RoleAccess) -> None:
-        """Checks that a role may list what is to be listed, and read one object of it.
+        """Checks that a role may list the model data, and read one object of it.
 
         Raises:
-            ClientError: it may not.
+            ClientError: the role may not.
         """
         key: str | None = self.key
         if self.is_prefix:
@@ -86,7 +86,7 @@ class ModelSource:
             access.require_readable(self.bucket, key)
 
     def exists(self, s3: Any) -> bool:
-        """Whether there is anything to download."""
+        """Returns whether there is anything to download."""
         try:
             if not self.is_prefix:
                 s3.head_object(Bucket=self.bucket, Key=self.key)
@@ -103,13 +103,13 @@ def download(
     """Fills the directory and makes it read-only.
 
     Args:
-        source: what to download.
-        access: S3, as the execution role sees it.
+        source: the model data.
+        access: S3 with the permissions of the execution role.
         directory: an existing, empty directory.
         timeout_seconds: for the whole download and extraction.
 
     Raises:
-        ModelDataError: it is not there, is not what it should be, or takes too long.
+        ModelDataError: the data does not exist, is of the wrong kind, or takes too long.
     """
     deadline = time.monotonic() + timeout_seconds
     try:
@@ -140,17 +140,17 @@ def download(
 def download_prefix(
     access: RoleAccess, bucket: str, prefix: str, directory: Path, deadline: float
 ) -> None:
-    """Fills a directory with every object under a prefix; what follows the prefix is the path.
+    """Fills a directory with every object under a prefix; the path is the key after the prefix.
 
     Args:
-        access: S3, as the execution role sees it.
-        bucket: where they lie.
+        access: S3 with the permissions of the execution role.
+        bucket: the objects' bucket.
         prefix: with its final slash.
         directory: an existing, empty directory.
-        deadline: by `time.monotonic`.
+        deadline: a time of `time.monotonic`.
 
     Raises:
-        ClientError, OSError, TimeoutError, ModelDataError: it does not work, or takes too long.
+        ClientError, OSError, TimeoutError, ModelDataError: the download fails, or takes too long.
     """
     for key in access.keys(bucket, prefix):
         target = directory / _relative(key.removeprefix(prefix))
@@ -185,7 +185,7 @@ def _extract(archive: Path, directory: Path, deadline: float) -> None:
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             _check(deadline)
-            # The data filter refuses what leads out of the directory, devices and odd modes.
+            # The data filter refuses paths that leave the directory, devices and odd modes.
             tar.extract(member, directory, filter="data")
 
 
@@ -195,7 +195,7 @@ def _check(deadline: float) -> None:
 
 
 def _set_modes(directory: Path, *, directory_mode: int, file_mode: int) -> None:
-    # Directories first: a read-only tree must be opened before its files can change.
+    # Directories first: a read-only directory must be made writable before its files can change.
     directory.chmod(0o755)
     for path in directory.rglob("*"):
         mode = path.lstat().st_mode

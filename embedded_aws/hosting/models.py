@@ -1,8 +1,8 @@
-"""Models: CreateModel and what belongs to it.
+"""Models: CreateModel and the related operations.
 
-A model is checked when it is created, as SageMaker does it: the role, the shape of the model data's
-address and that something lies there. What the embedded AWS would not do is refused here, not at
-the first request.
+A model is checked when it is created, as in SageMaker: its role, the form of the model data's URI,
+and that there is data. Settings that the embedded AWS does not emulate are refused here, not at the
+first request.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Models:
     """The operations on models.
 
     Args:
-        clients: for S3 and IAM.
-        tags: where tags are kept.
+        clients: calls S3 and IAM.
+        tags: keeps the tags.
     """
 
     def __init__(self, clients: LoopbackClients, tags: Tags) -> None:
@@ -49,7 +49,7 @@ class Models:
         self.registry: Registry[Declared] = Registry(noun="model", arn_type="model")
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """CreateModel."""
+        """Handles CreateModel."""
         name = parameters["ModelName"]
         container = primary_container(parameters)
         self._check_container(caller, container)
@@ -63,7 +63,7 @@ class Models:
         return {"ModelArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DescribeModel."""
+        """Handles DescribeModel."""
         record = self.registry.get(caller, parameters["ModelName"])
         defaults = {"EnableNetworkIsolation": False}
         return {
@@ -74,7 +74,7 @@ class Models:
         }
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """ListModels."""
+        """Handles ListModels."""
         records, token = page(self.registry.all(caller.region), parameters, sort_keys={})
         models = [
             {"ModelName": record.name, "ModelArn": record.arn, "CreationTime": record.created}
@@ -83,7 +83,7 @@ class Models:
         return {"Models": models, "NextToken": token}
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DeleteModel; endpoints that use it keep running, as in SageMaker."""
+        """Handles DeleteModel; endpoints that use the model keep running, as in SageMaker."""
         record = self.registry.get(caller, parameters["ModelName"])
         self.registry.remove(caller.region, record.name)
         self._tags.remove(record.arn)
@@ -133,10 +133,10 @@ class Models:
 
 
 def primary_container(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the one container of a model.
+    """Returns the only container of a model.
 
     Raises:
-        ApiError: it has none, or several.
+        ApiError: the model has none, or several.
     """
     containers = parameters.get("Containers") or []
     primary = parameters.get("PrimaryContainer")

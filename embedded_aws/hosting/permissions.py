@@ -1,9 +1,8 @@
-"""What the policies of an execution role allow.
+"""Evaluates the policies of an execution role.
 
-IAM decides few things here, and moto decides none with conditions. SageMaker does as the execution
-role what a team relies on or waits for in vain: it reads model data, and it publishes the metrics
-of machines. Policies of buckets and keys are not read: those that Slipway makes leave the decision
-to the role.
+IAM decides few things here, and moto evaluates no conditions. SageMaker does two things as the
+execution role that a team relies on: it reads model data, and it publishes the metrics of machines.
+Policies of buckets and keys are not read, because Slipway's leave the decision to the role.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NAMESPACE_KEY = "cloudwatch:namespace"
 
 def may_publish_metrics(role_arn: str, namespace: str) -> bool:
     """Returns whether a role's policies allow PutMetricData in a namespace."""
-    # PutMetricData has no resources: a statement about some does not concern it.
+    # PutMetricData has no resources, so a statement about some does not apply.
     return may(role_arn, "cloudwatch:PutMetricData", "*", {_NAMESPACE_KEY: namespace})
 
 
@@ -35,16 +34,16 @@ def may(
     """Returns whether a role's inline and attached policies allow an action on a resource.
 
     A deny wins. Permission boundaries and policies of an organization are not read. A statement
-    with a condition that is not of `context` does not hold.
+    with a condition key that is not in `context` does not apply.
 
     Args:
-        role_arn: the role; one that is gone may nothing.
+        role_arn: the role; a role that does not exist may do nothing.
         action: with its service, for example `s3:GetObject`.
-        resource: its ARN, or `*` where the action knows none.
+        resource: its ARN, or `*` for an action without resources.
         context: values of condition keys in lower case.
     """
     try:
-        # Straight from moto's back end: it is asked several times a minute for each variant.
+        # Read from moto's back end, because this is called several times a minute for each variant.
         role = iam_backends[ACCOUNT_ID]["aws"].get_role(role_arn.rpartition("/")[2])
     except NotFoundException:
         return False

@@ -1,4 +1,4 @@
-"""Ports for containers to listen on."""
+"""Ports that containers listen on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import random
 import socket
 import threading
 
-# Below every system's range for outgoing connections (Linux from 32768, macOS from 49152): a port
-# found free there may be taken by a client's connection before the container binds it.
+# Below every system's range for outgoing connections (Linux from 32768, macOS from 49152). A free
+# port in that range may be taken by a client's connection before the container binds it.
 _FIRST, _LAST = 20_000, 29_999
 
 
 class PortPool:
-    """Hands out ports that nobody listens on, each to one container at a time."""
+    """Gives out free ports, each to one container at a time."""
 
     def __init__(self) -> None:
         self._taken: set[int] = set()
@@ -22,7 +22,7 @@ class PortPool:
         """Returns a free port, reserved until `give_back`.
 
         Raises:
-            OSError: there is none.
+            OSError: there is no free port.
         """
         with self._lock:
             for port in random.sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
@@ -42,7 +42,7 @@ def _is_free(port: int) -> bool:
         # As servers do: a port whose last connections are still in TIME_WAIT is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            # All interfaces, because containers bind all interfaces.
+            # Binds all interfaces, because containers do.
             probe.bind(("0.0.0.0", port))  # noqa: S104  # closed at once, never listens
         except OSError:
             return False

@@ -1,4 +1,4 @@
-"""One container's program as a process: start, its output line by line, exit, stop."""
+"""One container's program as a process: start, output line by line, exit, stop."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _KEPT_LINES = 20
-# How long output may still arrive after the program has ended; a stray descendant can hold the
-# pipe open for ever.
+# How long output may still arrive after the program has ended; a stray descendant can hold the pipe
+# open for ever.
 _OUTPUT_GRACE_SECONDS = 2.0
 
 
@@ -24,8 +24,8 @@ class ContainerProcess:
         command: program and arguments.
         environment: the whole environment of the program.
         directory: its working directory.
-        on_line: called with every line it writes (no line end), from a thread of this object.
-        grace_seconds: from SIGTERM to SIGKILL when it is stopped.
+        on_line: called with every line of output (no line end), from a thread of this object.
+        grace_seconds: time from SIGTERM to SIGKILL when it is stopped.
 
     Attributes:
         exited: set when the program has ended and its output was read.
@@ -44,8 +44,8 @@ class ContainerProcess:
         self._on_line = on_line
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._stopping = threading.Lock()
-        # -I: PYTHONPATH and friends are the container's, not the supervisor's. A session of its
-        # own: Ctrl-C in the server's terminal is for the server.
+        # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's. A
+        # new session, because Ctrl-C in the server's terminal is meant for the server.
         self._popen = subprocess.Popen(  # noqa: S603  # the command comes from the family table
             [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds), *command],
             env=dict(environment),
@@ -61,27 +61,27 @@ class ContainerProcess:
 
     @property
     def supervisor_id(self) -> int:
-        """Process id of the supervisor, whose descendants are the program."""
+        """Returns the process id of the supervisor, the ancestor of the program."""
         return self._popen.pid
 
     @property
     def last_lines(self) -> list[str]:
-        """The last lines the program wrote, oldest first."""
+        """Returns the last lines of output, oldest first."""
         return list(self._last_lines)
 
     @property
     def exit_status(self) -> int | None:
-        """The program's exit status (128 + N for signal N); None while it runs."""
+        """Returns the program's exit status (128 + N for signal N); None while it runs."""
         return self._popen.returncode if self.exited.is_set() else None
 
     def request_stop(self) -> None:
-        """Begins to stop the program; `exited` tells when it has."""
+        """Begins to stop the program; `exited` is set when it has ended."""
         with self._stopping:
             if self._popen.stdin is not None and not self._popen.stdin.closed:
                 self._popen.stdin.close()
 
     def kill(self) -> None:
-        """Ends the program and all it started at once; `exited` tells when it has."""
+        """Kills the program and its descendants at once; `exited` is set when they have ended."""
         if self._popen.poll() is None:
             self._popen.send_signal(signal.SIGUSR1)
 
@@ -103,5 +103,5 @@ class ContainerProcess:
     def _wait(self) -> None:
         self._popen.wait()
         self._reader.join(_OUTPUT_GRACE_SECONDS)
-        self.request_stop()  # closes our end of the pipe when the program ended by itself
+        self.request_stop()  # closes the other end of the pipe when the program ended by itself
         self.exited.set()

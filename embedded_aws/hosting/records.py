@@ -1,4 +1,4 @@
-"""What the control plane remembers: named resources per region, and how lists show them."""
+"""The memory of the control plane: named resources per region, and their lists."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ VALIDATION = "ValidationException"
 
 
 class Named(Protocol):
-    """What every resource has."""
+    """The properties that every resource has."""
 
     @property
     def name(self) -> str:
-        """The caller's name for it."""
+        """Returns the name that the caller gave it."""
 
     @property
     def created(self) -> datetime:
-        """When it was created, in UTC."""
+        """Returns the time of its creation, in UTC."""
 
 
 R = TypeVar("R", bound=Named)
@@ -35,8 +35,8 @@ class Declared:
     """A resource that only stores its request: a model or an endpoint configuration.
 
     Attributes:
-        name: its name.
-        arn: its ARN.
+        name: unique in its region.
+        arn: has the name in lower case.
         created: in UTC.
         parameters: the create request without its tags.
     """
@@ -48,7 +48,7 @@ class Declared:
 
 
 def now() -> datetime:
-    """The current time in UTC."""
+    """Returns the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -56,8 +56,8 @@ class Registry(Generic[R]):
     """The resources of one kind.
 
     Args:
-        noun: as error messages say it, for example `endpoint configuration`.
-        arn_type: as ARNs spell it, for example `endpoint-config`.
+        noun: the kind in error messages, for example `endpoint configuration`.
+        arn_type: the kind in ARNs, for example `endpoint-config`.
     """
 
     def __init__(self, *, noun: str, arn_type: str) -> None:
@@ -67,7 +67,7 @@ class Registry(Generic[R]):
         self._lock = threading.Lock()
 
     def arn(self, caller: Caller, name: str) -> str:
-        """The ARN of a name; SageMaker writes names in lower case there."""
+        """Returns the ARN for a name; SageMaker writes names in lower case there."""
         return (
             f"arn:aws:sagemaker:{caller.region}:{caller.account_id}:{self._arn_type}/{name.lower()}"
         )
@@ -88,7 +88,7 @@ class Registry(Generic[R]):
         """Returns a resource.
 
         Raises:
-            ApiError: there is none of this name.
+            ApiError: there is no resource of this name.
         """
         record = self.find(caller.region, name)
         if record is None:
@@ -101,12 +101,12 @@ class Registry(Generic[R]):
             return self._records.get((region, name))
 
     def remove(self, region: str, name: str) -> None:
-        """Forgets a resource."""
+        """Removes a resource."""
         with self._lock:
             self._records.pop((region, name), None)
 
     def all(self, region: str | None = None) -> list[R]:
-        """Every resource, oldest first, of one region or of all."""
+        """Returns every resource of one region or of all, oldest first."""
         with self._lock:
             return [
                 record
@@ -125,13 +125,13 @@ def page(
     """Filters, sorts and cuts a List operation's answer.
 
     Args:
-        records: all there are.
+        records: every resource of the region.
         parameters: the operation's input.
-        sort_keys: SortBy's values besides Name and CreationTime.
-        modified: when a record last changed, for the LastModifiedTime filters.
+        sort_keys: values of SortBy in addition to Name and CreationTime.
+        modified: returns the last change of a record, for the LastModifiedTime filters.
 
     Returns:
-        The page and the next one's token, or None after the last.
+        The page and the token of the next page, or None after the last.
     """
     times: list[tuple[str, Callable[[R], datetime]]] = [("CreationTime", lambda r: r.created)]
     if modified is not None:

@@ -1,4 +1,4 @@
-"""Refusing what is not emulated: a setting that had no effect here would mislead."""
+"""Refuses settings that are not emulated, because a setting without effect would mislead."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from embedded_aws.hosting.records import VALIDATION
 def refuse(
     parameters: Mapping[str, Any], unsupported: Mapping[str, str], *, page: str = "hosting"
 ) -> None:
-    """Raises when any of the members is there.
+    """Raises if any unsupported member is present.
 
     Args:
         parameters: a structure of a request.
-        unsupported: member name to what it would need.
-        page: of docs/embedded-aws that says what is emulated.
+        unsupported: maps a member to what it would need.
+        page: page of docs/embedded-aws that lists what is emulated.
 
     Raises:
-        ApiError: names every such member.
+        ApiError: the message names every such member.
     """
     present = [name for name in unsupported if parameters.get(name)]
     if present:

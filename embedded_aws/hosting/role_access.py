@@ -1,8 +1,8 @@
-"""S3 as an execution role sees it: every call is held against the role's policies first.
+"""S3 with the permissions of an execution role: its policies are checked before every call.
 
 SageMaker brings model data to an instance, and input to a training job, as the execution role. A
-role that may not read an artifact must therefore fail here as it fails in AWS. The words are those
-of IAM's guide for a denial without an explicit deny, read 2026-11-23:
+role that may not read an artifact must therefore fail here as it fails in AWS. The words of the
+error are from IAM's guide, for a denial without an explicit deny, read 2026-11-23:
 https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 """
 
@@ -20,11 +20,11 @@ _CONSOLE_FOLDER = "/"
 
 
 class RoleAccess:
-    """What one role may do with objects.
+    """One role's access to objects.
 
     Args:
         s3: S3 client of the embedded AWS itself.
-        role_arn: the role; None for a model without one, which nothing is held against.
+        role_arn: the role; None for a model without a role, which is allowed everything.
     """
 
     def __init__(self, s3: Any, role_arn: str | None) -> None:
@@ -35,7 +35,7 @@ class RoleAccess:
         """Yields the keys of the objects under a prefix.
 
         Raises:
-            ClientError: the role may not list them, or there is no such bucket.
+            ClientError: the role may not list them, or the bucket does not exist.
         """
         self._require(
             "s3:ListBucket", f"arn:aws:s3:::{bucket}", "ListObjectsV2", {"s3:prefix": prefix}
@@ -52,7 +52,7 @@ class RoleAccess:
         """Opens an object's content.
 
         Raises:
-            ClientError: the role may not read it or decrypt it, or it is not there.
+            ClientError: the role may not read or decrypt the object, or it does not exist.
         """
         self.require_readable(bucket, key)
         found = self._s3.get_object(Bucket=bucket, Key=key)
@@ -69,10 +69,15 @@ class RoleAccess:
         self._require("s3:GetObject", f"arn:aws:s3:::{bucket}/{key}", "GetObject")
 
     def require_writable(self, bucket: str, key: str, key_id: str | None) -> None:
-        """Checks that the role may write an object, encrypted with a key of KMS if there is one.
+        """Checks that the role may write an object.
+
+        Args:
+            bucket: the object's bucket.
+            key: the object's key; the object need not exist.
+            key_id: KMS key that encrypts the object, id or ARN; None without one.
 
         Raises:
-            ClientError: it may not.
+            ClientError: the role may not write the object or use the key.
         """
         self._require("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", "PutObject")
         if key_id is not None:

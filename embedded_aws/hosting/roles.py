@@ -1,4 +1,4 @@
-"""Whether SageMaker may take on a role."""
+"""Checks whether SageMaker may assume a role."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from embedded_aws.hosting.records import VALIDATION
 
 
 def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
-    """Checks that a role is there and trusts SageMaker when it works for the caller's account.
+    """Checks that a role exists and trusts SageMaker in the caller's account.
 
-    Of the trust's conditions, StringEquals with `aws:SourceAccount` is evaluated and no other.
+    Of the trust policy's conditions, only StringEquals with `aws:SourceAccount` is evaluated.
+
+    Args:
+        clients: calls IAM.
+        caller: gives account and region.
+        arn: the role.
 
     Raises:
-        ApiError: it does not.
+        ApiError: SageMaker cannot assume the role.
     """
     iam = clients.client("iam", caller.region)
     try:
@@ -53,6 +58,6 @@ def _is_trusted(policy: Any, account_id: str) -> bool:
 
 
 def _is_for(account_id: str, equal: Any) -> bool:
-    """Tells whether `aws:SourceAccount`, if a condition has it, may be this account."""
+    """Returns whether the account meets the condition `aws:SourceAccount`, if there is one."""
     accounts = [value for key, value in equal.items() if key.lower() == "aws:sourceaccount"]
     return all(account_id in (item if isinstance(item, list) else [item]) for item in accounts)

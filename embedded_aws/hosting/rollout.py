@@ -1,4 +1,4 @@
-"""How an update moves traffic to the new fleet: the steps, their waits, the alarms that undo it."""
+"""The plan by which an update moves traffic: the steps, their waits, the alarms that undo it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LIMIT = "MaximumExecutionTimeoutInSeconds"
 
 @dataclass(frozen=True)
 class Rollout:
-    """A deployment configuration as the traffic sees it.
+    """A deployment configuration in terms of traffic.
 
     Attributes:
         shares: the new fleet's share of the requests after each step, in (0, 1], rising to 1.
-        wait_seconds: watched after each step.
+        wait_seconds: time that the alarms are watched after each step.
         termination_wait_seconds: how long the old fleet is kept after the update.
-        alarms: names of alarms of which one in state ALARM undoes the update.
-        limit_seconds: an update that takes longer is undone; None: no limit.
+        alarms: names of alarms; one in state ALARM undoes the update.
+        limit_seconds: an update that takes longer is undone; None is no limit.
     """
 
     shares: tuple[float, ...] = (1.0,)
@@ -37,14 +37,14 @@ class Rollout:
 
 
 def rollout_of(config: Mapping[str, Any] | None, *, instance_count: int) -> Rollout:
-    """Reads a DeploymentConfig.
+    """Returns the rollout of a DeploymentConfig.
 
     Args:
-        config: the request's, or None for SageMaker's default, all at once.
-        instance_count: of the new fleet.
+        config: from the request; None is SageMaker's default, all at once.
+        instance_count: instances of the new fleet.
 
     Raises:
-        ApiError: it breaks a rule of SageMaker's.
+        ApiError: the configuration breaks a rule of SageMaker.
     """
     if not config:
         return Rollout()

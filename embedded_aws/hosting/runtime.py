@@ -1,10 +1,15 @@
 """SageMaker's data plane: InvokeEndpoint, whole and streamed, proxied to a variant's container.
 
-The request's body and headers reach the container as they came. An answer that is not 2XX, none
-within the time, or one that is too large becomes ModelError (424); a connection that breaks becomes
-InternalFailure (500); a container that is down ServiceUnavailable (503); what the caller does wrong
-ValidationError (400). boto3 tries 500 and 503 again by itself. A stream that ends early, after its
-first part, says so in its last message: ModelStreamError.
+The request's body and headers reach the container unchanged. Errors become these statuses:
+
+- ModelError (424): an answer that is not 2XX, no answer within the time, or an answer that is too
+  large.
+- InternalFailure (500): a connection that breaks.
+- ServiceUnavailable (503): a container that is down.
+- ValidationError (400): an error of the caller.
+
+boto3 tries 500 and 503 again by itself. A stream that ends early, after its first part, reports
+ModelStreamError in its last message.
 """
 
 from __future__ import annotations
@@ -42,8 +47,8 @@ _TIMED_OUT = (
     "Your invocation timed out while waiting for a response from container primary. Review the "
     "latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
 )
-# As users quote it: https://github.com/aws/amazon-sagemaker-examples/pull/2695. Ours goes on with
-# what broke.
+# As users quote it: https://github.com/aws/amazon-sagemaker-examples/pull/2695. The embedded AWS
+# appends what broke.
 _BROKEN_CONNECTION = (
     "An exception occurred while sending request to model. Please contact customer support"
 )
@@ -51,7 +56,7 @@ _NO_INSTANCE = (
     "No instance of the variant passes its health check; the container exited and is being "
     "restarted. Its log says why."
 )
-# WSGI's name of a request header to the header the container gets.
+# WSGI's name of a request header -> the container's header.
 _PASSED_ON = {
     "CONTENT_TYPE": "Content-Type",
     "HTTP_ACCEPT": "Accept",
@@ -88,7 +93,7 @@ class InvocationApi:
     """The WSGI application of the data plane.
 
     Args:
-        hosting: the control plane, which knows the endpoints.
+        hosting: the control plane, which has the endpoints.
     """
 
     def __init__(self, hosting: Hosting) -> None:
@@ -190,10 +195,10 @@ class _Invocation:
         self._stream: ContainerStream | None = None
 
     def ask(self) -> ContainerStream:
-        """Returns the beginning of a good answer.
+        """Returns the beginning of a successful answer.
 
         Raises:
-            _InvocationError: there is none.
+            _InvocationError: there is no such answer.
         """
         if not self.variant.is_healthy:
             raise _InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
@@ -212,7 +217,7 @@ class _Invocation:
         """Returns the answer's body.
 
         Raises:
-            _InvocationError: it did not arrive whole, or is too large.
+            _InvocationError: the body is incomplete or too large.
         """
         with self._named_errors():
             body = b"".join(stream.chunks())
@@ -236,7 +241,7 @@ class _Invocation:
             self.finish()
 
     def finish(self) -> None:
-        """Counts the request; the variant may go now."""
+        """Counts the request and releases the variant."""
         now = time.perf_counter()
         if self._stream is not None:
             self._stream.close()
@@ -269,7 +274,7 @@ class _Invocation:
 
 
 def _operation(environ: WSGIEnvironment) -> tuple[str, bool]:
-    """Returns the endpoint's name, and whether its answer is streamed."""
+    """Returns the endpoint's name, and whether the answer is streamed."""
     match = _PATH.fullmatch(environ.get("PATH_INFO", ""))
     if match is None or environ["REQUEST_METHOD"] != "POST":
         raise _InvocationError(404, "UnknownOperationException", {"Message": "Unknown operation."})
@@ -289,7 +294,7 @@ def _stream_error(code: str, message: str) -> bytes:
 def _body(environ: WSGIEnvironment) -> bytes:
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > MAX_BODY_BYTES:
-        # SageMaker's front end answers before any API code does, hence no error type.
+        # SageMaker's front end answers before any API code does, so there is no error type.
         raise _InvocationError(
             413, None, {"message": f"HTTP content length exceeded {MAX_BODY_BYTES} bytes."}
         )

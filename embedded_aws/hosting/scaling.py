@@ -1,9 +1,9 @@
-"""Scalable targets: what a registered variant forbids its endpoint, and what deleting it undoes.
+"""Scalable targets: the changes that a registered variant forbids, and how deletion removes them.
 
 The rules are those of AWS's guide (read 2026-11-22). "If the update would change the instance type
 for any model that is a target for auto scaling, the update fails" (endpoint-scaling-update.html).
-DeleteEndpoint deregisters the variants (endpoint-delete-with-scaling.html). The guide quotes no
-message, and neither does a public page that was read: the wording of the refusal is unconfirmed.
+DeleteEndpoint deregisters the variants (endpoint-delete-with-scaling.html). Neither the guide nor a
+public page that was read quotes a message: the wording of the refusal is unconfirmed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class ScalableVariants:
     """The variants of one endpoint that are registered with Application Auto Scaling.
 
     Args:
-        clients: of this server.
-        region: the endpoint's.
-        endpoint_name: its name.
+        clients: clients of this server.
+        region: the endpoint's region.
+        endpoint_name: EndpointName.
     """
 
     def __init__(self, clients: LoopbackClients, region: str, endpoint_name: str) -> None:
@@ -39,11 +39,11 @@ class ScalableVariants:
         """Refuses an update that removes a registered variant or changes its instance types.
 
         Args:
-            live: the production variants in service, as declared, by name.
-            wanted: those of the update.
+            live: the declared production variants in service, by name.
+            wanted: the production variants of the update, by name.
 
         Raises:
-            ApiError: names every such variant.
+            ApiError: the message names every such variant.
         """
         changed = [
             name
@@ -60,7 +60,7 @@ class ScalableVariants:
             )
 
     def deregister(self, names: Iterable[str]) -> None:
-        """Deregisters these variants where they are registered."""
+        """Deregisters those of the variants that are registered."""
         for name in self._registered(list(names)):
             self._client.deregister_scalable_target(
                 ServiceNamespace=_NAMESPACE,
@@ -83,7 +83,7 @@ class ScalableVariants:
 
 
 def _types(declared: Mapping[str, Any]) -> list[str]:
-    """The instance types of a variant, the preferred one first."""
+    """Returns the instance types of a variant, the preferred type first."""
     if "InstanceType" in declared:
         return [declared["InstanceType"]]
     pools = sorted(declared["InstancePools"], key=lambda pool: int(pool["Priority"]))

@@ -1,4 +1,4 @@
-"""SageMaker's control plane for hosting: which operation is whose."""
+"""SageMaker's control plane for hosting: maps operations to the objects that handle them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Hosting:
     """SageMaker hosting.
 
     Args:
-        clients: for S3, IAM, CloudWatch and CloudWatch Logs.
-        directory: where model directories and logs lie; only this object writes there.
-        families: image repository to the program that stands for it.
+        clients: calls S3, IAM, CloudWatch and CloudWatch Logs.
+        directory: holds model directories and logs; only this object writes there.
+        families: maps an image repository to the program that stands for it.
         time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
-        tags: where tags are kept.
-        beside: SageMaker's operations that are another's, and which the same API answers.
+        tags: keeps the tags.
+        beside: SageMaker's operations that other objects handle and the same API answers.
 
     Attributes:
         api: the WSGI application of the control plane.
-        metrics: where invocations are recorded.
+        metrics: records invocations.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Hosting:
         beside: Mapping[str, Operation] | None = None,
     ) -> None:
         follow_scaling_rules()
-        # Left by a server that was killed: nothing refers to it any more. Model directories are
-        # read-only, which only root can remove as they are.
+        # Left by a killed server: nothing refers to it any more. Model directories are read-only,
+        # so only root could remove them as they are.
         for home in (directory / "instances").glob("*"):
             model_data.remove(home / "model")
         for left in ("instances", "logs"):
@@ -95,14 +95,14 @@ class Hosting:
         return self._endpoints.registry.find(region, name)
 
     def summaries(self) -> list[dict[str, str]]:
-        """Region, name and status of every endpoint, oldest first."""
+        """Returns region, name and status of every endpoint, oldest first."""
         return [
             {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
             for endpoint in self._endpoints.registry.all()
         ]
 
     def close(self) -> None:
-        """Stops every serving process and publishes what was recorded."""
+        """Stops every serving process and publishes the recorded metrics."""
         self._machines.close()
         self._endpoints.close()
         self._context.logs.close()

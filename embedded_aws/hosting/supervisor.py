@@ -1,14 +1,15 @@
-"""Runs one container's program and sees to it that it never outlives the embedded AWS.
+"""Runs one container's program, and ensures that it never outlives the embedded AWS.
 
-A program of its own, started as `python -I -S supervisor.py GRACE_SECONDS COMMAND...`. Its standard
-input is a pipe whose other end only the embedded AWS holds: end of file means "stop", whether the
-server closed it on purpose or was killed. Stopping is SIGTERM to the program, then, GRACE_SECONDS
-later, SIGKILL to its process group, as SageMaker stops a container. SIGUSR1 to the supervisor means
-"kill it now". A pipe is used because it works on Linux and macOS alike; Linux's parent-death signal
-is bound to the thread that forked, and threads of the server come and go. It exits with the
-program's status (128 + N for signal N).
+This is a program of its own, started as `python -I -S supervisor.py GRACE_SECONDS COMMAND...`. Only
+the embedded AWS holds the other end of the pipe on its standard input. End of file means "stop",
+whether the server closed the pipe on purpose or was killed. To stop, the supervisor sends SIGTERM
+to the program. GRACE_SECONDS later it sends SIGKILL to the program's process group, as SageMaker
+stops a container. SIGUSR1 to the supervisor means "kill it now". A pipe works on Linux and macOS
+alike. Linux's parent-death signal is bound to the thread that forked, and threads of the server
+come and go. The supervisor exits with the program's status (128 + N for signal N).
 
-Only the standard library, and no import of this package: it starts in milliseconds.
+It uses only the standard library and imports nothing of this package, so that it starts in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _COMMAND_NOT_RUN = 127
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command until it ends or standard input does; returns the exit status."""
+    """Runs the command until it or standard input ends; returns the exit status."""
     grace_seconds, command = float(arguments[0]), arguments[1:]
-    # The server blocks the signals that stop it, and what is blocked is inherited.
+    # The server blocks the signals that stop it, and blocked signals are inherited.
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -52,7 +53,7 @@ def _become(command: list[str], libc: ctypes.CDLL | None, supervisor: int) -> No
             signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGPIPE,
         ):  # fmt: skip
             signal.signal(number, signal.SIG_DFL)
-        # A group of its own, so that workers which the program forks can be killed with it.
+        # A process group of its own, so that workers which the program forks can be killed with it.
         os.setsid()
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -73,7 +74,7 @@ def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
     while True:
         waited, status = os.waitpid(child, os.WNOHANG)
         if waited == child:
-            # As when a container's first process ends: whatever it started goes with it.
+            # As when a container's first process ends: its descendants are killed with it.
             _signal_group(child, signal.SIGKILL)
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
@@ -102,7 +103,7 @@ def _watch(child: int, wake_read: int, grace_seconds: float) -> int:
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:
-    # PermissionError: macOS answers so when only a zombie is left in the group.
+    # PermissionError: macOS answers so if only a zombie is left in the group.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 

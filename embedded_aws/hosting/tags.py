@@ -9,11 +9,11 @@ from typing import Any
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.hosting.records import VALIDATION
 
-_MAX_TAGS = 50  # of a resource, docs: SageMaker quotas
+_MAX_TAGS = 50  # limit of one resource, docs: SageMaker quotas
 
 
 class Tags:
-    """Tags by ARN. A resource has an entry, if an empty one, from its creation to its deletion."""
+    """Tags by ARN. A resource has an entry, possibly empty, from its creation to its deletion."""
 
     def __init__(self) -> None:
         self._tags: dict[str, dict[str, str]] = {}
@@ -25,12 +25,12 @@ class Tags:
             self._tags[arn] = {tag["Key"]: tag["Value"] for tag in tags}
 
     def remove(self, arn: str) -> None:
-        """Forgets a deleted resource."""
+        """Removes a deleted resource."""
         with self._lock:
             self._tags.pop(arn, None)
 
     def add_tags(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """AddTags."""
+        """Handles AddTags."""
         with self._lock:
             tags = self._of(caller, parameters)
             merged = tags | {tag["Key"]: tag["Value"] for tag in parameters["Tags"]}
@@ -40,12 +40,12 @@ class Tags:
             return {"Tags": _listed(merged)}
 
     def list_tags(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """ListTags; all fit into one page."""
+        """Handles ListTags; all tags fit into one page."""
         with self._lock:
             return {"Tags": _listed(self._of(caller, parameters))}
 
     def delete_tags(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DeleteTags."""
+        """Handles DeleteTags."""
         with self._lock:
             tags = self._of(caller, parameters)
             for key in parameters["TagKeys"]:

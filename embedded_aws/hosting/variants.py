@@ -1,4 +1,4 @@
-"""A production variant that runs: one process, however many instances are declared."""
+"""A running production variant: one process, however many instances are declared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 # https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html: a container
 # has 8 minutes to pass the health check and 30 seconds from SIGTERM to SIGKILL.
 _DEFAULT_HEALTH_CHECK_SECONDS = 480
-# The API names no default; its maximum is the most patient.
+# The API names no default; its maximum is the most patient choice.
 _DEFAULT_DOWNLOAD_SECONDS = 3600
 _STOP_GRACE_SECONDS = 30.0
 _FIRST_RESTART_SECONDS, _LAST_RESTART_SECONDS = 1.0, 30.0
@@ -44,20 +44,20 @@ _REASON_CHARACTERS = 1024  # botocore's maximum of FailureReason
 
 
 class VariantStartError(Exception):
-    """A variant does not come into service; the message is the endpoint's FailureReason."""
+    """A variant cannot come into service; the message is the endpoint's FailureReason."""
 
 
 @dataclass
 class HostingContext:
-    """What every running variant shares.
+    """The objects that all running variants share.
 
     Attributes:
-        clients: for S3 and CloudWatch Logs.
-        directory: where model directories, homes and logs lie.
-        families: image repository to program.
+        clients: calls S3 and CloudWatch Logs.
+        directory: holds model directories, homes and logs.
+        families: maps an image repository to its program.
         time_scale: factor on every configured timeout and wait; tests shorten them.
         ports: ports for containers.
-        logs: ships their output.
+        logs: ships the containers' output.
     """
 
     clients: LoopbackClients
@@ -75,16 +75,16 @@ class RunningVariant:
     """The process of one variant, from its start to its stop.
 
     Args:
-        context: what variants share.
+        context: objects that variants share.
         region: the endpoint's region.
-        endpoint_name: the endpoint's name.
+        endpoint_name: EndpointName.
         declared: the variant of the endpoint configuration.
         model: the CreateModel request of its model.
 
     Attributes:
-        connections: to the process; valid once `start` returned.
-        weight: share of the requests, relative to the other variants'.
-        instance_count: as declared or scaled since; one process serves them all.
+        connections: connections to the process; valid once `start` returned.
+        weight: share of the requests, relative to the other variants' weights.
+        instance_count: as declared or scaled since; one process serves for all instances.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class RunningVariant:
         self.log_group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
         self._model = model
         self._container = primary_container(model)
-        # As an EC2 instance id, which names the stream in SageMaker too.
+        # In the form of an EC2 instance id, which names the stream in SageMaker too.
         self._instance_id = f"i-{secrets.token_hex(9)[:17]}"
         self._home = context.directory / "instances" / self._instance_id
         self._model_directory = self._home / "model"
@@ -123,24 +123,24 @@ class RunningVariant:
 
     @property
     def image(self) -> str:
-        """The model's image."""
+        """Returns the model's image."""
         image: str = self._container["Image"]
         return image
 
     @property
     def role(self) -> str | None:
-        """ARN of the model's execution role."""
+        """Returns the ARN of the model's execution role."""
         role: str | None = self._model.get("ExecutionRoleArn")
         return role
 
     @property
     def home(self) -> Path:
-        """The directory that stands for the instance's disk."""
+        """Returns the directory that stands for the instance's disk."""
         return self._home
 
     @property
     def supervisor_id(self) -> int | None:
-        """Process id above the program; None when none was started."""
+        """Returns the process id of the supervisor; None if none was started."""
         process = self._process
         return None if process is None else process.supervisor_id
 
@@ -148,7 +148,8 @@ class RunningVariant:
         """Downloads the model, starts the program and waits until /ping answers 200.
 
         Raises:
-            VariantStartError: it does not; nothing is left running after `stop`.
+            VariantStartError: one of these failed; the caller must call `stop`, which leaves
+                nothing running.
         """
         try:
             family = find_family(self._context.families, self.image)
@@ -185,7 +186,7 @@ class RunningVariant:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the process passed its health check and lives."""
+        """Returns whether the process passed its health check and runs."""
         return self._healthy.is_set()
 
     def enter(self) -> None:
@@ -200,7 +201,7 @@ class RunningVariant:
             self._idle.notify_all()
 
     def drain(self, timeout_seconds: float) -> None:
-        """Waits until no request is in flight, at most so long."""
+        """Waits until no request is in flight, at most for that time."""
         with self._idle:
             self._idle.wait_for(lambda: self._in_flight == 0, timeout_seconds)
 
@@ -213,7 +214,7 @@ class RunningVariant:
                 self._process.request_stop()
 
     def stop(self) -> None:
-        """Stops the process and waits; nothing of the variant is left but its log."""
+        """Stops the process and waits; only the variant's log is left."""
         self.request_stop()
         if self._process is not None:
             self._process.stop()
@@ -261,7 +262,7 @@ class RunningVariant:
             return self._process
 
     def _write(self, line: str) -> None:
-        log = self._log  # `stop` may take it away meanwhile
+        log = self._log  # `stop` may remove it meanwhile
         if log is not None:
             log.write(line)
 
@@ -281,7 +282,7 @@ class RunningVariant:
             pause = min(pause * 1.5, _LAST_PING_SECONDS)
 
     def _ping_reason(self, what: str, process: ContainerProcess) -> str:
-        """SageMaker's sentence, then what its readers have to look up in the log."""
+        """Returns SageMaker's sentence, followed by the container's last lines of output."""
         reason = (
             f"The primary container for production variant {self.name} did not pass the ping "
             f"health check. Please check CloudWatch logs for this endpoint. {what}"
@@ -328,7 +329,7 @@ class RunningVariant:
 
 
 def deployed_image(variant: RunningVariant, since: Any) -> dict[str, Any]:
-    """DescribeEndpoint's DeployedImages member."""
+    """Returns a member of DescribeEndpoint's DeployedImages."""
     return {
         "SpecifiedImage": variant.image,
         "ResolvedImage": variant.image,

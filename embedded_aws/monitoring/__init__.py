@@ -1,12 +1,12 @@
-"""CloudWatch alarms that evaluate.
+"""CloudWatch alarms that are evaluated.
 
-moto keeps the alarms and the metric data and answers for them; this package makes the alarms live.
-In the order in which an alarm passes through it:
+moto stores the alarms and the metric data and answers requests for them; this package evaluates the
+alarms. An alarm passes through it in this order:
 
-- `api` refuses an alarm that could not be evaluated, before moto stores it;
-- `definitions` says what an alarm compares, with `expressions` and `metric_math` for its formulas;
+- `api` refuses an alarm that cannot be evaluated, before moto stores it;
+- `definitions` reads what an alarm compares, with `expressions` and `metric_math` for its formulas;
 - `samples` turns metric data into data points;
-- `evaluation` decides the state from the data points, and `reasons` says why: pure functions;
+- `evaluation` decides the state from the data points, and `reasons` explains it: pure functions;
 - `states` changes the state and `notifications` tells the alarm's topics;
 - `evaluator` is the thread that does this on the clock.
 

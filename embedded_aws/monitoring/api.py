@@ -1,6 +1,6 @@
-"""CloudWatch's API: moto's, without the alarms that could not be evaluated here.
+"""CloudWatch's API: moto's, but alarms that cannot be evaluated here are refused.
 
-What moto does not implement is answered with an error that says so.
+An operation that moto does not implement is answered with an error that says so.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def cloudwatch_application(states: AlarmStates) -> Any:
-    """Makes the WSGI application that answers CloudWatch's requests.
+    """Returns the WSGI application that answers CloudWatch's requests.
 
     Args:
-        states: where the states of alarms are changed.
+        states: changes the states of alarms.
     """
-    # moto makes an object of the class for every request, so that the class carries the context.
+    # moto makes an object of the class for every request, so the class carries the context.
     responder: Any = type("CloudWatchApi", (_CloudWatchApi,), {"states": states})
     application = create_backend_app("cloudwatch")
     for endpoint in application.view_functions:
@@ -53,14 +53,14 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
             return self.serialized(ActionResult(ApiError(_REFUSED, message)))
 
     def put_metric_alarm(self) -> Any:
-        """Checks an alarm, and lets moto keep it."""
+        """Checks an alarm, and stores it with moto."""
         parameters = self._get_params()
         _check(parameters, self.region)
         with self.states.put(self.cloudwatch_backend.alarms, parameters["AlarmName"]):
             return super().put_metric_alarm()
 
     def describe_alarms(self) -> Any:
-        """Lets moto describe, and applies the filter that it leaves out beside another one."""
+        """Describes alarms with moto, and applies the filter that moto ignores beside another."""
         answer = super().describe_alarms()
         state = self._get_param("StateValue")
         if state is None:
@@ -72,7 +72,7 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
         return ActionResult(matching)
 
     def set_alarm_state(self) -> Any:
-        """Lets moto set a state, and does what follows from it."""
+        """Sets a state with moto, and carries out the actions of the change."""
         name = self._get_param("AlarmName")
         with self.states.set_by_user(self.cloudwatch_backend.alarms, name):
             return super().set_alarm_state()

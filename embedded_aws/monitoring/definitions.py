@@ -1,6 +1,6 @@
-"""What an alarm compares with what: read from PutMetricAlarm's members, and checked.
+"""The comparison of an alarm: read from PutMetricAlarm's members, and checked.
 
-Where CloudWatch's own wording of a refusal is known from those who met it, it is used.
+Refusals use CloudWatch's own wording if users have quoted it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3_600
 _MAX_METRICS = 10
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_]*")
-# The Id of the metric of an alarm that has no Metrics; it cannot clash with one of a user's.
+# The Id of the metric of an alarm without Metrics; it cannot clash with a user's Id.
 _ONLY_METRIC = "_metric"
-# Its metrics have no points while nothing happens: by default, CloudWatch ignores missing ones.
+# Its metrics have no points while nothing happens: by default, CloudWatch ignores missing points.
 _IGNORED_NAMESPACE = "AWS/DynamoDB"
 # Members of PutMetricAlarm that describe one metric, and are not allowed beside Metrics.
 _SINGLE_METRIC = (
@@ -40,7 +40,7 @@ _EVALUATED = frozenset(
 
 
 class Comparison(StrEnum):
-    """The static comparison operators; those of anomaly bands are not evaluated."""
+    """The static comparison operators; operators of anomaly bands are not evaluated."""
 
     GREATER_OR_EQUAL = "GreaterThanOrEqualToThreshold"
     GREATER = "GreaterThanThreshold"
@@ -49,7 +49,7 @@ class Comparison(StrEnum):
 
 
 class Missing(StrEnum):
-    """TreatMissingData."""
+    """The values of TreatMissingData."""
 
     MISSING = "missing"
     IGNORE = "ignore"
@@ -58,10 +58,10 @@ class Missing(StrEnum):
 
 
 class AlarmRefusedError(Exception):
-    """The alarm is wrong, or asks for what is not evaluated here.
+    """The alarm is wrong, or needs something that is not evaluated here.
 
     Args:
-        message: what is wrong, in words for whoever put the alarm.
+        message: the problem, in words for the alarm's author.
     """
 
     def __init__(self, message: str) -> None:
@@ -71,14 +71,14 @@ class AlarmRefusedError(Exception):
 
 @dataclass(frozen=True)
 class MetricSource:
-    """Where the data points of one metric come from.
+    """The source of one metric's data points.
 
     Attributes:
-        namespace: the metric's.
-        name: the metric's.
-        dimensions: the metric's, all of them: another set is another metric.
+        namespace: the metric's namespace.
+        name: MetricName.
+        dimensions: all of the metric's dimensions: another set is another metric.
         statistic: one of `STATISTICS` or a percentile.
-        unit: the only one that counts, or None for every one.
+        unit: the only unit that counts, or None for every unit.
     """
 
     namespace: str
@@ -90,19 +90,20 @@ class MetricSource:
 
 @dataclass(frozen=True)
 class AlarmDefinition:
-    """An alarm, as far as its evaluation is concerned.
+    """The parts of an alarm that its evaluation uses.
 
     Attributes:
-        metrics: Id to source.
-        expressions: Id to formula, each after those that it refers to.
+        metrics: maps an Id to its source.
+        expressions: maps an Id to its formula; a formula comes after the formulas that it refers
+            to.
         watched: Id of the metric or formula that is compared.
         period_seconds: length of a period.
         evaluation_periods: N of "M out of N".
-        datapoints_to_alarm: M, or None where the alarm does not say.
+        datapoints_to_alarm: M, or None if the alarm does not set it.
         comparison: how a data point is compared with the threshold.
-        threshold: the threshold.
-        missing: what a missing data point counts as.
-        minimum_samples: below that many samples in the evaluated periods the state stays.
+        threshold: value in the unit of the watched metric or formula.
+        missing: how a missing data point counts.
+        minimum_samples: with fewer samples in the evaluated periods, the state does not change.
     """
 
     metrics: Mapping[str, MetricSource]
@@ -118,19 +119,19 @@ class AlarmDefinition:
 
     @property
     def statistic(self) -> str | None:
-        """The watched metric's statistic; None for a formula."""
+        """Returns the watched metric's statistic; None for a formula."""
         source = self.metrics.get(self.watched)
         return source.statistic if source else None
 
 
 def definition_of(alarm: Mapping[str, Any]) -> AlarmDefinition:
-    """Reads an alarm.
+    """Returns the definition of an alarm.
 
     Args:
-        alarm: PutMetricAlarm's members. Those that are None count as not there.
+        alarm: PutMetricAlarm's members. Members that are None count as absent.
 
     Raises:
-        AlarmRefusedError: it is wrong or asks for what is not evaluated here.
+        AlarmRefusedError: the alarm is wrong, or needs something that is not evaluated here.
     """
     given = {name: value for name, value in alarm.items() if value not in (None, [])}
     for name in sorted(set(given) - _EVALUATED):
@@ -203,7 +204,8 @@ def _queries(
         if name in given:
             raise AlarmRefusedError(f"{name} should not be set if list of Metrics is set.")
     queries: Sequence[Mapping[str, Any]] = given["Metrics"]
-    # Omitted, it is true: https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDataQuery.html
+    # The default is true:
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDataQuery.html
     returned = [query for query in queries if query.get("ReturnData") in (None, True)]
     if len(returned) != 1:
         raise AlarmRefusedError("Exactly one element of the metrics list should return data.")
@@ -267,7 +269,7 @@ def _parsed(identifier: str, expression: str) -> Node:
 
 
 def _ordered(formulas: Mapping[str, Node], metrics: Iterable[str]) -> dict[str, Node]:
-    """Sorts formulas so that each comes after those that it refers to."""
+    """Sorts formulas so that each comes after the formulas that it refers to."""
     known = {*metrics}
     ordered: dict[str, Node] = {}
     while len(ordered) < len(formulas):
@@ -298,7 +300,7 @@ def _check_kinds(
     watched: str,
     period_seconds: int,
 ) -> None:
-    """Evaluates without data: whether a formula makes sense does not depend on it."""
+    """Evaluates without data, because whether a formula makes sense does not depend on the data."""
     empty = dict.fromkeys(metrics, Series((None,)))
     try:
         results = metric_math.evaluate(empty, expressions, period_seconds=period_seconds)
@@ -338,7 +340,7 @@ def _check_length(period_seconds: int, evaluation_periods: int) -> None:
 
 
 def _minimum_samples(source: MetricSource) -> float:
-    """How many samples make a percentile significant.
+    """Returns the number of samples that makes a percentile significant.
 
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
     """

@@ -1,6 +1,6 @@
 """The state of an alarm, from its data points. Pure functions: no clock, no back end.
 
-The rules and the tables that the tests hold them to:
+The rules, and the tables that the tests compare with:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-evaluation.html
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
 """
@@ -18,8 +18,8 @@ from embedded_aws.monitoring.definitions import AlarmDefinition, Comparison, Mis
 from embedded_aws.monitoring.metric_math import Series
 from embedded_aws.monitoring.samples import Samples
 
-# CloudWatch retrieves more periods than it evaluates, to find points where the latest are missing.
-# How many is not documented; its examples have 5 for 3 evaluation periods.
+# CloudWatch retrieves more periods than it evaluates, to find points when the latest are missing.
+# The number is not documented; its examples have 5 for 3 evaluation periods.
 _EXTRA_PERIODS = 2
 _COMPARE = {
     Comparison.GREATER_OR_EQUAL: operator.ge,
@@ -30,7 +30,7 @@ _COMPARE = {
 
 
 class State(StrEnum):
-    """StateValue of an alarm."""
+    """The values of an alarm's StateValue."""
 
     OK = "OK"
     ALARM = "ALARM"
@@ -42,9 +42,9 @@ class Datapoint:
     """One period as an alarm sees it.
 
     Attributes:
-        start: when the period began, UTC.
-        value: None where it is missing.
-        sample_count: of one metric; None for a formula, or where the value is missing.
+        start: beginning of the period, in UTC.
+        value: None if it is missing.
+        sample_count: samples of a metric; None for a formula, or if the value is missing.
     """
 
     start: datetime
@@ -54,13 +54,13 @@ class Datapoint:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an evaluation came to.
+    """The result of an evaluation.
 
     Attributes:
         state: the state that the alarm should have.
-        evaluated: the data points it was decided on, latest first, one an evaluation period. Where
-            fewer exist in the evaluation range, the latest missing ones fill up.
-        crossing: those of them that speak for the state.
+        evaluated: the data points that decided it, latest first, one per evaluation period. If the
+            evaluation range has fewer, the latest missing points fill up.
+        crossing: those evaluated points that support the state.
     """
 
     state: State
@@ -69,7 +69,7 @@ class Verdict:
 
 
 def range_periods(definition: AlarmDefinition) -> int:
-    """Number of periods that an evaluation looks at."""
+    """Returns the number of periods that an evaluation reads."""
     return definition.evaluation_periods + _EXTRA_PERIODS
 
 
@@ -78,12 +78,12 @@ def datapoints_of(
     samples: Mapping[str, Sequence[Samples]],
     starts: Sequence[datetime],
 ) -> list[Datapoint]:
-    """Computes what an alarm watches.
+    """Computes the data points that an alarm watches.
 
     Args:
         definition: the alarm.
-        samples: Id of a metric to what was measured in each period, oldest first.
-        starts: when each period began.
+        samples: maps a metric's Id to its samples in each period, oldest first.
+        starts: beginning of each period.
     """
     metrics = {
         identifier: Series(
@@ -106,14 +106,14 @@ def datapoints_of(
 
 
 def evaluate(definition: AlarmDefinition, points: Sequence[Datapoint]) -> Verdict | None:
-    """Decides the state.
+    """Decides the state of an alarm.
 
     Args:
         definition: the alarm.
         points: the evaluation range, oldest first.
 
     Returns:
-        None where the alarm keeps the state that it has.
+        None if the alarm keeps its present state.
     """
     periods = definition.evaluation_periods
     needed = definition.datapoints_to_alarm or periods
@@ -136,8 +136,8 @@ def evaluate(definition: AlarmDefinition, points: Sequence[Datapoint]) -> Verdic
         return fine
     if definition.missing is Missing.IGNORE:
         return None
-    # Whatever came before the oldest breaching point cannot be in the evaluated periods any more,
-    # and nothing since it speaks against an alarm.
+    # Points before the oldest breaching point are not in the evaluated periods any more, and no
+    # later point speaks against an alarm.
     if breaching and _age(points, breaching[-1]) >= needed:
         return alarm
     return Verdict(State.INSUFFICIENT_DATA, evaluated, ())
@@ -158,5 +158,5 @@ def _breaches(definition: AlarmDefinition, point: Datapoint) -> bool:
 
 
 def _age(points: Sequence[Datapoint], point: Datapoint) -> int:
-    """How many periods back a point is: the latest is 1."""
+    """Returns how many periods back a point is: the latest is 1."""
     return len(points) - points.index(point)

@@ -1,8 +1,9 @@
 """The thread that evaluates alarms on the clock.
 
-An alarm with a period of a minute or more is evaluated once a minute, one with a shorter period
-every ten seconds, one that looks back over more than a day once an hour. Its periods end at that
-moment, so that those of an alarm over five minutes move on by one minute each time:
+An alarm with a period of a minute or more is evaluated once a minute. An alarm with a shorter
+period is evaluated every ten seconds, and an alarm that looks back over more than a day once an
+hour. Its periods end at the moment of evaluation. The periods of an alarm over five minutes
+therefore move on by one minute each time:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-evaluation.html
 """
 
@@ -36,9 +37,9 @@ logger = logging.getLogger(__name__)
 
 _TEN_SECONDS, _MINUTE_SECONDS, _HOUR_SECONDS = 10, 60, 3600
 _CADENCES_SECONDS = (_TEN_SECONDS, _MINUTE_SECONDS, _HOUR_SECONDS)
-# After a period's end, for what was measured in it and is still on its way.
+# Delay after a period's end, for values of the period that are still to be recorded.
 _GRACE_SECONDS = 0.5
-# How soon a clock that was moved, or a machine that slept, is noticed.
+# How soon the thread notices that the clock was moved, or that the machine slept.
 _POLL_SECONDS = 1.0
 _STOP_SECONDS = 5.0
 
@@ -49,9 +50,9 @@ class AlarmEvaluator:
     """Evaluates the alarms of every region.
 
     Args:
-        states: where states are changed.
-        clock: seconds since the epoch.
-        refresh: hands over what this server has measured and not published yet.
+        states: changes the states.
+        clock: returns seconds since the epoch.
+        refresh: publishes the values that this server has measured since.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class AlarmEvaluator:
         self._refresh = refresh
         self._definitions: WeakKeyDictionary[Any, AlarmDefinition | AlarmRefusedError]
         self._definitions = WeakKeyDictionary()
-        # Cadence to the moment up to which its alarms are evaluated.
+        # Cadence -> the time up to which its alarms are evaluated.
         self._evaluated: dict[int, float] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="alarm-evaluator", daemon=True)
@@ -77,7 +78,7 @@ class AlarmEvaluator:
         self._thread.start()
 
     def close(self) -> None:
-        """Stops the thread. A topic's subscriber that does not answer is not waited for."""
+        """Stops the thread, without waiting for a topic's subscriber that does not answer."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join(_STOP_SECONDS)
@@ -101,13 +102,13 @@ class AlarmEvaluator:
             if not refreshed:
                 self._refresh()
                 refreshed = True
-            # A copy: requests add data meanwhile.
+            # A copy, because requests add data meanwhile.
             data = _by_metric(list(backend.metric_data), [d for _, d in due], end_seconds)
             for alarm, definition in due:
                 try:
                     self._evaluate_one(backend.alarms, alarm, definition, data, end_seconds)
                 except Exception:
-                    # Our bug; the other alarms go on.
+                    # A bug of Slipway; the other alarms are still evaluated.
                     logger.error("alarm %s failed:\n%s", alarm.name, traceback.format_exc())
 
     def _run(self) -> None:
@@ -117,14 +118,14 @@ class AlarmEvaluator:
                 return
             for cadence_seconds in _CADENCES_SECONDS:
                 boundary = self._boundary(cadence_seconds)
-                # Only the latest, however many passed while the machine slept; and if the clock
-                # was set back, an earlier one again.
+                # Only the latest evaluation, however many were missed while the machine slept. If
+                # the clock was set back, an earlier one is done again.
                 if boundary != self._evaluated[cadence_seconds]:
                     self._evaluated[cadence_seconds] = boundary
                     try:
                         self.evaluate(cadence_seconds, boundary)
                     except Exception:
-                        # Our bug; the next evaluation may get on better.
+                        # A bug of Slipway; the next evaluation may succeed.
                         logger.error("alarms were not evaluated:\n%s", traceback.format_exc())
 
     def _boundary(self, cadence_seconds: int) -> float:
@@ -145,9 +146,9 @@ class AlarmEvaluator:
                 yield alarm, definition
 
     def _report(self, region: str, alarms: dict[str, Any], alarm: Any, message: str) -> None:
-        """Says that an alarm is not evaluated, once.
+        """Logs once that an alarm is not evaluated.
 
-        PutMetricAlarm refuses such an alarm; moto itself may have made this one.
+        PutMetricAlarm refuses such an alarm, but moto itself may have made this one.
         """
         logger.warning('Alarm "%s" in %s is not evaluated: %s', alarm.name, region, message)
         decided = (State.INSUFFICIENT_DATA, f"Not evaluated: {message}", None)
@@ -189,7 +190,7 @@ class AlarmEvaluator:
 
 
 def described(alarm: Any) -> dict[str, Any]:
-    """Returns an alarm of moto's with the members that PutMetricAlarm has for its evaluation."""
+    """Returns an alarm of moto with the members of PutMetricAlarm that its evaluation needs."""
     queries = [
         {
             "Id": query.id,
@@ -246,7 +247,7 @@ def _cadence_seconds(definition: AlarmDefinition) -> int:
 def _by_metric(
     data: Iterable[Any], definitions: Iterable[AlarmDefinition], end_seconds: float
 ) -> dict[_MetricKey, list[Any]]:
-    """Picks the data that the alarms look at, in one pass over all there is."""
+    """Selects the data that the alarms use, in one pass over all data."""
     found: dict[_MetricKey, list[Any]] = {}
     begin_seconds = end_seconds
     for definition in definitions:

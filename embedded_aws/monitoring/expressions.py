@@ -1,7 +1,7 @@
 """The grammar of metric math: from a formula's text to a tree.
 
-Nothing is evaluated here, and nothing of Python's own evaluation is used. Precedence from low to
-high: OR, AND, comparison, + and -, * and /, unary -, ^. Syntax:
+Nothing is evaluated here, and Python's own evaluation is not used. Precedence from low to high: OR,
+AND, comparison, + and -, * and /, unary -, ^. Syntax:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 FUNCTIONS = (
     "ABS", "AVG", "CEIL", "FILL", "FLOOR", "IF", "MAX", "METRICS", "MIN", "PERIOD", "SUM",
 )  # fmt: skip
-# What FILL takes in place of a value.
+# Words that FILL takes in place of a value.
 FILL_WORDS = ("REPEAT", "LINEAR")
-# Deeper than any formula one writes, and far from the depth at which Python gives up.
+# Deeper than any useful formula, and far below Python's recursion limit.
 _MAX_DEPTH = 40
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -32,10 +32,10 @@ _COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
 
 
 class ExpressionError(Exception):
-    """A formula is wrong, or uses what is not evaluated here.
+    """A formula is wrong, or uses something that is not evaluated here.
 
     Args:
-        message: what is wrong, as a sentence without the formula itself.
+        message: the problem, as a sentence without the formula itself.
     """
 
     def __init__(self, message: str) -> None:
@@ -98,10 +98,10 @@ Node = Number | Name | Word | Negation | Chain | Array | Call
 
 
 def parse(text: str) -> Node:
-    """Reads a formula.
+    """Parses a formula.
 
     Raises:
-        ExpressionError: it is not one, or it uses a function that is not evaluated here.
+        ExpressionError: the text is no formula, or uses a function that is not evaluated here.
     """
     parser = _Parser(text)
     node = parser.alternatives()
@@ -126,23 +126,23 @@ def names_in(node: Node) -> Iterator[str]:
 
 
 class _Parser:
-    """Recursive descent, one method a precedence."""
+    """A recursive-descent parser with one method for each precedence."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._position = 0
         self._depth = 0
-        # The token ahead: its kind and its text; at the end both are empty.
+        # Kind and text of the next token; both are empty at the end.
         self._kind = self._ahead = ""
         self._advance()
 
     def expect_end(self) -> None:
-        """Refuses what is left over."""
+        """Refuses text after the formula."""
         if self._kind:
             raise ExpressionError(f"`{self._ahead}` is not expected there")
 
     def alternatives(self) -> Node:
-        """Joins by OR."""
+        """Parses operands joined by OR."""
         first = self._conjunction()
         rest = []
         while _LOGICAL.get(self._ahead) == "OR":
@@ -180,7 +180,7 @@ class _Parser:
         return _chain(first, rest)
 
     def _signed(self) -> Node:
-        """Everything nested passes through here, so that depth is counted in one place."""
+        """Parses an operand with its sign; counts the depth, as everything nested passes here."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise ExpressionError(f"it is nested more than {_MAX_DEPTH} deep")
@@ -218,7 +218,7 @@ class _Parser:
 
     def _word(self) -> Node:
         word = self._ahead
-        # Before the next token is read: what SEARCH takes in its parentheses is another language.
+        # Checked before the next token is read, because the argument of SEARCH is another language.
         if self._text[self._position :].lstrip().startswith("("):
             if word not in FUNCTIONS:
                 raise ExpressionError(

@@ -1,8 +1,9 @@
-"""The value of a formula, over the periods that an alarm looks at.
+"""The value of a formula, over the periods that an alarm evaluates.
 
-Missing points: a time series that has none at a time counts as 0 in arithmetic, comparisons and SUM
-and AVG over several, if another one has a point there; where none has, there is no result either. A
-division by zero drops the point, and so does any result that is not a finite number. Rules:
+Missing points: suppose that a time series has no point at a time at which another series has one.
+It then counts as 0 in arithmetic, in comparisons, and in SUM and AVG over several series. If no
+series has a point at that time, there is no result either. A division by zero drops the point, and
+so does any result that is not a finite number. Rules:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 """
 
@@ -31,14 +32,14 @@ Point = float | None
 
 @dataclass(frozen=True)
 class Scalar:
-    """One number for all times; None where its computation was dropped."""
+    """One number for all times; None if its computation was dropped."""
 
     value: Point
 
 
 @dataclass(frozen=True)
 class Series:
-    """A point a period, oldest first; None where there is none."""
+    """One point per period, oldest first; None for a missing point."""
 
     points: tuple[Point, ...]
 
@@ -59,16 +60,17 @@ def evaluate(
     """Computes every expression.
 
     Args:
-        metrics: Id to data points, all of one length.
-        expressions: Id to formula, each after those that it refers to.
-        period_seconds: of the metrics.
+        metrics: maps an Id to data points, all of the same length.
+        expressions: maps an Id to its formula; a formula comes after the formulas that it refers
+            to.
+        period_seconds: period of the metrics.
 
     Returns:
-        Id to value, the metrics included.
+        Maps every Id to its value, the metrics included.
 
     Raises:
-        ExpressionError: an operator or a function does not take what it is given. That depends on
-            the formulas only, never on the data.
+        ExpressionError: an operator or a function does not accept its operands. That depends on the
+            formulas only, never on the data.
     """
     math_ = _Math(metrics, period_seconds)
     for identifier, node in expressions.items():
@@ -218,7 +220,7 @@ def _applied(function: Callable[[float, float], Point], a: Point, b: Point) -> P
         result = function(a, b)
     except (OverflowError, ZeroDivisionError):
         return None
-    # A power may be complex.
+    # A power may be a complex number.
     return None if isinstance(result, complex) or result is None else _finite(result)
 
 
@@ -233,7 +235,7 @@ def _union(function: Callable[[float, float], Point], a: Point, b: Point) -> Poi
 
 
 def _aggregate(function: str, value: Series | SeriesArray) -> Value:
-    """Over the times of one series it makes a number; over several series, a series."""
+    """Returns a number for one series, aggregated over time; a series for several series."""
     aggregate = _AGGREGATES[function]
     if isinstance(value, Series):
         return Scalar(aggregate(value.points))
@@ -273,7 +275,7 @@ def _if(values: Sequence[Value]) -> Series:
     points = _series(condition).points
     return Series(
         tuple(
-            # Chosen, a missing point counts as 0; otherwise, it stays missing.
+            # If the series is chosen, a missing point counts as 0; otherwise it stays missing.
             None if point is None else (yes or 0.0) if point else no
             for point, yes, no in zip(
                 points,

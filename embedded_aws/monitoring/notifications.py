@@ -1,8 +1,9 @@
-"""What an alarm does when its state changes: it writes to SNS topics.
+"""The actions of an alarm whose state changes: it publishes to SNS topics.
 
 The message is the JSON object that CloudWatch publishes, as its subscribers quote it. Every other
 kind of action (scaling policies, EC2, Lambda, Systems Manager) is not carried out, and the log says
-so each time. Nor is a topic that has an HTTP subscriber elsewhere: moto would really post to it.
+so each time. The same applies to a topic that has an HTTP subscriber elsewhere, because moto would
+really post to it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class Notification:
     """One change of state, with everything that its actions need.
 
     Attributes:
-        alarm_name: the alarm's name.
+        alarm_name: AlarmName.
         region: the alarm's region.
         actions: ARNs.
-        subject: of the message.
+        subject: subject of the message.
         message: a JSON object.
     """
 
@@ -50,10 +51,10 @@ class Notification:
 
 
 def notification_of(alarm: Any, old_state: str) -> Notification | None:
-    """Describes the change that an alarm of moto's just went through.
+    """Returns the notification for the latest change of an alarm of moto.
 
     Returns:
-        None where nothing is to be done: no actions for the new state, or actions are disabled.
+        None if there is nothing to do: no actions for the new state, or actions are disabled.
     """
     by_state: Mapping[str, Sequence[str]] = {
         State.ALARM: alarm.alarm_actions,
@@ -94,14 +95,14 @@ class Notifier:
     """Carries out actions.
 
     Args:
-        clients: for SNS.
+        clients: calls SNS.
     """
 
     def __init__(self, clients: LoopbackClients) -> None:
         self._clients = clients
 
     def send(self, notification: Notification | None) -> None:
-        """Publishes to every topic; what cannot be done is logged, as nobody waits for it."""
+        """Publishes to every topic; failures are logged, because no caller waits for the result."""
         if notification is not None:
             for action in notification.actions:
                 self._act(notification, action)
@@ -135,7 +136,10 @@ class Notifier:
 
 
 def _outside_subscribers(sns: Any, topic: str) -> list[str]:
-    """Finds what moto would post to on some other machine: nobody should be paged by a laptop."""
+    """Returns subscribers on other machines, to which moto would really post.
+
+    A laptop should page nobody.
+    """
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
     endpoints = [
         subscription["Endpoint"]
@@ -211,7 +215,7 @@ def _moment(naive: datetime) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _region_name(region: str) -> str:
-    """`US East (N. Virginia)` for us-east-1; the code itself where botocore knows no name."""
+    """Returns `US East (N. Virginia)` for us-east-1; the code itself if botocore knows no name."""
     partitions = botocore.session.Session().get_data("endpoints")["partitions"]
     for partition in partitions:
         if region in partition["regions"]:

@@ -1,7 +1,7 @@
-"""Why an alarm has its state: StateReason and StateReasonData, in CloudWatch's words.
+"""Explains an alarm's state: StateReason and StateReasonData, in CloudWatch's words.
 
-CloudWatch documents a few of these texts; the others are as its users quote them. Whether "M out of
-N" is in them depends on DatapointsToAlarm: an alarm that does not give it gets the shorter form.
+CloudWatch documents a few of these texts; the others are as its users quote them. They mention "M
+out of N" only if the alarm sets DatapointsToAlarm; other alarms get the shorter form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TREATED = {Missing.BREACHING: "Breaching", Missing.NOT_BREACHING: "NonBreaching
 
 
 def reason(definition: AlarmDefinition, verdict: Verdict) -> str:
-    """Writes the StateReason."""
+    """Returns the StateReason."""
     periods = definition.evaluation_periods
     if verdict.state is State.INSUFFICIENT_DATA:
         return f"Insufficient Data: {_count(periods, 'datapoint')} {_were(periods)} unknown."
@@ -50,7 +50,13 @@ def _decided_by_missing(definition: AlarmDefinition, verdict: Verdict) -> bool:
 
 
 def reason_data(definition: AlarmDefinition, verdict: Verdict, *, queried_at: datetime) -> str:
-    """Writes the StateReasonData, a JSON object."""
+    """Returns the StateReasonData, a JSON object.
+
+    Args:
+        definition: the alarm.
+        verdict: the result of its evaluation.
+        queried_at: time of the evaluation, in UTC.
+    """
     existing = [point for point in reversed(verdict.evaluated) if point.value is not None]
     data: dict[str, Any] = {"version": _VERSION, "queryDate": timestamp(queried_at)}
     if existing:
@@ -68,7 +74,7 @@ def reason_data(definition: AlarmDefinition, verdict: Verdict, *, queried_at: da
 
 
 def timestamp(moment: datetime) -> str:
-    """Writes a UTC time as CloudWatch does in its JSON."""
+    """Returns a UTC time in the form of CloudWatch's JSON."""
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}+0000"
 
 
@@ -82,7 +88,7 @@ def _crossing(definition: AlarmDefinition, verdict: Verdict) -> str:
     if to_alarm is None:
         subject, transition = _count(len(points), "datapoint"), ""
     else:
-        # One more that is fine than an alarm can do with.
+        # One data point more than an alarm leaves room for.
         minimum = to_alarm if alarm else periods - to_alarm + 1
         change = "OK -> ALARM" if alarm else "ALARM -> OK"
         subject = f"{len(points)} out of the last {periods} datapoints"

@@ -1,8 +1,9 @@
-"""What was measured in a period, and the statistics of it.
+"""The values measured in a period, and their statistics.
 
-Metric data has three forms in moto's back end: single values, statistic sets, and here a third, the
-values of one minute with how often each occurred. That one is what this server's own metrics are
-published as: percentiles need the values, and a value each would fill the memory under load.
+Metric data has three forms in moto's back end: single values, statistic sets, and a third form that
+only this server adds. It holds the values of one minute with how often each occurred. This server
+publishes its own metrics in the third form: percentiles need the values, and keeping each value
+would fill the memory under load.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d{1,10})?)")
 
 
 def percentile_of(statistic: str) -> float | None:
-    """Reads `p99` or `p99.9`; returns None for anything else, in percent otherwise."""
+    """Returns the percentage of `p99` or `p99.9`, or None for any other text."""
     match = _PERCENTILE.fullmatch(statistic)
     percent = float(match[1]) if match else None
     return percent if percent is not None and percent <= 100 else None
@@ -33,27 +34,27 @@ def percentile_of(statistic: str) -> float | None:
 class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships no type information
     """One minute of one metric: a statistic set that also knows its distribution.
 
-    It is never changed once moto's back end has it; a fuller one takes its place.
+    It never changes once moto's back end has it; a fuller one replaces it.
 
     Args:
-        namespace: the metric's.
-        name: the metric's.
-        dimensions: the metric's, as PutMetricData has them.
+        namespace: the metric's namespace.
+        name: MetricName.
+        dimensions: the metric's dimensions, in the form of PutMetricData.
         timestamp: UTC without a time zone, as moto keeps it; within the minute.
         unit: the values' unit.
         total: exact sum of the values.
         low: exact lowest value.
         high: exact highest value.
-        occurrences: value, possibly rounded, to how often it occurred.
+        occurrences: maps a value, possibly rounded, to how often it occurred.
 
     Attributes:
-        minute_start_seconds: when the minute began, in seconds since the epoch.
+        minute_start_seconds: beginning of the minute, in seconds since the epoch.
         values: in ascending order.
         counts: how often each of `values` occurred.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> MinuteOfValues:
-        """Makes it without moto's list of every object ever made, which would keep them all."""
+        """Creates the object outside moto's list of all objects, which would keep every one."""
         return object.__new__(cls)
 
     def __init__(
@@ -88,7 +89,7 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
 
 
 class Samples:
-    """Everything measured in one period.
+    """All values measured in one period.
 
     Attributes:
         count: number of values.
@@ -99,7 +100,7 @@ class Samples:
         self._total = 0.0
         self._low = math.inf
         self._high = -math.inf
-        # None as soon as a statistic set hides what its values were.
+        # None as soon as a statistic set hides its values.
         self._occurrences: dict[float, float] | None = {}
 
     def add(self, datum: Any) -> None:
@@ -131,8 +132,8 @@ class Samples:
             name: one of `STATISTICS`, or a percentile as `percentile_of` reads it.
 
         Returns:
-            None where there is no such data point: nothing was measured, or, for a percentile, the
-            values are not known or one is negative.
+            None if there is no such data point: nothing was measured, or, for a percentile, the
+                values are unknown or one is negative.
         """
         if not self.count:
             return None
@@ -152,13 +153,14 @@ class Samples:
         return self._percentile(percent)
 
     def _percentile(self, percent: float) -> float | None:
-        """The nearest rank: the lowest value that at least `percent` of the values do not exceed.
+        """Returns the nearest rank: the lowest value that `percent` of the values do not exceed.
 
-        CloudWatch does not say how it interpolates.
+        CloudWatch does not document how it interpolates.
         """
         if self._occurrences is None or self._low < 0:
             return None
-        # The small term: 16.1 percent of 1000 are 161 values, not the 161.00000000000003 of floats.
+        # The small term corrects floats: 16.1 percent of 1000 are 161 values, not
+        # 161.00000000000003.
         rank = max(math.ceil(percent * self.count / 100 - 1e-9), 1)
         seen = 0.0
         value = self._high
@@ -166,7 +168,7 @@ class Samples:
             seen += count
             if seen >= rank:
                 break
-        # A rounded value may lie outside of what was measured.
+        # A rounded value may lie outside the measured range.
         return min(max(value, self._low), self._high)
 
     def _add_set(self, datum: Any) -> None:
@@ -193,7 +195,7 @@ def samples_by_period(
         count: number of periods.
 
     Returns:
-        One `Samples` a period, oldest first.
+        One `Samples` per period, oldest first.
     """
     periods = [Samples() for _ in range(count)]
     begin_seconds = end_seconds - count * period_seconds
@@ -205,7 +207,7 @@ def samples_by_period(
 
 
 def begin_of(datum: Any) -> float:
-    """When a datum counts, in seconds since the epoch: a minute's, at its beginning."""
+    """Returns the time of a datum, in seconds since the epoch; for a minute, its beginning."""
     if isinstance(datum, MinuteOfValues):
         return datum.minute_start_seconds
     return _epoch_seconds(datum.timestamp)

@@ -16,9 +16,9 @@ class Monitoring:
     """CloudWatch.
 
     Args:
-        clients: for SNS.
-        refresh: hands over what this server has measured and not published yet.
-        clock: seconds since the epoch; tests move it.
+        clients: calls SNS.
+        refresh: publishes the values that this server has measured since.
+        clock: returns seconds since the epoch; tests move it.
 
     Attributes:
         api: the WSGI application that answers CloudWatch's requests.

@@ -1,7 +1,7 @@
-"""The state of moto's alarms: who may change it, and what follows.
+"""Changes the state of moto's alarms, and carries out the actions of each change.
 
-The evaluator and the API change states from different threads. Both do it here, under one lock, so
-that each change is one change with one notification.
+The evaluator and the API change states from different threads. Both use this module, under one
+lock, so that each change happens once and has one notification.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class AlarmStates:
 
     Args:
         notifier: carries out the actions of a change.
-        clock: seconds since the epoch.
+        clock: returns seconds since the epoch.
     """
 
     def __init__(self, notifier: Notifier, clock: Callable[[], float]) -> None:
@@ -35,12 +35,12 @@ class AlarmStates:
     def put(self, alarms: dict[str, Any], name: str) -> Iterator[None]:
         """Gives the alarm that is put inside the block the state CloudWatch would give it.
 
-        moto begins anew with OK, each time. A new alarm has insufficient data; one that is put
-        again keeps its state.
+        moto sets OK each time. In CloudWatch, a new alarm has insufficient data, and an alarm that
+        is put again keeps its state.
 
         Args:
             alarms: moto's alarms of a region.
-            name: the alarm's name.
+            name: AlarmName.
         """
         with self._lock:
             before = alarms.get(name)
@@ -63,11 +63,11 @@ class AlarmStates:
 
     @contextmanager
     def set_by_user(self, alarms: dict[str, Any], name: str) -> Iterator[None]:
-        """Follows up on a SetAlarmState that happens inside the block.
+        """Carries out the actions of a SetAlarmState that happens inside the block.
 
         Args:
             alarms: moto's alarms of a region.
-            name: the alarm's name; it may not exist.
+            name: AlarmName; the alarm may not exist.
         """
         notification = None
         with self._lock:
@@ -87,13 +87,13 @@ class AlarmStates:
         alarm: Any,
         decide: Callable[[str], tuple[State, str, str | None] | None],
     ) -> None:
-        """Changes an alarm's state, unless it was deleted or put anew in the meantime.
+        """Changes an alarm's state, unless it was deleted or put again in the meantime.
 
         Args:
             alarms: moto's alarms of a region.
-            alarm: the one to change.
-            decide: from the current state to the new one with its reason and reason data, or None
-                to leave everything as it is.
+            alarm: the alarm to change.
+            decide: maps the current state to the new one with its reason and reason data, or to
+                None to leave everything unchanged.
         """
         with self._lock:
             current: Any = alarms.get(alarm.name)

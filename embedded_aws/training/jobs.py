@@ -1,4 +1,4 @@
-"""What is remembered of a training job, and how its state is told."""
+"""The state of a training job, and its form in the API's answers."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class TrainingJob:
     """A training job; every field is read and written under `lock`.
 
     Attributes:
-        region: its region.
-        name: its name.
-        arn: its ARN.
+        region: the job's region.
+        name: TrainingJobName.
+        arn: TrainingJobArn.
         created: in UTC.
         parameters: the create request without its tags.
         modified: last change, in UTC.
@@ -40,9 +40,9 @@ class TrainingJob:
         secondary: SecondaryStatus.
         transitions: SecondaryStatusTransitions.
         failure_reason: FailureReason.
-        started: when its program started, in UTC.
-        ended: when its program ended, in UTC.
-        model_artifacts: where its model lies.
+        started: time when its program started, in UTC.
+        ended: time when its program ended, in UTC.
+        model_artifacts: S3 URI of its model.
     """
 
     region: str
@@ -61,7 +61,7 @@ class TrainingJob:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def move(self, secondary: str, status: str | None = None) -> None:
-        """Goes on to the next secondary status; a job that is stopping stays so until it ends."""
+        """Moves to the next secondary status; a job that is stopping stays so until it ends."""
         with self.lock:
             moment = now()
             if self.transitions:
@@ -77,7 +77,7 @@ class TrainingJob:
             self.modified = moment
 
     def describe(self) -> dict[str, Any]:
-        """DescribeTrainingJob's answer."""
+        """Returns DescribeTrainingJob's answer."""
         with self.lock:
             described: dict[str, Any] = {
                 "EnableNetworkIsolation": False,
@@ -105,7 +105,7 @@ class TrainingJob:
             return described
 
     def summary(self) -> dict[str, Any]:
-        """The job in ListTrainingJobs' answer."""
+        """Returns the job in the form of ListTrainingJobs."""
         with self.lock:
             found: dict[str, Any] = {
                 "TrainingJobName": self.name,

@@ -26,26 +26,26 @@ class Layout:
 
     @property
     def config(self) -> Path:
-        """Stands for /opt/ml/input/config."""
+        """Returns the directory for /opt/ml/input/config."""
         return self.root / "input" / "config"
 
     @property
     def model(self) -> Path:
-        """Stands for /opt/ml/model."""
+        """Returns the directory for /opt/ml/model."""
         return self.root / "model"
 
     @property
     def output(self) -> Path:
-        """Stands for /opt/ml/output."""
+        """Returns the directory for /opt/ml/output."""
         return self.root / "output"
 
     @property
     def output_data(self) -> Path:
-        """Stands for /opt/ml/output/data."""
+        """Returns the directory for /opt/ml/output/data."""
         return self.output / "data"
 
     def channel(self, name: str) -> Path:
-        """Stands for /opt/ml/input/data/CHANNEL."""
+        """Returns the directory for /opt/ml/input/data/CHANNEL."""
         return self.root / "input" / "data" / name
 
     def make(self, parameters: Mapping[str, Any]) -> None:
@@ -99,7 +99,7 @@ class Layout:
         }
 
     def failure(self) -> str:
-        """Returns what the program wrote about its failure; empty where it wrote nothing."""
+        """Returns the text that the program wrote about its failure; empty without one."""
         try:
             return (self.output / "failure").read_text("utf-8", errors="replace").strip()
         except OSError:

@@ -1,4 +1,4 @@
-"""What CreateTrainingJob refuses: what SageMaker would, and what has no effect here."""
+"""The checks of CreateTrainingJob: SageMaker's own, and settings without effect here."""
 
 from __future__ import annotations
 
@@ -62,8 +62,14 @@ def checked_family(
 ) -> ContainerFamily:
     """Checks a CreateTrainingJob request and returns the program that stands for its image.
 
+    Args:
+        caller: gives account and region.
+        parameters: the request.
+        clients: calls S3 and IAM.
+        families: maps an image repository to the program that stands for it.
+
     Raises:
-        ApiError: the request cannot be done.
+        ApiError: SageMaker would refuse the request, or the embedded AWS does not emulate it.
     """
     refuse(parameters, _UNSUPPORTED, page=_PAGE)
     for member in ("AlgorithmSpecification", "ResourceConfig", "StoppingCondition"):

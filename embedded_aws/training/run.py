@@ -44,12 +44,12 @@ class JobError(Exception):
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What all jobs share.
+    """The objects that all jobs share.
 
     Attributes:
-        clients: for S3 and CloudWatch Logs.
-        directory: where jobs have their files; each has a folder that goes with it.
-        logs: ships their output.
+        clients: calls S3 and CloudWatch Logs.
+        directory: holds the jobs' files, in one folder per job, which is removed with the job.
+        logs: ships the jobs' output.
         time_scale: factor on every timeout.
     """
 
@@ -63,8 +63,8 @@ class JobRun:
     """A job's program, from its start to its end.
 
     Args:
-        context: what jobs share.
-        job: what is to be done.
+        context: objects that jobs share.
+        job: the job to run.
         family: the program that stands for its image.
         on_end: called at the very end.
     """
@@ -91,7 +91,7 @@ class JobRun:
         self._thread = threading.Thread(target=self._run, name="training-job", daemon=True)
 
     def start(self) -> None:
-        """Begins; returns at once."""
+        """Starts the job's thread; returns at once."""
         self._thread.start()
 
     def request_stop(self) -> None:
@@ -102,7 +102,7 @@ class JobRun:
                 self._process.request_stop()
 
     def close(self) -> None:
-        """Ends the job at once and waits; the embedded AWS goes away, with all that it knows."""
+        """Ends the job at once and waits; called when the embedded AWS ends."""
         self._closing.set()
         self._stop_asked.set()
         with self._lock:
@@ -155,7 +155,7 @@ class JobRun:
         return "Stopped" if self._stop_asked.is_set() else "Completed"
 
     def _enter(self, secondary: str) -> None:
-        """Goes on, unless a stop was asked for: then the job shows that it is stopping."""
+        """Moves to the next status; a job that is stopping keeps its status."""
         with self._job.lock:
             if self._job.status == "InProgress":
                 self._job.move(secondary)
@@ -181,7 +181,7 @@ class JobRun:
         return False
 
     def _train(self, deadline: float) -> bool:
-        """Runs the program; returns whether it was stopped for taking too long."""
+        """Runs the program; returns whether it was stopped because it took too long."""
         self._enter("Training")
         log = self._open_log()
         try:
@@ -218,7 +218,7 @@ class JobRun:
         )
 
     def _launch(self, on_line: Callable[[str], None]) -> ContainerProcess | None:
-        """Starts the program; None where a stop was asked for first."""
+        """Starts the program; returns None if a stop was asked for first."""
         job, parameters = self._job, self._job.parameters
         isolated = parameters.get("EnableNetworkIsolation", False)
         environment = {
@@ -294,11 +294,11 @@ class JobRun:
 
 
 def is_under_way(job: TrainingJob) -> bool:
-    """Whether a job has not ended."""
+    """Returns whether a job has not ended."""
     with job.lock:
         return job.status in UNDER_WAY
 
 
 def exits_within(process: ContainerProcess, seconds: float) -> bool:
-    """Waits for a program to end; returns whether it did so within the time."""
+    """Waits for a program to end; returns whether it did within the time."""
     return process.exited.wait(seconds)

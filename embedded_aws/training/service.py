@@ -20,17 +20,17 @@ from embedded_aws.training.run import JobRun, TrainingContext, is_under_way
 
 
 class Training:
-    """Training jobs; each runs in a thread of its own and ends with this object.
+    """Training jobs; each runs in its own thread and ends with this object.
 
     Args:
-        clients: for S3, IAM and CloudWatch Logs.
+        clients: calls S3, IAM and CloudWatch Logs.
         directory: its folder `training` has the jobs' files.
-        tags: where tags are kept.
-        families: image repository to the program that stands for it.
+        tags: keeps the tags.
+        families: maps an image repository to the program that stands for it.
         time_scale: factor on every timeout; tests shorten them.
 
     Attributes:
-        operations: SageMaker's operations that are implemented here.
+        operations: SageMaker's operations that this class implements.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Training:
         families: Mapping[str, ContainerFamily] = FAMILIES,
         time_scale: float = 1.0,
     ) -> None:
-        # Left by a server that was killed: nothing refers to it any more.
+        # Left by a killed server: nothing refers to it any more.
         shutil.rmtree(directory / "training", ignore_errors=True)
         self._clients = clients
         self._tags = tags
@@ -63,7 +63,7 @@ class Training:
         }
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """CreateTrainingJob."""
+        """Handles CreateTrainingJob."""
         name = parameters["TrainingJobName"]
         arn = self._registry.arn(caller, name)
         family = checked_family(caller, parameters, self._clients, self._families)
@@ -86,15 +86,15 @@ class Training:
         return {"TrainingJobArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """DescribeTrainingJob."""
+        """Handles DescribeTrainingJob."""
         return self._find(caller, parameters).describe()
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """ListTrainingJobs."""
+        """Handles ListTrainingJobs."""
         jobs = self._registry.all(caller.region)
         if status := parameters.get("StatusEquals"):
             jobs = [job for job in jobs if job.status == status]
-        # Unlike the lists of hosting, this one begins with the oldest.
+        # Unlike the lists of hosting, this list begins with the oldest.
         found, token = page(
             jobs,
             {"SortOrder": "Ascending", **parameters},
@@ -104,7 +104,7 @@ class Training:
         return {"TrainingJobSummaries": [job.summary() for job in found], "NextToken": token}
 
     def stop(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """StopTrainingJob."""
+        """Handles StopTrainingJob."""
         job = self._find(caller, parameters)
         with job.lock:
             if not is_under_way(job):

@@ -1,7 +1,7 @@
-"""What a resource type must do, and what it may use to do it.
+"""The interface of a resource type, and the objects that it may use.
 
-A handler makes, changes and removes one kind of resource through the public API of its service,
-so that describe calls show it and botocore checks every field's name and type. It never touches a
+A handler creates, changes and deletes one kind of resource through the public API of its service,
+so that describe calls show it and botocore checks every field's name and type. It never changes a
 stack: it reports the physical id as soon as there is one, returns the attributes, and raises to
 fail the resource.
 """
@@ -22,20 +22,20 @@ from typing import Any, ClassVar
 from embedded_aws.clients import LoopbackClients
 
 Properties = Mapping[str, Any]
-# What Fn::GetAtt gives, by attribute name.
+# The values of Fn::GetAtt, by attribute name.
 Attributes = Mapping[str, Any]
 
 
 class ResourceFailedError(Exception):
-    """The resource cannot be made, changed or removed; the message is its event's reason."""
+    """The resource cannot be created, changed or deleted; the message is its event's reason."""
 
 
 class ChangeRefusedError(ResourceFailedError):
-    """The change was refused before anything was touched: there is nothing to take back."""
+    """The change was refused before it began, so there is nothing to undo."""
 
 
 class ReplacementRequiredError(Exception):
-    """This change cannot be made in place, for a reason that the type's table does not tell."""
+    """This change cannot be made in place, for a reason outside the type's `create_only` table."""
 
 
 class InterruptedOperationError(Exception):
@@ -43,7 +43,7 @@ class InterruptedOperationError(Exception):
 
 
 class TagStyle(Enum):
-    """How a type spells its Tags property."""
+    """The form of a type's Tags property."""
 
     NONE = "none"
     LIST = "list"  # [{Key, Value}]
@@ -52,10 +52,11 @@ class TagStyle(Enum):
 
 @dataclass(frozen=True)
 class ResourceContext:
-    """What a handler knows of the stack and the resource it works for.
+    """The stack and the resource that a handler works for.
 
     Attributes:
-        attributes: the resource's, as far as they were reported; empty before it is created.
+        attributes: the resource's attributes, as far as they were reported; empty before it is
+            created.
     """
 
     clients: LoopbackClients
@@ -73,16 +74,22 @@ class ResourceContext:
         return self.clients.client(service, self.region)
 
     def arn(self, service: str, resource: str, *, region: str | None = None) -> str:
-        """Returns an ARN of the stack's account (and region, unless another is given)."""
+        """Returns an ARN of the stack's account.
+
+        Args:
+            service: the ARN's service, for example `iam`.
+            resource: the last part of the ARN.
+            region: None takes the stack's region; an empty string leaves the region out.
+        """
         where = self.region if region is None else region
         return f"arn:aws:{service}:{where}:{self.account_id}:{resource}"
 
     def initiated(self, physical_id: str, attributes: Attributes | None = None) -> None:
-        """Reports that the resource now exists, so that a failure from here on removes it.
+        """Reports that the resource now exists, so that a later failure deletes it.
 
         Args:
-            physical_id: what Ref gives.
-            attributes: what is known already and needed to remove it.
+            physical_id: the value of Ref.
+            attributes: attributes known so far that deleting needs.
         """
         self.on_initiated(physical_id, attributes or {})
 
@@ -99,8 +106,9 @@ class ResourceContext:
         """Returns a new name as CloudFormation generates them: STACK-LOGICALID-RANDOM.
 
         Args:
-            maximum: the service's limit; the stack's name, then the logical id, is cut to fit.
-            lower: whether the service takes lower case only.
+            maximum: the service's limit, in characters; the stack's name, then the logical id, is
+                cut to fit.
+            lower: whether the service accepts lower case only.
         """
         suffix = random_suffix()
         logical_id = self.logical_id[: maximum // 2]
@@ -116,7 +124,7 @@ def random_suffix() -> str:
 
 @dataclass(frozen=True)
 class Physical:
-    """A resource that exists: what Ref and Fn::GetAtt give."""
+    """An existing resource: the values of Ref and Fn::GetAtt."""
 
     physical_id: str
     attributes: Attributes
@@ -127,12 +135,13 @@ class ResourceHandler(ABC):
 
     Attributes:
         type_name: for example `AWS::S3::Bucket`.
-        properties: the top-level properties it applies; a template with any other is refused.
-        required: those a template must have.
-        create_only: those whose change replaces the resource.
-        name_property: the one that names the resource, if any: a named resource cannot be replaced.
-        attributes: what Fn::GetAtt may ask for.
-        tags: how stack tags reach it.
+        properties: the top-level properties that it applies; a template with any other is refused.
+        required: properties that a template must have.
+        create_only: properties whose change replaces the resource.
+        name_property: the property that names the resource, if any: a named resource cannot be
+            replaced.
+        attributes: the attributes that Fn::GetAtt may ask for.
+        tags: how the stack's tags are added.
     """
 
     type_name: str
@@ -145,34 +154,49 @@ class ResourceHandler(ABC):
 
     @abstractmethod
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Makes the resource and waits until it is usable."""
+        """Creates the resource and waits until it is usable."""
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Changes the resource in place; called only for properties that are not create-only.
+        """Changes the resource in place; called only if no create-only property differs.
+
+        Args:
+            context: the stack and the resource.
+            physical_id: the value of Ref.
+            old: evaluated properties of the last deployment.
+            new: evaluated properties to apply.
+
+        Returns:
+            All attributes after the change.
 
         Raises:
-            ReplacementRequiredError: it must be replaced after all.
+            ReplacementRequiredError: the resource must be replaced after all.
         """
         raise ReplacementRequiredError
 
     @abstractmethod
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Removes the resource; one that is gone already counts as removed."""
+        """Deletes the resource; a resource that is gone already counts as deleted.
+
+        Args:
+            context: the stack and the resource.
+            physical_id: the value of Ref.
+            properties: evaluated properties of the last deployment.
+        """
 
     def existing(self, context: ResourceContext, properties: Properties) -> Physical | None:
-        """Returns the resource that has this name already; None where there is none.
+        """Returns the resource that has this name already, or None.
 
         A type whose handler has no such method is never imported, only created.
         """
         return None
 
     def has_attribute(self, name: str) -> bool:
-        """Tells whether Fn::GetAtt may ask for this attribute."""
+        """Returns whether Fn::GetAtt may ask for this attribute."""
         return name in self.attributes
 
 
 def changed(old: Properties, new: Properties, *names: str) -> bool:
-    """Tells whether any of these properties differs."""
+    """Returns whether any of these properties differs."""
     return any(old.get(name) != new.get(name) for name in names)

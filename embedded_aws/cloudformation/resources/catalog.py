@@ -42,20 +42,20 @@ from embedded_aws.cloudformation.resources.sns import (
 )
 from embedded_aws.cloudformation.resources.ssm import ParameterHandler
 
-# Those of our own stacks whose functions can run here.
+# Slipway's own custom resources, whose functions can run here.
 CUSTOM_TYPES = ("Custom::SlipwayFoundation", "Custom::SlipwayScaling")
 
 
 def custom_handlers(functions: Functions) -> list[ResourceHandler]:
-    """Returns a handler of each type of custom resource."""
+    """Returns a handler for each type of custom resource."""
     return [CustomResourceHandler(name, functions) for name in CUSTOM_TYPES]
 
 
 def own_handlers(functions: Functions | None = None) -> list[ResourceHandler]:
-    """Returns a handler of each of AWS's types that is written here.
+    """Returns a handler for each of AWS's types that this package implements.
 
     Args:
-        functions: where functions are deployed.
+        functions: deploys the functions; None creates a new registry of functions.
     """
     return [
         AlarmHandler(),
@@ -88,7 +88,7 @@ def own_handlers(functions: Functions | None = None) -> list[ResourceHandler]:
 
 
 def resource_handlers() -> list[ResourceHandler]:
-    """Returns a handler of every type: those written here, and moto's for the rest."""
+    """Returns a handler for every type: this package's handlers, and moto's for the other types."""
     functions = Functions()
     own = [*own_handlers(functions), *custom_handlers(functions)]
     taken = {handler.type_name for handler in own}

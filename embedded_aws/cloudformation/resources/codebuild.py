@@ -20,9 +20,9 @@ from embedded_aws.cloudformation.resources.base import (
 )
 from embedded_aws.cloudformation.resources.requests import call, ignoring
 
-# The API's members are the properties in lower camel case, except these.
+# The API's members are the properties in lower camel case, with these exceptions.
 _MEMBERS = {"BuildSpec": "buildspec"}
-# What CodeBuild encrypts with unless told otherwise; moto knows no other key.
+# The key that CodeBuild uses by default; moto knows no other.
 _DEFAULT_KEY = "alias/aws/s3"
 
 
@@ -51,7 +51,7 @@ class ProjectHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Makes the project anew under its name: moto has no UpdateProject."""
+        """Creates the project again under its name, because moto has no UpdateProject."""
         context.client("codebuild").delete_project(name=physical_id)
         try:
             self._create(context, physical_id, new)
@@ -74,7 +74,7 @@ class ProjectHandler(ResourceHandler):
             )
         given = {name: value for name, value in properties.items() if name != "EncryptionKey"}
         request = _api_form(given)
-        # moto asks for a location even of a source that has none.
+        # moto requires a location even from a source that has none.
         request["source"].setdefault("location", request["source"].get("type"))
         call(context.client("codebuild"), "CreateProject", {**request, "name": name})
 

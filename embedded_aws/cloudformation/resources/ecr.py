@@ -89,7 +89,7 @@ class RepositoryHandler(ResourceHandler):
         return attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteRepository; one with images in it fails unless EmptyOnDelete says so."""
+        """Calls DeleteRepository, which fails if there are images, unless EmptyOnDelete is set."""
         with ignoring("RepositoryNotFoundException"):
             context.client("ecr").delete_repository(
                 repositoryName=physical_id, force=boolean(properties.get("EmptyOnDelete", False))

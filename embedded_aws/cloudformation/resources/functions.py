@@ -1,6 +1,6 @@
-"""Lambda functions that answer CloudFormation, and the custom resources that they answer for.
+"""Lambda functions that answer CloudFormation, and the custom resources that they implement.
 
-The functions are CloudFormation's own here: Lambda's API, which is moto's, does not show them.
+Only CloudFormation knows these functions: Lambda's API, which is moto's, does not show them.
 """
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
@@ -26,7 +26,7 @@ from embedded_aws.cloudformation.resources.base import (
 from embedded_aws.cloudformation.resources.requests import allowed_members
 
 _NAME_LENGTH = 64
-# Nobody answers there: the function is handed what takes its answer.
+# No server listens there: the function gets a callable that takes its answer.
 _RESPONSE_URL = "https://cloudformation-custom-resource-response.invalid/"
 
 
@@ -34,7 +34,7 @@ class FunctionHandler(ResourceHandler):
     """AWS::Lambda::Function: Python, from a package in S3.
 
     Args:
-        functions: where it is deployed.
+        functions: receives the deployed code.
     """
 
     type_name = "AWS::Lambda::Function"
@@ -61,12 +61,12 @@ class FunctionHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Loads the code anew."""
+        """Loads the code again."""
         self._deploy(context, context.attributes["Arn"], new)
         return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Forgets the function."""
+        """Removes the function."""
         self._functions.remove(context.attributes["Arn"])
 
     def _deploy(self, context: ResourceContext, arn: str, properties: Properties) -> None:
@@ -91,14 +91,14 @@ class FunctionHandler(ResourceHandler):
 
 
 class CustomResourceHandler(ResourceHandler):
-    """A custom resource: its function makes, changes and deletes it.
+    """A custom resource, which its function creates, changes and deletes.
 
     Args:
         type_name: `Custom::NAME`.
-        functions: where the function behind its ServiceToken is deployed.
+        functions: has the function of its ServiceToken.
     """
 
-    # Any property may be there: all of them go to the function.
+    # Any property is allowed: all of them are passed to the function.
     required = frozenset({"ServiceToken"})
 
     def __init__(self, type_name: str, functions: Functions) -> None:
@@ -106,10 +106,11 @@ class CustomResourceHandler(ResourceHandler):
         self._functions = functions
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Asks the function to make it."""
+        """Calls the function to create the resource."""
         answer = self._ask(context, "Create", properties)
         physical_id = answer["PhysicalResourceId"]
-        # Also of one that failed: CloudFormation has the function delete it.
+        # Reported even if the creation failed, because CloudFormation then has the function delete
+        # it.
         context.initiated(physical_id)
         _check(answer)
         return Physical(physical_id, answer.get("Data") or {})
@@ -117,7 +118,7 @@ class CustomResourceHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Asks the function to change it."""
+        """Calls the function to change the resource."""
         answer = self._ask(
             context,
             "Update",
@@ -134,11 +135,11 @@ class CustomResourceHandler(ResourceHandler):
         return answer.get("Data") or {}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Asks the function to delete it."""
+        """Calls the function to delete the resource."""
         _check(self._ask(context, "Delete", properties, PhysicalResourceId=physical_id))
 
     def has_attribute(self, name: str) -> bool:
-        """Any: the function's answer may have it."""
+        """Returns True, because the function's answer may have any attribute."""
         return True
 
     def _ask(
@@ -156,7 +157,7 @@ class CustomResourceHandler(ResourceHandler):
         }
         answer: dict[str, Any] = self._functions.invoke(context, properties["ServiceToken"], event)
         if context.interrupted.is_set():
-            # The function may have taken it for an error of its own.
+            # The function may have caught the interruption as an error of its own.
             raise InterruptedOperationError
         return answer
 
@@ -170,7 +171,7 @@ def _check(answer: dict[str, Any]) -> None:
 
 
 def _as_text(value: Any) -> Any:
-    """CloudFormation hands a function every number and boolean as text."""
+    """Returns the value with numbers and booleans as text, as CloudFormation passes them."""
     if isinstance(value, dict):
         return {key: _as_text(item) for key, item in value.items()}
     if isinstance(value, list):

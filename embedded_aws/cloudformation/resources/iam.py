@@ -49,7 +49,7 @@ class RoleHandler(ResourceHandler):
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateRole and gives it its policies."""
+        """Calls CreateRole and adds its policies."""
         client = context.client("iam")
         name = properties.get("RoleName") or context.physical_name(maximum=_NAME_LENGTH)
         fields = ("Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
@@ -97,7 +97,7 @@ class RoleHandler(ResourceHandler):
         return {"Arn": role["Arn"], "RoleId": role["RoleId"]}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Takes its own policies away, then calls DeleteRole; foreign ones make that fail."""
+        """Removes the role's own policies, then calls DeleteRole; other policies make that fail."""
         client = context.client("iam")
         with ignoring(_MISSING):
             self._set_policies(client, physical_id, properties, {})
@@ -135,7 +135,7 @@ class InlinePolicyHandler(ResourceHandler):
     attributes = frozenset({"Id"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Puts the policy into every principal."""
+        """Adds the policy to every principal."""
         physical_id = context.physical_name(maximum=_NAME_LENGTH)
         self._put(context, properties)
         context.initiated(physical_id)
@@ -144,7 +144,7 @@ class InlinePolicyHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Puts the policy again and takes it from those that left the lists."""
+        """Writes the policy again, and removes it from principals that left the lists."""
         self._put(context, new)
         renamed = changed(old, new, "PolicyName")
         for kind, principals in _principals(old):
@@ -153,7 +153,7 @@ class InlinePolicyHandler(ResourceHandler):
         return {"Id": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Takes the policy from every principal."""
+        """Removes the policy from every principal."""
         for kind, principals in _principals(properties):
             self._remove(context, kind, principals, properties["PolicyName"])
 
@@ -212,7 +212,7 @@ class ManagedPolicyHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Makes a new default version and drops the others, as CloudFormation does."""
+        """Creates a new default version and deletes the others, as CloudFormation does."""
         client = context.client("iam")
         if changed(old, new, "PolicyDocument"):
             document = _document(new["PolicyDocument"])
@@ -258,7 +258,7 @@ class InstanceProfileHandler(ResourceHandler):
     attributes = frozenset({"Arn"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateInstanceProfile and puts its role in."""
+        """Calls CreateInstanceProfile and adds its role."""
         client = context.client("iam")
         name = properties.get("InstanceProfileName") or context.physical_name(maximum=128)
         request = {"InstanceProfileName": name, **selected(properties, "Path")}
@@ -270,14 +270,14 @@ class InstanceProfileHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Exchanges the role."""
+        """Replaces the role."""
         client = context.client("iam")
         self._set_roles(client, physical_id, old["Roles"], new["Roles"])
         profile = client.get_instance_profile(InstanceProfileName=physical_id)["InstanceProfile"]
         return {"Arn": profile["Arn"]}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Takes the role out and calls DeleteInstanceProfile."""
+        """Removes the role and calls DeleteInstanceProfile."""
         client = context.client("iam")
         with ignoring(_MISSING):
             self._set_roles(client, physical_id, properties["Roles"], [])

@@ -1,4 +1,4 @@
-"""Types that stand for nothing but themselves."""
+"""Resource types without any effect."""
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
@@ -17,8 +17,8 @@ class InertHandler(ResourceHandler):
     """A resource without any effect.
 
     Args:
-        type_name: its type.
-        properties: the properties it may have.
+        type_name: for example `AWS::CDK::Metadata`.
+        properties: properties that a template may set.
     """
 
     def __init__(self, type_name: str, properties: frozenset[str]) -> None:
@@ -26,7 +26,7 @@ class InertHandler(ResourceHandler):
         self.properties = properties
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Gives it a name."""
+        """Returns a generated name."""
         return Physical(context.physical_name(maximum=128), {})
 
     def update(
@@ -40,7 +40,7 @@ class InertHandler(ResourceHandler):
 
 
 def inert_handlers() -> list[ResourceHandler]:
-    """Returns the types that CDK emits for its own sake."""
+    """Returns handlers of the types that CDK emits for its own purposes."""
     return [
         InertHandler("AWS::CDK::Metadata", frozenset({"Analytics", "Modules"})),
         # A handle without a condition is the usual stand-in for "no resource".

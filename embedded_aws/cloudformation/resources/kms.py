@@ -66,7 +66,7 @@ class KeyHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Changes policy, description, rotation, state and tags; a key's kind is for ever."""
+        """Changes policy, description, rotation, state and tags; a key's kind cannot change."""
         client = context.client("kms")
         kind = ("KeySpec", "KeyUsage", "MultiRegion", "Origin")
         fixed = [name for name in kind if changed(old, new, name)]

@@ -1,4 +1,7 @@
-"""The keys of log groups, which moto keeps without asking their policies, and cannot change."""
+"""Encryption keys of log groups, which moto stores without checking their policies.
+
+moto cannot change the key of a log group either.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from moto.logs.models import logs_backends
 
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
 
-# What CloudWatch Logs calls with the log group as the encryption context.
+# The operations that CloudWatch Logs calls with the log group as the encryption context.
 _ACTIONS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey")
 _CONTEXT_KEY = "kms:encryptioncontext:aws:logs:arn"
 _POSITIVE = frozenset({"ArnEquals", "ArnLike", "StringEquals", "StringLike"})
 
 
 def set_log_key(context: ResourceContext, group_name: str, key_arn: str | None) -> None:
-    """Gives a log group that exists another key, or none.
+    """Gives an existing log group another key, or none.
 
     Args:
-        context: of the resource.
+        context: the resource that sets the key.
         group_name: name of the log group.
         key_arn: ARN of the key; None for CloudWatch Logs' own.
 
@@ -36,15 +39,15 @@ def set_log_key(context: ResourceContext, group_name: str, key_arn: str | None) 
 
 
 def check_log_key(context: ResourceContext, group_name: str, key_arn: str) -> None:
-    """Checks that a key is there and that its policy lets CloudWatch Logs use it for a log group.
+    """Checks that a key exists and that its policy lets CloudWatch Logs use it for a log group.
 
     Args:
-        context: of the resource.
+        context: the resource that sets the key.
         group_name: name of the log group.
         key_arn: ARN of the key.
 
     Raises:
-        ResourceFailedError: AWS would refuse the key; in its words.
+        ResourceFailedError: AWS would refuse the key; the message has AWS's words.
     """
     group_arn = context.arn("logs", f"log-group:{group_name}")
     kms = context.client("kms")
@@ -78,7 +81,10 @@ def _allows(statement: Mapping[str, Any], service: str, action: str, group_arn: 
 
 
 def _is_for(conditions: Mapping[str, Mapping[str, Any]], group_arn: str) -> bool:
-    """Whether what a statement says of the encryption context is true; other keys are not read."""
+    """Returns whether a statement's conditions on the encryption context hold.
+
+    Other condition keys are not evaluated.
+    """
     return all(
         any(_matches(group_arn, pattern) for pattern in _listed(patterns))
         for operator, keys in conditions.items()

@@ -128,7 +128,7 @@ class LogGroupHandler(ResourceHandler):
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateLogGroup; a group of that name makes it fail."""
+        """Calls CreateLogGroup, which fails if the name is taken."""
         client = context.client("logs")
         name = properties.get("LogGroupName") or context.physical_name(maximum=512)
         if "KmsKeyId" in properties:

@@ -1,8 +1,8 @@
-"""The types for which moto's own CloudFormation classes serve.
+"""The types that moto's own CloudFormation classes implement.
 
 Those classes read the properties they know and ignore the rest; here a property that was not read
-fails the resource. They are only asked to create and to delete: a change replaces the resource,
-which is what CloudFormation does when it cannot change it in place.
+fails the resource. The classes only create and delete: a change replaces the resource, as
+CloudFormation does if it cannot change a resource in place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MotoHandler(ResourceHandler):
     """One of moto's types.
 
     Args:
-        type_name: the type.
+        type_name: for example `AWS::SQS::Queue`.
         model: moto's class.
     """
 
@@ -51,7 +51,7 @@ class MotoHandler(ResourceHandler):
         self._objects: dict[tuple[str, str], Any] = {}
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Lets moto create it."""
+        """Creates the resource with moto's class."""
         name_property = self._model.cloudformation_name_type()
         name = properties.get(name_property) if name_property else None
         watched = _WatchedProperties(properties)
@@ -79,7 +79,7 @@ class MotoHandler(ResourceHandler):
         return Physical(physical_id, _MotoAttributes(made))
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Lets moto delete it."""
+        """Deletes the resource with moto's class."""
         made = self._objects.get((context.region, physical_id))
         remove = getattr(made, "delete", None)
         try:
@@ -98,12 +98,12 @@ class MotoHandler(ResourceHandler):
         self._objects.pop((context.region, physical_id), None)
 
     def has_attribute(self, name: str) -> bool:
-        """Asks moto's class."""
+        """Returns whether moto's class knows the attribute."""
         return bool(self._model.has_cfn_attr(name))
 
 
 class _MotoAttributes(Mapping[str, Any]):
-    """Attributes of a moto object, read when asked for."""
+    """Attributes of a moto object, read on access."""
 
     def __init__(self, made: Any) -> None:
         self._made = made
@@ -112,7 +112,7 @@ class _MotoAttributes(Mapping[str, Any]):
         try:
             return self._made.get_cfn_attribute(name)
         except Exception:
-            # moto raises an exception type of its own per service here.
+            # moto raises a different exception type for each service here.
             raise KeyError(name) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -123,7 +123,7 @@ class _MotoAttributes(Mapping[str, Any]):
 
 
 class _WatchedProperties(dict[str, Any]):
-    """Properties that remember which of them were looked at."""
+    """Properties that record which of them were read."""
 
     def __init__(self, properties: Properties) -> None:
         super().__init__(properties)

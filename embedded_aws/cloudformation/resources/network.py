@@ -26,7 +26,7 @@ from embedded_aws.cloudformation.resources.requests import (
     tag_list,
 )
 
-# Template member to the API's list and member.
+# Template member -> the API's list and member.
 _PEERS = {
     "CidrIp": ("IpRanges", "CidrIp"),
     "CidrIpv6": ("Ipv6Ranges", "CidrIpv6"),
@@ -102,7 +102,7 @@ class SecurityGroupHandler(ResourceHandler):
                 call(client, "AuthorizeSecurityGroupIngress", _rule(group_id, rule))
 
     def _set_egress(self, client: Any, group_id: str, old: list[Any], new: list[Any]) -> None:
-        """No rule in the template stands for the default one: everything out."""
+        """Sets the egress rules; without any, the default rule applies, which allows everything."""
         if old == new:
             return
         before = [_rule(group_id, rule) for rule in old] or [_default_egress(group_id)]
@@ -150,7 +150,7 @@ class VpcEndpointHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Calls ModifyVpcEndpoint with what is added and removed."""
+        """Calls ModifyVpcEndpoint with the added and removed ids."""
         client = context.client("ec2")
         request: dict[str, Any] = {"VpcEndpointId": physical_id}
         for singular in ("RouteTableId", "SecurityGroupId", "SubnetId"):

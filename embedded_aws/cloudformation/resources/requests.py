@@ -1,8 +1,9 @@
 """Calls an API with values from a template.
 
-CloudFormation takes "60" for 60 and "true" for true (parameters are always strings); the APIs do
-not. Names need no translation: a template's nested properties are the API's members, and botocore
-refuses one that the API does not have, which fails the resource with its name.
+CloudFormation accepts "60" for 60 and "true" for true, because parameters are always strings; the
+APIs do not. Names need no translation: a template's nested properties are the API's members.
+botocore refuses a member that the API does not have, which fails the resource with the member's
+name.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def call(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
     Args:
         client: boto3 client.
         operation: the operation's name, for example `CreateModel`.
-        parameters: the input's members; those that are None are left out.
+        parameters: the input's members; members that are None are left out.
     """
     model = client.meta.service_model.operation_model(operation)
     given = {name: value for name, value in parameters.items() if value is not None}
@@ -35,12 +36,12 @@ def call(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def selected(properties: Properties, *names: str, **renamed: str) -> dict[str, Any]:
-    """Picks properties for a request.
+    """Selects properties for a request.
 
     Args:
-        properties: the resource's.
-        names: those the API calls the same.
-        renamed: API member to property, where the names differ.
+        properties: the resource's properties.
+        *names: properties whose names are the API's.
+        **renamed: maps an API member to a property of another name.
     """
     picked = {name: properties[name] for name in names if name in properties}
     picked |= {member: properties[name] for member, name in renamed.items() if name in properties}
@@ -49,7 +50,7 @@ def selected(properties: Properties, *names: str, **renamed: str) -> dict[str, A
 
 @contextlib.contextmanager
 def ignoring(*codes: str) -> Iterator[None]:
-    """Takes these error codes for success: deleting what is gone already."""
+    """Ignores errors with these codes, for example when a deleted resource is gone already."""
     try:
         yield
     except ClientError as error:
@@ -63,13 +64,13 @@ def tag_list(properties: Properties) -> list[dict[str, str]]:
 
 
 def removed_tag_keys(old: Properties, new: Properties) -> list[str]:
-    """Returns the keys of tags that the new properties no longer have."""
+    """Returns the keys of tags that the new properties do not have."""
     kept = {tag["Key"] for tag in tag_list(new)}
     return [tag["Key"] for tag in tag_list(old) if tag["Key"] not in kept]
 
 
 def boolean(value: Any) -> bool:
-    """Reads a template's boolean, which may be text."""
+    """Returns a template's boolean, which may be text."""
     if value in (True, "true", "True"):
         return True
     if value in (False, "false", "False"):
@@ -78,10 +79,15 @@ def boolean(value: Any) -> bool:
 
 
 def allowed_members(value: Mapping[str, Any], names: Iterable[str], path: str) -> None:
-    """Refuses members that a handler would drop.
+    """Refuses members that a handler would ignore.
+
+    Args:
+        value: a nested property.
+        names: members that the handler applies.
+        path: name of the property, for the message.
 
     Raises:
-        ResourceFailedError: there is one.
+        ResourceFailedError: the value has another member.
     """
     unknown = sorted(set(value) - set(names))
     if unknown:

@@ -58,7 +58,7 @@ class BucketHandler(ResourceHandler):
         client = context.client("s3")
         name = properties.get("BucketName") or context.physical_name(maximum=63, lower=True)
         if _exists(client, name):
-            # In us-east-1 the API takes a bucket that one owns already for success.
+            # In us-east-1 the API reports success for a bucket that the caller already owns.
             raise ResourceFailedError(f"{name} already exists")
         request: dict[str, Any] = {"Bucket": name}
         if context.region != "us-east-1":
@@ -74,12 +74,12 @@ class BucketHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Sets the configurations that changed, and takes back those that left."""
+        """Sets the changed configurations, and removes those that the template no longer has."""
         self._configure(context, physical_id, old, new)
         return self._attributes(context, physical_id)
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteBucket, which refuses a bucket with objects or versions in it."""
+        """Calls DeleteBucket, which refuses a bucket with objects or versions."""
         with ignoring("NoSuchBucket"):
             context.client("s3").delete_bucket(Bucket=physical_id)
 
@@ -113,7 +113,7 @@ class BucketHandler(ResourceHandler):
         client.put_bucket_acl(Bucket=name, ACL=canned)
 
     def _set_versioning(self, client: Any, name: str, value: Any) -> None:
-        # A bucket that had versions can only suspend them.
+        # Versioning, once enabled, can only be suspended.
         configuration = value or {"Status": "Suspended"}
         call(
             client,

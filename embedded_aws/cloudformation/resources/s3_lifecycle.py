@@ -19,10 +19,10 @@ def lifecycle_rules(configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Translates a bucket's LifecycleConfiguration.
 
     Args:
-        configuration: the property.
+        configuration: the property's value.
 
     Returns:
-        The rules as PutBucketLifecycleConfiguration takes them.
+        The rules in the form of PutBucketLifecycleConfiguration.
 
     Raises:
         ResourceFailedError: a rule has a member that is not emulated.

@@ -1,6 +1,6 @@
 """Models, endpoint configurations and endpoints.
 
-Their physical ids are ARNs, which have the name in lower case: the name itself is an attribute.
+Their physical ids are ARNs, which have the name in lower case; an attribute has the name itself.
 """
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
@@ -29,16 +29,19 @@ from embedded_aws.cloudformation.resources.requests import (
     tag_list,
 )
 
-# How often an endpoint's status is asked for; real waits take minutes, these take seconds.
+# Interval of status checks; real waits take minutes, the waits here take seconds.
 _POLL_SECONDS = 0.2
-# CloudFormation's own limit on an endpoint's creation (160 minutes) is far off; SageMaker's
-# container timeout (at most an hour) ends an endpoint's start before that.
+# CloudFormation's own limit on an endpoint's creation (160 minutes) is later than SageMaker's
+# container timeout (at most an hour), which ends an endpoint's start before.
 _SETTLED = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
 _NAME_LENGTH = 63
 
 
 def _is_missing(error: ClientError) -> bool:
-    """SageMaker has no error code for what is not there, only these words."""
+    """Returns whether the error says that something does not exist.
+
+    SageMaker has no error code for this, only these words.
+    """
     message = error.response["Error"].get("Message", "")
     return "Could not find" in message or "does not exist" in message
 
@@ -52,7 +55,7 @@ def _update_tags(client: Any, arn: str, old: Properties, new: Properties) -> Non
 
 
 def _generated_name(context: ResourceContext) -> str:
-    """SageMaker's resources are named LOGICALID-RANDOM, without the stack's name."""
+    """Returns LOGICALID-RANDOM: names of SageMaker's resources lack the stack's name."""
     suffix = random_suffix()
     return f"{context.logical_id[: _NAME_LENGTH - len(suffix) - 1]}-{suffix}"
 
@@ -172,7 +175,7 @@ class EndpointHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Calls UpdateEndpoint where that has something to do, and waits for its outcome."""
+        """Calls UpdateEndpoint if it would change anything, and waits for its outcome."""
         client = context.client("sagemaker")
         name = context.attributes["EndpointName"]
         if changed(old, new, "Tags"):
@@ -180,7 +183,7 @@ class EndpointHandler(ResourceHandler):
         wanted = new["EndpointConfigName"]
         before = self._settled(context, name)
         serves = before["EndpointStatus"] == "InService"
-        # SageMaker may have rolled back by itself already: nothing is left to update then.
+        # SageMaker may have rolled back by itself; then there is nothing left to update.
         if before["EndpointConfigName"] != wanted or not serves:
             request = selected(
                 new,
@@ -201,7 +204,7 @@ class EndpointHandler(ResourceHandler):
         client = context.client("sagemaker")
         name = context.attributes["EndpointName"]
         try:
-            # SageMaker refuses to delete an endpoint that it is still bringing up.
+            # SageMaker refuses to delete an endpoint that is still being created.
             status = self._settled(context, name)["EndpointStatus"]
             if status != "Deleting":
                 client.delete_endpoint(EndpointName=name)

@@ -30,12 +30,12 @@ class ScalableTargetHandler(ResourceHandler):
     attributes = frozenset({"Id"})
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls RegisterScalableTarget, which alone would take an existing target over."""
+        """Calls RegisterScalableTarget; a target that exists already is refused."""
         physical_id = "|".join(
             properties[name] for name in ("ResourceId", "ScalableDimension", "ServiceNamespace")
         )
-        # Also when the same template has the target under another logical id: the old one is
-        # deleted only after the new one was made.
+        # Also if the same template has the target under another logical id, because the old
+        # resource is deleted only after the new one was created.
         if _is_registered(context, physical_id):
             raise ResourceFailedError(f"{physical_id} already exists")
         self._register(context, properties)
@@ -45,7 +45,7 @@ class ScalableTargetHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Registers the target again, which changes its limits; one that is gone stays gone."""
+        """Registers the target again, which changes its limits; a deleted target stays deleted."""
         if not _is_registered(context, physical_id):
             raise _not_found(self.type_name, physical_id)
         self._register(context, new)
@@ -89,9 +89,9 @@ class ScalingPolicyHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Puts the policy again; one that is gone stays gone.
+        """Puts the policy again; a deleted policy stays deleted.
 
-        No operation of the service takes a policy's ARN, so the policy is looked for by its name.
+        No operation of the service takes a policy's ARN, so the policy is looked up by its name.
         """
         target = _policy_target(new)
         found = context.client(_SERVICE).describe_scaling_policies(**target)["ScalingPolicies"]
@@ -135,7 +135,7 @@ def _is_registered(context: ResourceContext, physical_id: str) -> bool:
 
 
 def _not_found(type_name: str, identifier: str) -> ResourceFailedError:
-    """What CloudFormation says where a handler's update answers NotFound."""
+    """Returns CloudFormation's error for a handler whose update answers NotFound."""
     return ResourceFailedError(
         f"Resource of type '{type_name}' with identifier '{identifier}' was not found. "
         "(HandlerErrorCode: NotFound)"

@@ -1,4 +1,4 @@
-"""Which properties a type requires and which replace it: AWS's provider schemas, as a table."""
+"""The required and create-only properties of each type, as a table from AWS's provider schemas."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from embedded_aws.cloudformation.resources.base import ResourceHandler
 
 @functools.cache
 def provider_schemas() -> Mapping[str, Mapping[str, list[str]]]:
-    """Returns the committed table: type to `required` and `create_only` properties."""
+    """Returns the committed table: maps a type to its `required` and `create_only` properties."""
     text = resources.files(__package__).joinpath("schemas.json").read_text(encoding="utf-8")
     table: dict[str, dict[str, list[str]]] = json.loads(text)["types"]
     return table
 
 
 def apply_schema(handler: ResourceHandler) -> ResourceHandler:
-    """Gives a handler the required and create-only properties that the table has for its type."""
+    """Adds the table's required and create-only properties to a handler, and returns it."""
     schema = provider_schemas().get(handler.type_name)
     if schema is not None:
         handler.required = frozenset(schema["required"])

@@ -39,7 +39,7 @@ _SUBSCRIPTION_ATTRIBUTES = (
 
 
 def _text(value: Any) -> str:
-    """Attributes of SNS are text: documents as JSON, booleans in lower case."""
+    """Returns an attribute as SNS stores it: documents as JSON, booleans in lower case."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -53,7 +53,7 @@ class TopicHandler(ResourceHandler):
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateTopic; a topic of that name makes it fail."""
+        """Calls CreateTopic; fails if the name is taken."""
         client = context.client("sns")
         name = properties.get("TopicName") or context.physical_name(maximum=256)
         try:
@@ -61,7 +61,7 @@ class TopicHandler(ResourceHandler):
         except ClientError:
             pass
         else:
-            # The API would answer with the topic that is there; CloudFormation refuses it.
+            # The API would return the existing topic; CloudFormation refuses it.
             raise ResourceFailedError(f"{name} already exists")
         attributes = {key: _text(properties[key]) for key in _TOPIC_ATTRIBUTES if key in properties}
         request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
@@ -95,7 +95,7 @@ class TopicHandler(ResourceHandler):
         return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteTopic, which takes its subscriptions along."""
+        """Calls DeleteTopic, which also deletes its subscriptions."""
         with ignoring("NotFound", "NotFoundException"):
             context.client("sns").delete_topic(TopicArn=physical_id)
 
@@ -130,7 +130,7 @@ class TopicPolicyHandler(ResourceHandler):
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Sets the policy again; topics that left the list get the default one."""
+        """Sets the policy again; topics that left the list get the default policy."""
         self._reset(context, [arn for arn in old["Topics"] if arn not in new["Topics"]])
         self._set(context, new["Topics"], new["PolicyDocument"])
         return {"Id": physical_id}
@@ -194,7 +194,7 @@ class SubscriptionHandler(ResourceHandler):
 
 
 def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:
-    """The policy that SNS gives a new topic: its owner may do everything."""
+    """Returns the policy that SNS gives a new topic: its owner may do everything."""
     return {
         "Version": "2008-10-17",
         "Id": "__default_policy_ID",

@@ -28,8 +28,8 @@ class ParameterHandler(ResourceHandler):
     tags = TagStyle.MAP
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls PutParameter; a parameter of that name makes it fail."""
-        # Generated names have no slash before them and no hierarchy.
+        """Calls PutParameter; fails if the name is taken."""
+        # Generated names have no leading slash and no hierarchy.
         name = properties.get("Name") or f"CFN-{context.physical_name(maximum=200)}"
         tags = [{"Key": key, "Value": str(v)} for key, v in properties.get("Tags", {}).items()]
         request = {"Name": name, **selected(properties, *_PUT), "Tags": tags or None}
