@@ -1,8 +1,8 @@
 """The CDK app: load -> resolve -> stacks -> synth.
 
-Context: `-c env=NAME` picks the environment (default: local), `-c models=a,b*` limits the app to
-those models and what they depend on, `-c allow-unpublished=true` synthesises for reading and
-linting what was never published.
+Context: `-c env=NAME` selects the environment (default: local). `-c models=a,b*` limits the app to
+those models and their dependencies. `-c allow-unpublished=true` synthesises unpublished models, for
+reading and linting.
 """
 
 import sys
@@ -16,10 +16,10 @@ from stacks.assembly import Selection, add_stacks
 
 
 def main() -> int:
-    """Synthesises the app; returns 1 with a report where the project itself is wrong."""
-    # The tests run CloudFormation's validation over these stacks; here it would double the time of
-    # every synth, to find what no config can cause.
-    # The CDK's stack traces lead into its own files, and its CLI shows one above each warning.
+    """Synthesises the app; returns 1 with a report if the project itself is invalid."""
+    # The tests run CloudFormation's validation over these stacks. Here it would double the time of
+    # every synth, to find errors that no config can cause. The CDK's stack traces lead into its own
+    # files, and its CLI shows one above each warning.
     app = cdk.App(builtin_cloud_formation_validation=False, stack_traces=False)
     try:
         add_stacks(app, Project(Path(__file__).parent), Selection.from_context(app.node))

@@ -1,7 +1,7 @@
-"""`make demo`: one model's whole life on the embedded AWS, with the commands one would type.
+"""`make demo`: one model's whole life on the embedded AWS, with the commands a user would type.
 
-Everything happens in a scratch copy of this project and on a port of its own, so that neither the
-working tree nor an embedded AWS that is already running is touched; both are gone afterwards.
+Everything happens in a scratch copy of this project and on a port of its own. Neither the working
+tree nor an embedded AWS that is already running is touched. Copy and server are removed afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent
 MODEL = "gpt2-autocomplete"
 ENDPOINT = f"{MODEL}-local"
 PROMPTS = ("The Amazon Resource Name (ARN) of", "Specifies whether the", "The maximum number of")
-# What the project is, without what set-up and earlier runs made.
+# The project's files, without the results of set-up and earlier runs.
 PARTS = (
     "app.py", "cdk.json", "environments.yaml", "model_configs", "samples", "containers", "slipway",
     "stacks", "embedded_aws",
@@ -33,7 +33,7 @@ CDK = ("cdk", "--no-color")
 
 
 class Demo:
-    """The steps, in order; the first that fails ends the demo with its output."""
+    """The steps, in order; the first step that fails ends the demo with its output."""
 
     def __init__(self, project: Path) -> None:
         self._project = project
@@ -41,7 +41,7 @@ class Demo:
         self._started = time.monotonic()
 
     def run(self) -> None:
-        """Goes through it all."""
+        """Runs all steps."""
         self.title("An AWS on this machine")
         self.shell("slipway", "local", "start", "--port", "0")
         self.use_embedded_aws()
@@ -84,12 +84,12 @@ class Demo:
         print(f"\nthe account\n  {leftovers.strip()}")
 
     def deploy(self) -> None:
-        """Deploys the model as its config is now."""
+        """Deploys the model with its present config."""
         self.shell(*CDK, "deploy", MODEL, "-c", f"models={MODEL}", "--require-approval", "never",
                    show=False)  # fmt: skip
 
     def use_embedded_aws(self) -> None:
-        """Does what `eval "$(slipway local env)"` does in a shell."""
+        """Sets the variables that `eval "$(slipway local env)"` sets in a shell."""
         print('$ eval "$(slipway local env)"')
         variables = json.loads(self._capture(("slipway", "local", "env", "--json")))
         for name, value in variables.items():
@@ -109,7 +109,7 @@ class Demo:
         return completion.removeprefix(prompt)
 
     def show_declared(self) -> None:
-        """Prints what the stack declared, as the services describe it."""
+        """Prints the stack's resources, as the services describe them."""
         scaling = self._client("application-autoscaling")
         for target in scaling.describe_scalable_targets(ServiceNamespace="sagemaker")[
             "ScalableTargets"
@@ -125,7 +125,7 @@ class Demo:
             print(f"  alarm     {alarm['AlarmDescription']} > {alarm['Threshold']:g}")
 
     def shell(self, *command: str, show: bool = True) -> str:
-        """Runs a command as typed; returns what it printed on standard output."""
+        """Runs a command and shows it as typed; returns its standard output."""
         print(f"$ {' '.join(command)}", flush=True)
         started = time.monotonic()
         output = self._capture(command)

@@ -1,1 +1,1 @@
-"""Plan in, CloudFormation out: no look-ups, no clock, no randomness."""
+"""Turns plans into CloudFormation: no look-ups, no clock, no randomness."""

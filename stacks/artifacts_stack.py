@@ -1,8 +1,9 @@
-"""What an isolated model has for its artifacts alone: their key, and the role that compiles them.
+"""The key of an isolated model's artifacts, and the role that compiles them.
 
-A stack of its own, because `slipway publish` encrypts with the key before the endpoint's stack can
-exist. The key outlives it as the foundation's does: without it, what was published is unreadable. A
-later stack makes another key, unless the model's config names the first.
+They have a stack of their own, because `slipway publish` encrypts with the key before the
+endpoint's stack can exist. Like the foundation's key, this key outlives its stack, because
+published artifacts are unreadable without it. A later stack makes another key, unless the model's
+config names the first.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from stacks.constructs.compile_role import CompileRole
 
 
 class ArtifactsStack(cdk.Stack):
-    """One for each isolated model, deployed after the foundation and before anything is published.
+    """One per isolated model, deployed after the foundation and before anything is published.
 
     Args:
         scope: the app.
         construct_id: `artifacts-NAME`.
-        config: the model's.
+        config: the model's config.
         environment: account and region.
         env: the same account and region, for the CDK CLI.
     """

@@ -1,13 +1,12 @@
-"""Which stacks an app holds: the foundation, the images that models need, and one per model.
+"""Adds stacks to an app: the foundation, the images that models need, and one per model.
 
-An isolated model has a second stack with the key of its artifacts.
-
-The embedded AWS runs the containers' programs from the checkout: `local` has no images.
+An isolated model has a second stack with the key of its artifacts. `local` has no images, because
+the embedded AWS runs the containers' programs from the checkout.
 
 One bad model never blocks another: it becomes an empty stack of its name that carries the whole
-report as an error. Deploying, diffing and destroying the others works, selecting the bad one fails
-with the report, and destroying it works too. A model that has no files for the environment has no
-stack in a plain app, which says so: it is of other environments.
+report as an error. The other stacks can be deployed, diffed and destroyed. Selecting the bad stack
+fails with the report, and destroying it works too. A model without files for the environment
+belongs to other environments. It has no stack in a plain app, which says so.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ ALL_MODELS = ("*",)
 
 @dataclass(frozen=True)
 class Selection:
-    """What was asked for on the command line, as CDK context.
+    """The selection on the command line, as CDK context.
 
     Args:
         environment: name of the environment.
-        models: patterns (fnmatch) of the models to hold.
-        allow_unpublished: synthesise models whose artifact does not exist.
+        models: patterns (fnmatch) of the selected models.
+        allow_unpublished: whether models without a published artifact are synthesised.
     """
 
     environment: str = LOCAL
@@ -62,7 +61,7 @@ class Selection:
         """Reads `env`, `models` and `allow-unpublished`.
 
         Raises:
-            UserError: `models` names nothing, or `allow-unpublished` is neither true nor false.
+            UserError: `models` is empty, or `allow-unpublished` is neither true nor false.
         """
         models = str(node.try_get_context("models") or "*")
         allow = str(node.try_get_context("allow-unpublished") or "false").lower()
@@ -89,11 +88,16 @@ class Selection:
 def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
     """Adds the foundation, every selected model's stack and the images they need to the app.
 
+    Args:
+        app: receives the stacks.
+        project: gives configs, environments, locks and image sources.
+        selection: the environment and the models.
+
     Raises:
-        UserError: the environment is wrong, or a pattern matches no model.
+        UserError: the environment is invalid, or a pattern matches no model.
     """
     environment = project.environment(selection.environment)
-    # A project without models is a new one: the foundation alone is what it deploys first.
+    # A project without models is new, and deploys the foundation alone first.
     names = project.select(selection.models) if project.files else []
     absent: list[str] = []
     if selection.models == ALL_MODELS and not selection.allow_unpublished:
@@ -120,7 +124,10 @@ def add_stacks(app: cdk.App, project: Project, selection: Selection) -> None:
 
 
 def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
-    """Whether a model is of other environments alone, so that `cdk deploy --all` leaves it out."""
+    """Returns whether a model belongs to other environments only.
+
+    `cdk deploy --all` then leaves it out.
+    """
     try:
         config = project.config(name, environment.name).config
     except UserError:
@@ -131,7 +138,7 @@ def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
 def _mention_what_is_left_out(
     stack: cdk.Stack, what: str, needed_id: str, environment: Environment
 ) -> None:
-    """Says so on `cdk deploy NAME --exclusively`, where the CLI names the stacks."""
+    """Adds a note for `cdk deploy NAME --exclusively` that names the stacks left out."""
     named = stack.node.try_get_context("aws:cdk:bundling-stacks") or ["**"]
     if "**" not in named and not any(name.startswith(needed_id) for name in named):
         cdk.Annotations.of(stack).add_info(
@@ -159,7 +166,7 @@ class _Images:
         self._stacks: dict[str, ImageStack] = {}
 
     def stack_of(self, family: str) -> ImageStack | None:
-        """Returns a container's stack; None where the environment needs none or has no sources."""
+        """Returns a container's stack; None if the environment needs none or has no sources."""
         if self._environment.is_local:
             return None
         if family not in self._stacks:
@@ -171,7 +178,7 @@ class _Images:
             bases = self._project.lmi_bases(self._environment.name) if family == "lmi" else ()
             built = images_to_build(self._environment, family, digest, bases)
             if not built:
-                return None  # what the models want it built on is no base: they carry the report
+                return None  # no base that the models name exists: they carry the report
             stack = ImageStack(
                 self._app,
                 image_stack_id(family),
@@ -190,7 +197,7 @@ class _Images:
         return self._stacks[family]
 
     def stack_with(self, image: ImagePlan) -> ImageStack | None:
-        """Returns the stack that builds an image; None where none does."""
+        """Returns the stack that builds an image; None if no stack does."""
         for family in IMAGE_SOURCES:
             if image.repository == repository_name(self._environment, family):
                 stack = self.stack_of(family)
@@ -199,7 +206,7 @@ class _Images:
 
     @functools.cached_property
     def _owner(self) -> str:
-        """The environment with the repositories: the first of this account and region."""
+        """Returns the environment with the repositories: the first of this account and region."""
         for name in self._project.environment_names:
             try:
                 other = self._project.environment(name)
@@ -223,7 +230,7 @@ def _model_stack(
     try:
         plan = project.plan(name, environment, allow_unpublished=selection.allow_unpublished)
     except UserError as error:
-        # In a new account images come before anything is published.
+        # In a new account images are built before anything is published.
         if (family := _family(project, name, environment)) is not None:
             images.stack_of(family)
         return _error_stack(app, name, environment, target, error)
@@ -238,7 +245,7 @@ def _model_stack(
 def _artifacts_stack(
     app: cdk.App, project: Project, name: str, environment: Environment, target: cdk.Environment
 ) -> ArtifactsStack | None:
-    """Adds what an isolated model needs before it can be published, so before it can be planned."""
+    """Adds the stack of an isolated model's key, which exists before the model can be planned."""
     try:
         config = project.config(name, environment.name).config
         if not config.artifacts.isolated:
@@ -258,7 +265,7 @@ def _artifacts_stack(
 
 
 def _family(project: Project, name: str, environment: Environment) -> str | None:
-    """Returns whose image a model needs that cannot be planned; None where its config is wrong."""
+    """Returns the family whose image an unplannable model needs; None if its config is invalid."""
     try:
         return image_family(project.config(name, environment.name).config)
     except UserError:
@@ -271,14 +278,15 @@ def _error_stack(
     """Adds the empty stack that carries a report."""
     construct_id, stack_name = name, environment.stack_name(name)
     if not is_model_name(name):
-        # A file can be called what no stack can, or what another stack is: it gets names that
-        # belong to nobody, lest destroying it destroy that one.
+        # A file may have a name that no stack can have, or the name of another stack. It then gets
+        # a name that belongs to nothing, because destroying it would otherwise destroy the other
+        # stack.
         unique = f"invalid-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:12]}"
         stack_name = environment.stack_name(unique)
         construct_id = f"{name}.yaml" if re.fullmatch(r"[A-Za-z0-9][\w.-]*", name, re.A) else unique
     stack = cdk.Stack(app, construct_id, stack_name=stack_name, env=target)
     cdk.Annotations.of(stack).add_error(str(error))
-    # That it is empty is the point; without this the CDK's own checks fail the whole synthesis.
+    # The stack is empty on purpose; without this the CDK's own checks fail the whole synthesis.
     cdk.Validations.of(stack).acknowledge(
         cdk.Acknowledgment(
             id="CloudFormation-Validate::F0001", reason="Carries a report instead of resources."

@@ -22,8 +22,8 @@ class EndpointStack(cdk.Stack):
 
     Args:
         scope: the app.
-        construct_id: the model's name, which is what one types.
-        plan: what to deploy.
+        construct_id: the model's name, which users type.
+        plan: the resolved config.
         env: the plan's account and region, for the CDK CLI.
     """
 
@@ -35,9 +35,9 @@ class EndpointStack(cdk.Stack):
         )
         for key, value in sorted(plan.tags.items()):
             cdk.Tags.of(self).add(key, value)
-        # Other logical ids for an isolated model. CloudFormation updates a role before the
-        # endpoint, so the same role with other rights would cut off the running fleet. Another
-        # role is made before the update, and the old one deleted after it. The CDK CLI keeps a
+        # An isolated model has other logical ids. CloudFormation updates a role before the
+        # endpoint, so the same role with other rights would cut off the running fleet. Another role
+        # is created before the update, and the old one is deleted after it. The CDK CLI keeps a
         # parameter's old value, whatever its new default is.
         place = plan.artifact_place
         if place.is_isolated:
@@ -57,12 +57,13 @@ class EndpointStack(cdk.Stack):
             self, "Hosting", plan=plan, role=role.role, log_key_arn=log_key_arn
         )
         update = EndpointUpdate(self, "EndpointUpdate", plan=plan, log_key_arn=log_key_arn)
-        # Last of all before the endpoint: where something else fails, nothing was deregistered.
+        # The last step before the endpoint: if another step fails, nothing was deregistered.
         update.before.node.add_dependency(hosting.log_group, hosting.config)
         hosting.endpoint.node.add_dependency(update.before)
         rollback_alarms = []
         for variant in plan.variants:
-            # A single variant needs no name: whatever it is called, the alarms stay the same.
+            # Alarms of a single variant have ids without its name, so that renaming the variant
+            # keeps them.
             suffix = variant.name if len(plan.variants) > 1 else ""
             alarms = VariantAlarms(
                 self,
@@ -80,8 +81,8 @@ class EndpointStack(cdk.Stack):
             after = update.add_after()
             after.node.add_dependency(hosting.endpoint)
             for variant in plan.variants:
-                # CloudFormation registers no target under a second logical id, so the id goes with
-                # the variant's name, however many variants there are.
+                # CloudFormation cannot register a target under a second logical id. The id
+                # therefore contains the variant's name, however many variants there are.
                 suffix = "" if variant.name == DEFAULT_VARIANT_NAME else variant.name
                 VariantScaling(
                     self,

@@ -1,7 +1,8 @@
 """Generated ids of the foundation that other stacks read.
 
-The foundation keeps them as SSM parameters, behind the environment's prefix. Other stacks read them
-as SSM-typed parameters: no exports that would tie stacks together, and nothing to look up at synth.
+The foundation stores them as SSM parameters, behind the environment's prefix. Other stacks read
+them as SSM-typed parameters: there are no exports that would tie stacks together, and no look-ups
+at synth.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def read_id(stack: cdk.Stack, parameter_prefix: str, name: str) -> str:
     """Adds the parameter that reads an id, and returns its value, a token.
 
     Args:
-        stack: what reads it.
-        parameter_prefix: of the environment's parameters.
-        name: of the id.
+        stack: the stack that reads the id.
+        parameter_prefix: prefix of the environment's parameters.
+        name: name of the id, behind the prefix.
     """
     parameter = cdk.CfnParameter(
         stack,

@@ -1,7 +1,7 @@
-"""What the models of one environment share: the artifact bucket, its key, the alarm topic.
+"""The resources that the models of one environment share: artifact bucket, key, alarm topic.
 
-Buckets and key outlive the stack, since a published artifact is only readable with both. A creation
-that fails takes them back, because their names would be in the way of the next attempt: hence
+Buckets and key outlive the stack, since a published artifact is readable only with both. A failed
+creation deletes them, because their names would block the next attempt: therefore
 `RetainExceptOnCreate`. A later foundation imports the buckets by their names. It cannot import the
 key, whose id only AWS chooses (cloudformation-coverage-roadmap issue 2376, 2025-10-06), so the
 environment names the key instead.
@@ -33,7 +33,7 @@ from stacks.foundation_ids import (
     construct_id_of,
 )
 
-# A job's output is copied from there into an artifact within minutes.
+# The output of a job is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
@@ -44,7 +44,7 @@ class FoundationStack(cdk.Stack):
     Args:
         scope: the app.
         construct_id: `foundation`.
-        environment: account, region and who is notified.
+        environment: account, region and the addresses that are notified.
         env: the same account and region, for the CDK CLI.
     """
 
@@ -92,10 +92,10 @@ class FoundationStack(cdk.Stack):
             description=f"Slipway: artifacts and notifications of {environment.name}",
             alias=environment.key_alias,
             enable_key_rotation=True,
-            # Artifacts stay when the stack goes; without their key they would be noise.
+            # Artifacts stay when the stack is deleted, and are unreadable without their key.
             removal_policy=_KEPT,
         )
-        # CloudWatch can send to an encrypted topic only if the key lets it.
+        # CloudWatch can publish to an encrypted topic only if the key's policy allows it.
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="AlarmsToEncryptedTopic",
@@ -105,8 +105,8 @@ class FoundationStack(cdk.Stack):
                 conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
             )
         )
-        # Whatever `log_key` says: without it the lines that were encrypted with the key before
-        # could not be read any more.
+        # Whatever `log_key` says: otherwise log lines encrypted with this key before could not be
+        # read.
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="LogGroups",
@@ -140,7 +140,7 @@ class FoundationStack(cdk.Stack):
             enforce_ssl=True,
             versioned=True,
             removal_policy=_KEPT,
-            # A log can be brought back for a week; S3 removes delete markers that are left over.
+            # Deleted logs can be restored for a week; S3 removes delete markers that are left over.
             lifecycle_rules=[
                 s3.LifecycleRule(
                     expiration=cdk.Duration.days(90),

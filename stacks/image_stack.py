@@ -1,4 +1,4 @@
-"""A container that we build: its repository, and the builds of its images."""
+"""A container that Slipway builds: its repository, and the builds of its images."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
 # Stages of the Dockerfile.
 SERVING_TARGET = "serving"
 COMPILER_TARGET = "compiler"
-# Four for each version of the sources. They share their bases' layers, which are most of their
-# size, so keeping them is cheap; and an endpoint pulls its image again whenever it starts an
-# instance, so one that still serves must find it.
+# Four for each version of the sources. They share the layers of their bases, which are most of
+# their size, so keeping them is cheap. An endpoint pulls its image again whenever it starts an
+# instance, so an image that still serves must not be deleted.
 _KEPT_IMAGES = 400
 _UNTAGGED_DAYS = 1
 _NVIDIA_REGISTRY = "nvcr.io"
 
 
 def image_stack_id(family: str) -> str:
-    """Construct id of a container's stack; no model can be called so."""
+    """Returns the construct id of a container's stack, which no model can have."""
     return f"image-{family}"
 
 
 def repository_name(environment: Environment, family: str) -> str:
-    """Name of a container's repository."""
+    """Returns the name of a container's repository."""
     return f"{environment.repository_prefix}{family}"
 
 
@@ -50,15 +50,16 @@ def images_to_build(
     digest: str,
     lmi_bases: Iterable[tuple[str, str]] = (),
 ) -> list[ImageToBuild]:
-    """Lists every image of a container: those for each base that a plan can choose.
+    """Returns every image of a container, for each base that a plan can choose.
 
-    One serves and the other compiles. All of them, whatever models there are: what the
-    stack holds does not depend on what was selected, and no model waits for a build when it is the
-    first on its accelerator. Of LMI there are eleven bases of gigabytes each, most of which nobody
-    asks for: those that the project's configs name, which does not depend on a selection either.
+    One image serves and the other compiles. All of them are built, whatever models there are. The
+    stack's content then does not depend on the selected models, and the first model on an
+    accelerator does not wait for a build. LMI has eleven bases of gigabytes each, and most are
+    never needed. Only those that the project's configs name are built, which does not depend on a
+    selection either.
 
     Args:
-        environment: whose registry they go to.
+        environment: gives account and region of the registry.
         family: the container: `tensorrt`, `neuron` or `lmi`.
         digest: fingerprint of its sources.
         lmi_bases: framework and version of AWS's images that LMI's are built on.
@@ -103,12 +104,12 @@ def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBui
 def _lmi_images(
     environment: Environment, digest: str, bases: Iterable[tuple[str, str]]
 ) -> Iterator[ImageToBuild]:
-    """Yields an image for each base that there is and that our handlers are for."""
+    """Yields an image for each existing base that Slipway's handlers support."""
     for framework, version in bases:
         try:
             base = image(framework, version, environment.region)
         except UnknownImageError:
-            continue  # a rule refuses every config of it, and of those below
+            continue  # a rule refuses every config that needs this base, or one of those below
         if base.uri is None or our_handler(framework, version) is None:
             continue
         serving = ImagePlan(
@@ -121,19 +122,19 @@ def _lmi_images(
 
 
 class ImageStack(cdk.Stack):
-    """One per container that we build; what it built stays when it goes.
+    """One per container that Slipway builds; its images stay when it is deleted.
 
-    An account has one repository of a name in a region. Where several environments share them, one
-    has the repository in its stack, and every one builds into it.
+    An account has one repository of a name in a region. If several environments share it, one of
+    them has the repository in its stack, and all of them build into it.
 
     Args:
         scope: the app.
         construct_id: `image-FAMILY`.
-        environment: where it is.
+        environment: account, region and keys.
         family: the container.
         root: the project, with the sources.
         digest: the sources' fingerprint.
-        images: what is built, from `images_to_build`; one at least.
+        images: result of `images_to_build`; at least one.
         owner: name of the environment whose stack has the repository.
         env: the environment's account and region, for the CDK CLI.
     """
@@ -175,7 +176,7 @@ class ImageStack(cdk.Stack):
             )
         with tempfile.TemporaryDirectory() as folder:
             copy_image_files(root, family, Path(folder))
-            # Ours, so that asset and tag change together.
+            # Slipway's own fingerprint, so that asset and tag change together.
             sources = assets.Asset(
                 self,
                 "Sources",
@@ -208,28 +209,28 @@ class ImageStack(cdk.Stack):
 
     @property
     def needs_foundation(self) -> bool:
-        """Whether the stack reads the artifact key, which the foundation must have made before."""
+        """Returns whether the stack reads the foundation's artifact key, which must exist first."""
         return self._artifact_key_arn is not None
 
 
 def _repository(stack: ImageStack, name: str, key_arn: str | None) -> ecr.CfnRepository:
     """Adds the repository.
 
-    When the stack is destroyed it stays, with its images: an endpoint may run from them, in this
-    environment or another. When the stack's own creation fails it goes, with what was built, lest
-    it be in the way of the next try.
+    When the stack is deleted the repository stays with its images, because an endpoint may run from
+    them, in this environment or another. When the stack's own creation fails it is deleted with its
+    images, because it would block the next attempt.
     """
     repository = ecr.CfnRepository(
         stack,
         "Repository",
         repository_name=name,
-        # A tag is a fingerprint: other content under it would be a lie.
+        # A tag is a fingerprint of the content, so it must not get other content.
         image_tag_mutability="IMMUTABLE",
         image_scanning_configuration=ecr.CfnRepository.ImageScanningConfigurationProperty(
             scan_on_push=True
         ),
-        # Create-only, so that no release may change the default. ECR uses a key through grants of
-        # its own: builds and endpoints need no right on it.
+        # Set explicitly, because it is create-only and a release must not change the default. ECR
+        # uses a key through grants of its own: builds and endpoints need no right on it.
         # https://docs.aws.amazon.com/AmazonECR/latest/userguide/encryption-at-rest.html, 2026-11-22
         encryption_configuration=ecr.CfnRepository.EncryptionConfigurationProperty(
             encryption_type="AES256" if key_arn is None else "KMS", kms_key=key_arn

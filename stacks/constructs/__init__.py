@@ -1,1 +1,1 @@
-"""One concern of an endpoint each."""
+"""The constructs of a stack: one concern of an endpoint each."""

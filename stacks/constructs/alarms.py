@@ -1,4 +1,4 @@
-"""Alarms of a variant: answers that fail, answers that are late, machines that fill up."""
+"""Alarms of a variant: failed answers, late answers, full machines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stacks.constructs import machine_metrics
 # https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 _INVOCATIONS = "AWS/SageMaker"
 _PERIOD_SECONDS = 60
-# Construct id to the name in `rollout.rollback_alarms`.
+# Construct id -> the name in `rollout.rollback_alarms`.
 _NAMES = {
     "ServerErrorRate": "server_error_rate",
     "ModelLatency": "model_latency_p99",
@@ -27,17 +27,17 @@ _Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
 
 
 class VariantAlarms(Construct):
-    """Each alarm writes to the environment's topic when it is raised and when it is over.
+    """Alarms, each of which notifies the environment's topic when it is raised and when it ends.
 
-    They name the endpoint by its literal name, as a rollout's alarms must: a reference to the
-    endpoint would be circular there.
+    They name the endpoint by its literal name, because a reference to the endpoint would be
+    circular in a rollout.
 
     Args:
         scope: the endpoint's stack.
-        construct_id: name within it.
+        construct_id: name within the scope.
         plan: thresholds and names.
         variant: the variant that is watched.
-        topic_arn: where to write.
+        topic_arn: the topic that is notified.
 
     Attributes:
         by_name: the alarms by the names that `rollout.rollback_alarms` gives them.
@@ -79,8 +79,8 @@ class VariantAlarms(Construct):
                 self._sum("client_errors", "Invocation4XXErrors"),
                 self._sum("model_errors", "InvocationModelErrors"),
                 self._sum("invocations", "Invocations"),
-                # Invocation5XXErrors counts what the model itself answered. A container that died
-                # or is late answers nothing: only InvocationModelErrors, which has the 4XX too,
+                # Invocation5XXErrors counts answers of the model itself. A container that died or
+                # is late answers nothing. Only InvocationModelErrors, which includes the 4XX,
                 # counts socket errors and time-outs.
                 _Query(
                     id="failures",
@@ -129,7 +129,7 @@ class VariantAlarms(Construct):
         for construct_id, metric, what, percent, unit_count in (
             ("Memory", "MemoryUtilization", "main memory", alarms.memory_utilization_percent, 1),
             ("Disk", "DiskUtilization", "disk", alarms.disk_utilization_percent, 1),
-            # The metric adds up over the GPUs of an instance: 400 is the end of four of them.
+            # The metric adds up over the GPUs of an instance: four full GPUs are 400.
             (
                 "GPUMemory", "GPUMemoryUtilization", "the GPUs' memory",
                 alarms.gpu_memory_utilization_percent, self._variant.gpu_count,
@@ -142,7 +142,7 @@ class VariantAlarms(Construct):
                 construct_id,
                 f"use of {what}, in percent{shown}",
                 percent * unit_count,
-                # A machine always has values: without them nothing is known, and the alarm says
+                # A machine always has values. Without them nothing is known, so the alarm goes to
                 # INSUFFICIENT_DATA instead of OK.
                 missing_data="missing",
                 namespace=machine_metrics.ENDPOINTS,
@@ -174,7 +174,7 @@ class VariantAlarms(Construct):
         construct_id: str,
         what: str,
         threshold: float,
-        # Without a request there are no data points, and nothing failed.
+        # Without requests there are no data points, and nothing failed.
         missing_data: str = "notBreaching",
         **source: object,
     ) -> None:

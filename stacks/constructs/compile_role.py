@@ -1,4 +1,4 @@
-"""The role that the training jobs which compile run as."""
+"""The role of the training jobs that compile models."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 class CompileRole(Construct):
-    """Read the artifacts, write what was compiled, pull images, write logs and metrics; no more.
+    """May read artifacts, write compiled files, pull images, write logs and metrics, and no more.
 
     The container has none of these rights: its job is isolated from the network. SageMaker uses
     them to bring the weights in and the result out.
 
     Args:
         scope: the foundation, or the stack of an isolated model.
-        construct_id: name within it.
-        environment: where the jobs run.
-        artifact_key_arn: the key the artifacts are encrypted with.
-        place: whose artifacts.
+        construct_id: name within the scope.
+        environment: account, region and names.
+        artifact_key_arn: the key that encrypts the artifacts.
+        place: bucket and prefix of the artifacts.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class CompileRole(Construct):
         stack = cdk.Stack.of(self)
         bucket_arn = f"arn:{stack.partition}:s3:::{environment.artifact_bucket}"
         here = f"{environment.region}:{environment.account}"
-        # AWS's images partition LMI's weights, each in its own registry.
+        # AWS's images, each in its own registry, partition the weights of LMI models.
         images_of_aws = [
             f"arn:{stack.partition}:ecr:{environment.region}:{account}:repository/{LMI_REPOSITORY}"
             for account in image_accounts(environment.region)
@@ -78,9 +78,9 @@ class CompileRole(Construct):
                 repositories_arn,
                 *images_of_aws,
             ),
-            # ECR's log-in token is the account's: the API knows no narrower resource.
+            # ECR's log-in token belongs to the account: the API knows no narrower resource.
             _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
-            # All training jobs of an account share one log group, which SageMaker makes.
+            # All training jobs of an account share one log group, which SageMaker creates.
             _allow("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
             _allow(
                 "WriteLogs",
@@ -109,7 +109,7 @@ class CompileRole(Construct):
             f"{log_group_arn}:*": "SageMaker names the streams after the jobs.",
         }
         for resource, reason in reasons.items():
-            # Where the partition is a token, cdk-nag shows it so.
+            # If the partition is a token, cdk-nag shows it in this form.
             shown = resource
             if cdk.Token.is_unresolved(partition):
                 shown = resource.replace(partition, "<AWS::Partition>")

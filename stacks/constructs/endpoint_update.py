@@ -1,4 +1,4 @@
-"""What surrounds an update of an endpoint, so that its autoscaling does not forbid it."""
+"""Resources around the update of an endpoint, so that autoscaling does not block the update."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from stacks.constructs.statements import allow
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
 _PROGRAM = Path(__file__).parents[1] / "endpoint_update" / "handler.py"
-# The longest that Lambda allows: the function waits for an endpoint that is being scaled.
+# The longest time that Lambda allows: the function waits for an endpoint that is being scaled.
 _FUNCTION_TIMEOUT_SECONDS = 900
-# CloudFormation would wait for an hour if the function died without an answer.
+# Otherwise CloudFormation would wait for an hour if the function died without an answer.
 _SERVICE_TIMEOUT_SECONDS = 1200
 
 
 class EndpointUpdate(Construct):
-    """A function, and custom resources that have it called before the endpoint is updated.
+    """A function, and custom resources through which it is called before the endpoint is updated.
 
-    Every endpoint has it: one without autoscaling may have had autoscaling, and its targets are
-    still registered when it is updated. `add_after` adds the call after the update, which only an
-    endpoint with autoscaling needs.
+    Every endpoint has it: an endpoint without autoscaling may have had autoscaling, and its targets
+    are still registered when it is updated. `add_after` adds the call after the update, which only
+    an endpoint with autoscaling needs.
 
     Args:
         scope: the endpoint's stack.
-        construct_id: name within it.
-        plan: what is deployed.
+        construct_id: name within the scope.
+        plan: the endpoint's variants and their scaling.
         log_key_arn: the key of the function's log group; None for CloudWatch Logs' own.
 
     Attributes:
@@ -54,8 +54,8 @@ class EndpointUpdate(Construct):
             (variant.name, variant.instance_types, plan.autoscaling is not None)
             for variant in plan.variants
         ]
-        # Another resource with each change that deregisters something: CloudFormation deletes it
-        # last of all when it has taken a deployment back, and that puts the targets back.
+        # A new resource for each change that deregisters targets. After a rollback, CloudFormation
+        # deletes the new resource last of all, and its deletion registers the targets again.
         digest = hashlib.sha256(json.dumps(variants).encode()).hexdigest()[:8]
         self.undo = self._call(f"Undo{digest}", "Undo")
         self.before = self._call("Before", "Before")
@@ -71,7 +71,8 @@ class EndpointUpdate(Construct):
         if step != "Undo":
             properties["Variants"] = [self._variant(variant) for variant in plan.variants]
             if plan.autoscaling is not None:
-                # CloudFormation tags the targets that it makes; those made anew have the same.
+                # CloudFormation tags the targets that it creates; targets registered again get the
+                # same tags.
                 properties["TargetTags"] = dict(sorted(plan.tags.items()))
         return cdk.CustomResource(
             self,
@@ -83,7 +84,7 @@ class EndpointUpdate(Construct):
         )
 
     def _variant(self, variant: VariantPlan) -> Mapping[str, Any]:
-        """Returns a variant as the function compares it with the live one."""
+        """Returns a variant in the form that the function compares with the live variant."""
         described: dict[str, Any] = {
             "Name": variant.name,
             "InstanceTypes": list(variant.instance_types),
@@ -141,7 +142,7 @@ class EndpointUpdate(Construct):
                 },
             ),
             allow("TagTargets", ["application-autoscaling:TagResource"], targets),
-            # What Application Auto Scaling asks of its caller.
+            # The rights that Application Auto Scaling requires of its caller.
             allow("ScaleTheEndpoint", ["sagemaker:UpdateEndpointWeightsAndCapacities"], endpoint),
             allow("SeeAlarms", ["cloudwatch:DescribeAlarms"], "*"),
             allow(
@@ -164,7 +165,7 @@ class EndpointUpdate(Construct):
             (targets, "The ids of scalable targets are random; the namespace is a condition."),
             (alarms, "Application Auto Scaling generates the names of its alarms."),
         ):
-            # Where the partition is a token, cdk-nag shows it so.
+            # If the partition is a token, cdk-nag shows it in this form.
             shown = resource
             if cdk.Token.is_unresolved(stack.partition):
                 shown = resource.replace(stack.partition, "<AWS::Partition>")

@@ -1,4 +1,4 @@
-"""The role that SageMaker runs a model with."""
+"""The role with which SageMaker runs a model."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from stacks.constructs import machine_metrics
 
 
 class ExecutionRole(Construct):
-    """Read the artifacts, pull one image, write one log group and machine metrics; nothing else.
+    """May read artifacts, pull one image, write one log group and machine metrics, and no more.
 
-    The artifacts are those of every model that shares them, or an isolated model's own.
+    The artifacts are those of every model that shares the place, or an isolated model's own.
 
-    It does not name an artifact: the role is updated before the endpoint, so a digest in it would
-    cut the running fleet off from its own weights during an update. It cannot create log groups,
-    or a container that dies late would bring back the group that was just deleted.
+    The role does not name a single artifact. CloudFormation updates the role before the endpoint,
+    so a digest in it would cut the running fleet off from its own weights during an update. The
+    role cannot create log groups. Otherwise a container that ends late would create the deleted
+    group again.
 
     Args:
         scope: the endpoint's stack.
-        construct_id: name within it.
-        plan: what is deployed.
-        artifact_key_arn: the key the artifacts are encrypted with.
+        construct_id: name within the scope.
+        plan: the image, the artifact's place and the log group.
+        artifact_key_arn: the key that encrypts the artifacts.
     """
 
     def __init__(
@@ -61,10 +62,10 @@ class ExecutionRole(Construct):
                 ],
                 repository_arn,
             ),
-            # ECR's log-in token is the account's: the API knows no narrower resource.
+            # ECR's log-in token belongs to the account: the API knows no narrower resource.
             _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
-            # The group's ARN with a final `:*` covers the group, for DescribeLogStreams, and its
-            # streams.
+            # The group's ARN with a final `:*` covers its streams, and the group for
+            # DescribeLogStreams.
             _allow(
                 "WriteLogs",
                 ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
@@ -75,7 +76,7 @@ class ExecutionRole(Construct):
         self.role = iam.Role(
             self,
             "Role",
-            # SageMaker names the account for which it takes on a role:
+            # SageMaker names the account for which it assumes a role:
             # https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html
             # ("SageMaker AI Inference", 2026-11-22).
             assumed_by=iam.ServicePrincipal(
@@ -98,8 +99,9 @@ class ExecutionRole(Construct):
         )
 
     def _acknowledge_wildcards(self, reasons: Mapping[str, str]) -> None:
-        """Tells cdk-nag why each wildcard is there; one more would be a finding."""
-        # Without the feature flag for literals the partition is a token, which cdk-nag shows so.
+        """Gives cdk-nag the reason of each wildcard; any further wildcard would be a finding."""
+        # Without the feature flag for literals the partition is a token, which cdk-nag shows like
+        # this.
         partition = cdk.Stack.of(self).partition
         for resource, reason in reasons.items():
             shown = resource

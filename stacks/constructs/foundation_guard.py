@@ -1,4 +1,4 @@
-"""What refuses a deployment over another project's foundation, or over a newer one."""
+"""Refuses a deployment over another project's foundation, or over a newer foundation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.statements import allow
 
 RESOURCE_TYPE = "Custom::SlipwayFoundation"
-# Raised with each change of the foundation's template, so that a working copy that is behind cannot
-# take the change back. tests/golden/foundation-version.json says which template has which version.
+# Raised with each change of the foundation's template, so that an outdated working copy cannot undo
+# the change. tests/golden/foundation-version.json maps templates to versions.
 FOUNDATION_VERSION = 1
 _PROGRAM = Path(__file__).parents[1] / "foundation_guard" / "handler.py"
 _FUNCTION_TIMEOUT_SECONDS = 60
-# CloudFormation would wait for an hour if the function died without an answer.
+# Otherwise CloudFormation would wait for an hour if the function died without an answer.
 _SERVICE_TIMEOUT_SECONDS = 300
 
 
@@ -27,8 +27,8 @@ class FoundationGuard(Construct):
 
     Args:
         scope: the foundation.
-        construct_id: name within it.
-        environment: whose project and bucket are compared.
+        construct_id: name within the scope.
+        environment: project and bucket that are compared.
 
     Attributes:
         request: the custom resource, which every other resource depends on.
@@ -65,7 +65,8 @@ class FoundationGuard(Construct):
                 allow("SeeTheStack", ["cloudformation:DescribeStacks"], stack.stack_id),
                 allow("SeeTheBucketsKey", ["s3:GetEncryptionConfiguration"], bucket_arn),
             ],
-            # The foundation's own key is made later: everything else waits for the guard.
+            # The foundation's own key does not exist yet, because everything else waits for the
+            # guard.
             log_key_arn=environment.known_log_key_arn,
             log_id="Log",
             role_id="Role",

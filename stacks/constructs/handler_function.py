@@ -1,4 +1,4 @@
-"""A Lambda function of one file, with its log group and its role."""
+"""A Lambda function from a single file, with its log group and its role."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HandlerFunction:
 
     Args:
         resource: the function.
-        role: what it runs as.
+        role: the role that the function runs with.
     """
 
     resource: lambda_.CfnFunction
@@ -49,24 +49,24 @@ def add_handler_function(
 ) -> HandlerFunction:
     """Adds a function to a construct, and returns it.
 
-    It adds the resources to the construct itself, because a construct of their own would be part of
-    their logical ids, and CloudFormation would replace those that are deployed.
+    It adds the resources to the construct itself. A construct of their own would become part of
+    their logical ids, and CloudFormation would replace the deployed resources.
 
     Args:
-        scope: what the function belongs to.
+        scope: the construct that receives the resources.
         program: the file with `handler`.
-        description: what the function does.
-        timeout_seconds: how long a call may take.
-        role_description: what the role is for.
+        description: shown in Lambda's console.
+        timeout_seconds: longest time of a call.
+        role_description: shown in IAM's console.
         policy_name: name of the role's policy.
-        statements: what the function may do, apart from writing its log.
+        statements: rights of the function, in addition to writing its log.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
-        log_id: name of the log group within the scope.
-        role_id: name of the role within the scope.
+        log_id: id of the log group within the scope.
+        role_id: id of the role within the scope.
     """
     log_group = add_log_group(scope, log_id, key_arn=log_key_arn)
     with tempfile.TemporaryDirectory() as folder:
-        # Alone: not the caches that lie beside it.
+        # Only this file, without the caches that lie beside it.
         shutil.copyfile(program, Path(folder) / "handler.py")
         code = assets.Asset(scope, "Code", path=folder)
     role = iam.Role(
@@ -98,11 +98,11 @@ def add_handler_function(
 
 
 def add_log_group(scope: Construct, construct_id: str, *, key_arn: str | None) -> logs.LogGroup:
-    """Adds a log group that goes with its stack, and returns it.
+    """Adds a log group that is deleted with its stack, and returns it.
 
     Args:
-        scope: what the log group belongs to.
-        construct_id: name within it.
+        scope: the construct that receives the log group.
+        construct_id: name within the scope.
         key_arn: the key that encrypts it; None for CloudWatch Logs' own.
     """
     log_group = logs.LogGroup(

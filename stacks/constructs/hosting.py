@@ -15,18 +15,20 @@ from slipway.planning.plan import DeploymentPlan, RolloutPlan, VariantPlan
 
 
 class HostedEndpoint(Construct):
-    """Only the endpoint has a name: models and configs are replaced, new before old.
+    """The resources of an endpoint; only the endpoint itself has a fixed name.
+
+    Models and configurations are replaced: the new one is created before the old one is deleted.
 
     Attributes:
-        log_group: where the containers write.
+        log_group: receives the containers' output.
         config: the endpoint configuration.
         endpoint: the endpoint.
 
     Args:
         scope: the endpoint's stack.
-        construct_id: name within it.
-        plan: what is deployed.
-        role: what the container runs with.
+        construct_id: name within the scope.
+        plan: the resolved config.
+        role: the role that the container runs with.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
     """
 
@@ -47,7 +49,7 @@ class HostedEndpoint(Construct):
             retention_in_days=plan.log_retention_days,
             kms_key_id=log_key_arn,
         )
-        # SageMaker would create the group itself, with no retention and outside the stack.
+        # Otherwise SageMaker would create the group, with no retention and outside the stack.
         self.log_group.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
         model = sagemaker.CfnModel(
             self,
@@ -62,10 +64,10 @@ class HostedEndpoint(Construct):
         )
         self.config = sagemaker.CfnEndpointConfig(
             self,
-            # Two ids, so that adding or dropping autoscaling makes a new configuration even where
-            # nothing else changes. What UpdateEndpoint does with the configuration that the
-            # endpoint has already is not documented, and a fleet that was scaled out must shrink
-            # to the file's count.
+            # Two ids, so that adding or dropping autoscaling makes a new configuration even if
+            # nothing else changes. It is not documented what UpdateEndpoint does with the
+            # endpoint's present configuration, and a fleet that was scaled out must shrink to the
+            # file's count.
             "FixedEndpointConfig" if plan.autoscaling is None else "EndpointConfig",
             production_variants=[
                 _production_variant(variant, model, plan.routing_strategy)
@@ -77,16 +79,17 @@ class HostedEndpoint(Construct):
             "Endpoint",
             endpoint_name=plan.endpoint_name,
             endpoint_config_name=self.config.attr_endpoint_config_name,
-            # With autoscaling an update keeps the fleet's size; with a fixed count the file rules.
+            # With autoscaling an update keeps the fleet's size; with a fixed count the file
+            # decides.
             retain_all_variant_properties=plan.autoscaling is not None,
             exclude_retained_variant_properties=_excluded(plan),
         )
         self.endpoint.add_resource_dependency(self.log_group)
 
     def guard(self, rollout: RolloutPlan, alarms: Sequence[cloudwatch.CfnAlarm]) -> None:
-        """Has SageMaker watch its updates: all at once, with the plan's waits and alarms.
+        """Makes SageMaker watch its updates: all at once, with the plan's waits and alarms.
 
-        The alarms name the endpoint literally, so that it can refer to them.
+        The alarms name the endpoint literally, so the endpoint can refer to them.
         """
         rollback = None
         if alarms:
@@ -153,7 +156,7 @@ def _production_variant(
 def _excluded(
     plan: DeploymentPlan,
 ) -> list[sagemaker.CfnEndpoint.VariantPropertyProperty] | None:
-    """What an update takes from the template even while it keeps the instance count."""
+    """Returns the properties that an update sets from the template although it keeps the count."""
     if plan.autoscaling is None:
         return None
     return [

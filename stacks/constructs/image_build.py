@@ -26,19 +26,19 @@ from stacks.constructs.statements import allow, write_logs
 _BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
 # 4 cores and 128 GB of disk; NVIDIA's images unpack to more than 10 GB.
 _COMPUTE_TYPE = "BUILD_GENERAL1_MEDIUM"
-# Together less than the hour that CloudFormation waits.
+# Together they are less than the hour that CloudFormation waits.
 _BUILD_TIMEOUT_MINUTES = 45
 _QUEUED_TIMEOUT_MINUTES = 10
-# The longest a call of CodeBuild's API or an answer takes is far from it.
+# Far more than the longest call of CodeBuild's API, or the longest answer, takes.
 _FUNCTION_TIMEOUT_SECONDS = 60
 _PROGRAMS = Path(__file__).parents[1] / "image_build"
 # CodeBuild's guide lists IN_PROGRESS, SUCCEEDED, FAILED and STOPPED as statuses of a state change.
 # It lists TIMED_OUT and FAULT for phases only; the API's model has them for builds as well
 # (https://docs.aws.amazon.com/codebuild/latest/userguide/sample-build-notifications.html, read on
 # 2026-11-22; botocore's StatusType). Delivery is best effort
-# (https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-codebuild.html). A build whose end
-# is not told keeps CloudFormation waiting for an hour, so the stack listens to every end of a
-# build, whatever its status is called, and to the phases that end a build.
+# (https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-codebuild.html). If the end of a
+# build is not reported, CloudFormation waits for an hour. The stack therefore listens to every end
+# of a build, whatever its status, and to the phases that end a build.
 _STILL_RUNNING = ["IN_PROGRESS"]
 _ENDING_PHASE_STATUSES = ["FAULT", "TIMED_OUT"]
 
@@ -48,9 +48,9 @@ class ImageToBuild:
     """One image.
 
     Args:
-        image: where it goes.
-        base_image: what it is built on, as its Dockerfile's BASE_IMAGE wants it.
-        target: the stage of its Dockerfile that it is.
+        image: repository and tag.
+        base_image: the BASE_IMAGE of its Dockerfile.
+        target: the stage of its Dockerfile.
     """
 
     image: ImagePlan
@@ -63,13 +63,13 @@ class ImageBuild(Construct):
 
     Args:
         scope: the image's stack.
-        construct_id: name within it.
-        images: what is built; all into one repository.
-        sources: the folder that is built, as an asset.
+        construct_id: name within the scope.
+        images: the images to build; all go into one repository.
+        sources: the build's folder, as an asset.
         dockerfile: path in that folder.
-        after: what must be there before a build starts.
-        settings: where it fetches from, and the network that it runs in.
-        ca_bundle: the certificate authorities of those places, where they are not public.
+        after: resources that must exist before a build starts.
+        settings: mirrors that the build downloads from, and the network that it runs in.
+        ca_bundle: the mirrors' certificate authorities if they are not public.
     """
 
     def __init__(
@@ -104,7 +104,8 @@ class ImageBuild(Construct):
                 },
             )
             request.node.add_dependency(*earlier)
-            # One after another: new accounts run one build at a time, and refuse to queue several.
+            # One after another: a new account runs one build at a time, and refuses to queue
+            # several.
             earlier = (*earlier, request)
 
     def _project(
@@ -206,8 +207,8 @@ class ImageBuild(Construct):
     def _news(
         self, project: codebuild.CfnProject, function: lambda_.CfnFunction
     ) -> list[IDependable]:
-        """Calls the function when a build is over; returns what a build must not start without."""
-        # Two rules: AWS's guide says that one for both kinds of event may stop working.
+        """Adds the function's calls when a build is over; returns what a build must wait for."""
+        # Two rules: AWS's guide says that one rule for both kinds of event may stop working.
         patterns: tuple[tuple[str, str, str, dict[str, object]], ...] = (
             (
                 "BuildIsOver",
@@ -248,7 +249,10 @@ class ImageBuild(Construct):
 
 
 def build_specification() -> str:
-    """Returns what CodeBuild runs: the script, in a shell of its own that may exit as it likes."""
+    """Returns the build specification, which runs the script in a separate shell.
+
+    The script may therefore exit in any way.
+    """
     script = (_PROGRAMS / "build.sh").read_text("utf-8")
     return json.dumps(
         {"version": 0.2, "phases": {"build": {"commands": [f"bash -c {shlex.quote(script)}"]}}}
@@ -266,7 +270,7 @@ def _vpc_config(vpc: BuildVpc) -> codebuild.CfnProject.VpcConfigProperty:
 def _variables(
     dockerfile: str, settings: ImageBuilds, ca_bundle: assets.Asset | None
 ) -> dict[str, str]:
-    """Returns the variables of the project; those of a mirror only where there is one."""
+    """Returns the variables of the project; a mirror's variables only if there is a mirror."""
     variables: dict[str, str | None] = {
         "DOCKERFILE": dockerfile,
         "UV_DEFAULT_INDEX": settings.index_url,

@@ -1,4 +1,4 @@
-"""What the builds of images may do in the account."""
+"""The rights of image builds in the account."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def build_statements(
     files: Sequence[assets.Asset],
     vpc: BuildVpc | None,
 ) -> list[iam.PolicyStatement]:
-    """Returns what a build may do.
+    """Returns the statements of a build's role.
 
     Args:
-        scope: of the project.
+        scope: the construct of the project.
         image: one of the images, which all go to one repository.
         bases: the images that they are built on.
-        files: what the build reads; all in the bucket of the CDK's assets.
+        files: the assets that the build reads; all are in the bucket of the CDK's assets.
         vpc: the network that it runs in; None for CodeBuild's own.
     """
     partition = cdk.Stack.of(scope).partition
@@ -82,7 +82,7 @@ def network_interfaces_arn(partition: str, image: ImagePlan) -> str:
 def _network_statements(
     partition: str, image: ImagePlan, vpc: BuildVpc
 ) -> list[iam.PolicyStatement]:
-    """Returns what AWS asks of the role of a build in a VPC.
+    """Returns the rights that AWS requires for a build in a VPC.
 
     https://docs.aws.amazon.com/codebuild/latest/userguide/auth-and-access-control-iam-identity-based-access-control.html
     ("Allow CodeBuild access to AWS services required to create a VPC network interface"), read in
@@ -122,7 +122,7 @@ def _network_statements(
 
 
 def _base_repository_arn(partition: str, base_image: str) -> str | None:
-    """Returns the ECR repository of a base image; None where it comes from elsewhere."""
+    """Returns the ECR repository of a base image; None if the image is not in ECR."""
     registry, _, path = base_image.partition("/")
     match = _ECR_REGISTRY.fullmatch(registry)
     if match is None:

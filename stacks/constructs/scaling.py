@@ -16,10 +16,10 @@ _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 @dataclass(frozen=True)
 class TrackingPolicy:
-    """What a scaling policy holds at a target.
+    """The metric of a scaling policy, and the value that it keeps.
 
     Args:
-        construct_id: of the policy.
+        construct_id: id of the policy.
         metric_type: predefined metric.
         target_value: in the metric's unit.
     """
@@ -30,19 +30,19 @@ class TrackingPolicy:
 
     @property
     def name(self) -> str:
-        """Name of the policy."""
+        """Returns the name of the policy."""
         return re.sub(r"(?<!^)(?=[A-Z])", "-", self.construct_id).lower()
 
 
 class VariantScaling(Construct):
-    """A scalable target and one policy: hold what an instance carries at a target.
+    """A scalable target with one policy, which keeps the load of an instance at a target value.
 
     Args:
         scope: the endpoint's stack.
-        construct_id: name within it.
+        construct_id: name within the scope.
         scaling: bounds, target and pauses.
-        resource_id: the variant, as application autoscaling names it.
-        after: what must have happened before the variant is registered.
+        resource_id: the variant's id in Application Auto Scaling.
+        after: resources that must exist before the variant is registered.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class VariantScaling(Construct):
             min_capacity=scaling.min_instance_count,
             max_capacity=scaling.max_instance_count,
         )
-        # The variant must exist before it can be registered, and be deregistered before it goes.
+        # The variant must exist before it is registered, and is deregistered before it is deleted.
         target.node.add_dependency(after)
         policy = tracking_policy(scaling)
         metric = autoscaling.CfnScalingPolicy.PredefinedMetricSpecificationProperty(
@@ -88,7 +88,7 @@ class VariantScaling(Construct):
 
 
 def tracking_policy(scaling: AutoscalingPlan) -> TrackingPolicy:
-    """Returns the policy that a plan asks for."""
+    """Returns the policy of a plan."""
     if scaling.target_concurrent_requests_per_instance is not None:
         return TrackingPolicy(
             "ConcurrentRequestsPerInstance",

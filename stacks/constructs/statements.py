@@ -1,4 +1,4 @@
-"""Statements of policies that several roles have."""
+"""Policy statements that several roles share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from aws_cdk import aws_logs as logs
 
 
 def write_logs(log_group: logs.LogGroup) -> iam.PolicyStatement:
-    """Returns the right to write into a log group that exists."""
-    # The group's ARN ends in `:*`: its streams.
+    """Returns the right to write into an existing log group."""
+    # The group's ARN ends in `:*`, which stands for its streams.
     return allow(
         "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log_group.log_group_arn
     )

@@ -1,1 +1,1 @@
-"""What CloudFormation calls before and after it updates an endpoint."""
+"""The Lambda function that CloudFormation calls before and after it updates an endpoint."""

@@ -1,24 +1,25 @@
 """The Lambda function that lets an autoscaled endpoint change. It runs alone: no import from here.
 
 SageMaker refuses to remove a variant that is a scalable target, or to change its instance types.
-CloudFormation updates the endpoint before it deletes targets, and makes no target anew that is
-unchanged in the template. So custom resources surround the endpoint and call this function with the
-variants that the template has. Their property Step says which of them calls.
+CloudFormation updates the endpoint before it deletes targets, and does not create again a target
+that is unchanged in the template. Custom resources therefore surround the endpoint and call this
+function with the template's variants. Their property Step says which of them calls.
 
-Before and After do the same, however often they come. They compare the stack's scalable targets
-with the live endpoint:
+Before and After do the same, and may be called any number of times. They compare the stack's
+scalable targets with the live endpoint:
 
-- A registered target is deregistered where its variant is removed, gets other instance types, or is
-  not scaled any more. Its scaling policies go with it.
-- A target that is wanted and not registered is registered, with its policy, as soon as its variant
-  runs as wanted.
+- A registered target is deregistered if its variant is removed, gets other instance types, or is
+  not scaled any more. Its scaling policies are deleted with it.
+- A wanted target that is not registered is registered, with its policy, as soon as its variant runs
+  as wanted.
 
-A target that the stack has not made yet is left to CloudFormation, and so is one that others made.
+A target that the stack has not created yet is left to CloudFormation, and so is a target that the
+stack does not own.
 
-Undo is another resource with each change of the variants. CloudFormation creates it first, when it
-remembers the targets in its physical id, and deletes it when the deployment is over. Where the
-deployment was rolled back, that is after everything else, and the targets that are missing are
-registered as they were.
+Undo is a new resource with each change of the variants. CloudFormation creates it first, and it
+then stores the targets in its physical id. CloudFormation deletes it when the deployment is over.
+After a rollback, that is the last step of all, and missing targets are registered again as they
+were.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Event = Mapping[str, Any]
-# Where an answer goes, and the answer.
+# Sends an answer to an address.
 Answer = Callable[[str, dict[str, str]], None]
-# boto3's client of a service.
+# Returns boto3's client of a service.
 Client = Callable[[str], Any]
-# Waits so many seconds.
+# Waits for that many seconds.
 Wait = Callable[[float], None]
 
 _NAMESPACE = "sagemaker"
@@ -49,7 +50,7 @@ _TARGET_POLLS, _TARGET_POLL_SECONDS = 10, 1.0
 _ATTEMPTS, _ATTEMPT_PAUSE_SECONDS = 5, 3.0
 _PUT_TIMEOUT_SECONDS = 10
 _LONGEST_PHYSICAL_ID = 1024
-# Responses have 4096 bytes at most; the rest of one is identifiers.
+# Responses have 4096 bytes at most; the rest of a response is identifiers.
 _LONGEST_REASON = 2000
 
 
@@ -58,20 +59,27 @@ class RefusedError(Exception):
 
 
 def handler(event: Event, _context: object) -> None:
-    """What Lambda calls."""
-    # Not at the top: only Lambda's own environment says which region's client it is.
+    """Handles a call of Lambda."""
+    # Imported here, because only Lambda's own environment sets the client's region.
     import boto3
 
-    client: Any = boto3.client  # its types know every service by a signature of its own
+    client: Any = boto3.client  # its types list every service by name
     handle(event, client, put, time.sleep)
 
 
 def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
-    """Takes a request of CloudFormation's and answers it."""
+    """Handles a request of CloudFormation and answers it.
+
+    Args:
+        event: the request of a custom resource.
+        client: returns boto3's client of a service.
+        answer: sends the answer to the request's ResponseURL.
+        wait: waits for that many seconds.
+    """
     properties = event["ResourceProperties"]
     name = properties["EndpointName"]
     own_id = f"{name}-{event['LogicalResourceId']}-"
-    # Always the same: CloudFormation would take another id for a replacement.
+    # Always the same id, because CloudFormation would take another id for a replacement.
     physical_id = event.get("PhysicalResourceId", own_id)
     step = (properties["Step"], event["RequestType"])
     status, done = "SUCCESS", list[str]()
@@ -84,7 +92,7 @@ def handle(event: Event, client: Client, answer: Answer, wait: Wait) -> None:
         elif "Undo" not in step and "Delete" not in step:
             tags = properties.get("TargetTags", {})
             done = endpoint.settle(properties["Variants"], tags, is_first="Create" in step)
-    # Whatever it is: without an answer the stack would hang.
+    # Any error is answered, because without an answer the stack would hang.
     except Exception as error:
         status, done = "FAILED", [str(error)]
     reason = "; ".join(done) or "Nothing to do."
@@ -108,7 +116,7 @@ def put(url: str, content: dict[str, str]) -> None:
         url,
         data=json.dumps(content).encode(),
         method="PUT",
-        # The signature is of a request without a content type; urllib would add one.
+        # The URL is signed for a request without a content type; urllib would add one.
         headers={"Content-Type": ""},
     )
     with urllib.request.urlopen(request, timeout=_PUT_TIMEOUT_SECONDS):  # noqa: S310  # as above
@@ -116,13 +124,13 @@ def put(url: str, content: dict[str, str]) -> None:
 
 
 class Endpoint:
-    """A live endpoint and the scalable targets that its stack made.
+    """A live endpoint and the scalable targets that its stack created.
 
     Args:
-        name: the endpoint's.
+        name: EndpointName.
         stack_id: ARN of its stack.
-        client: gives the client of a service.
-        wait: waits so many seconds.
+        client: returns boto3's client of a service.
+        wait: waits for that many seconds.
     """
 
     def __init__(self, name: str, stack_id: str, client: Client, wait: Wait) -> None:
@@ -140,12 +148,12 @@ class Endpoint:
         """Brings the targets into the state that the next step of the deployment needs.
 
         Args:
-            variants: of the template: Name, InstanceTypes and, where it is scaled, Scaling.
-            tags: of every target.
+            variants: the template's variants: Name, InstanceTypes and, if it is scaled, Scaling.
+            tags: tags of every target.
             is_first: whether the stack has had no such function before.
 
         Returns:
-            What was done, one sentence part each.
+            The finished changes, one sentence part each.
 
         Raises:
             RefusedError: the endpoint is busy, or the stack's targets are older than this function.
@@ -166,8 +174,8 @@ class Endpoint:
         ]
         done: list[str] = []
         if stale and is_first:
-            # Nobody would put them back: when this resource's creation is undone, the function is
-            # not told what there was before.
+            # Nothing would register them again: if this resource's creation is undone, the function
+            # does not learn which targets there were.
             changed = [name for name in stale if live.get(name) != _types(wanted.get(name))]
             if changed:
                 raise RefusedError(
@@ -200,7 +208,7 @@ class Endpoint:
         return done
 
     def remembered(self, longest: int) -> str:
-        """Returns the stack's registered targets as text, for `restore`; empty if there is none."""
+        """Returns the stack's registered targets as text, for `restore`; empty without any."""
         made = list(self._resources())
         owned = set(self._owned(made))
         if not owned:
@@ -232,10 +240,10 @@ class Endpoint:
         """Registers the targets that a deployment deregistered before it was rolled back.
 
         Args:
-            remembered: what `remembered` returned before the deployment.
+            remembered: the text that `remembered` returned before the deployment.
 
         Returns:
-            What was done, one sentence part each.
+            The finished changes, one sentence part each.
         """
         (stack,) = self._cloudformation.describe_stacks(StackName=self._stack_id)["Stacks"]
         if not remembered or not stack["StackStatus"].startswith("UPDATE_ROLLBACK"):
@@ -261,7 +269,7 @@ class Endpoint:
         return done
 
     def _owned(self, made: list[tuple[str, str]]) -> Iterator[str]:
-        """Yields the variants whose targets the stack has made."""
+        """Yields the variants whose targets the stack has created."""
         for kind, physical_id in made:
             if kind == "AWS::ApplicationAutoScaling::ScalableTarget":
                 resource_id, _, rest = physical_id.partition("|")
@@ -270,7 +278,7 @@ class Endpoint:
                     yield resource_id.removeprefix(prefix)
 
     def _owned_policies(self, made: list[tuple[str, str]], name: str) -> set[str]:
-        """Returns the names of a variant's policies that the stack has made."""
+        """Returns the names of a variant's policies that the stack has created."""
         mark = f":resource/{_NAMESPACE}/{self._target(name)['ResourceId']}:policyName/"
         return {
             physical_id.partition(mark)[2]
@@ -279,7 +287,7 @@ class Endpoint:
         }
 
     def _resources(self) -> Iterator[tuple[str, str]]:
-        """Yields type and physical id of what the stack has, whether or not it is still there."""
+        """Yields type and physical id of the stack's resources, even if they no longer exist."""
         token: dict[str, str] = {}
         while True:
             page = self._cloudformation.list_stack_resources(StackName=self._stack_id, **token)
@@ -294,7 +302,7 @@ class Endpoint:
             token = {"NextToken": page["NextToken"]}
 
     def _live_types(self) -> dict[str, list[str]] | None:
-        """Returns the instance types of every live variant; None where there is no endpoint."""
+        """Returns the instance types of every live variant; None if there is no endpoint."""
         described = self._described()
         if described is None:
             return None
@@ -304,14 +312,14 @@ class Endpoint:
         return {item["VariantName"]: _declared_types(item) for item in config["ProductionVariants"]}
 
     def _described(self) -> dict[str, Any] | None:
-        """Describes the endpoint as soon as nothing is in progress; None where there is none."""
+        """Describes the endpoint once no change is in progress; returns None if there is none."""
         while True:
             try:
                 described: dict[str, Any] = self._sagemaker.describe_endpoint(
                     EndpointName=self._name
                 )
             except Exception as error:
-                # SageMaker has no error code for what is not there.
+                # SageMaker has no error code for something that does not exist.
                 if "Could not find endpoint" in str(error):
                     return None
                 raise
@@ -326,7 +334,7 @@ class Endpoint:
             self._wait(_ENDPOINT_POLL_SECONDS)
 
     def _registered(self, names: set[str]) -> set[str]:
-        """Returns which of these variants are registered."""
+        """Returns the registered ones among these variants."""
         found = {target["ResourceId"] for target in self._described_targets(names)}
         return {name for name in names if self._target(name)["ResourceId"] in found}
 
@@ -342,7 +350,7 @@ class Endpoint:
         return targets
 
     def _await_gone(self, names: list[str]) -> None:
-        """Waits until deregistered targets are gone for everybody."""
+        """Waits until no call returns the deregistered targets any more."""
         for _ in range(_TARGET_POLLS):
             if not self._registered(set(names)):
                 return
@@ -361,7 +369,7 @@ class Endpoint:
         )
 
     def _put_policy(self, name: str, scaling: Mapping[str, Any], owned: set[str]) -> bool:
-        """Puts a variant's policy if the stack has made it and it is gone; tells whether it did."""
+        """Puts a variant's policy if the stack created it and it is gone; returns if it did."""
         target, policy = self._target(name), scaling["PolicyName"]
         if policy not in owned - {item["PolicyName"] for item in self._policies(target)}:
             return False
@@ -395,12 +403,12 @@ class Endpoint:
     def _retrying(
         self, operation: Callable[..., Any], *, done_if: str = "", **request: Any
     ) -> None:
-        """Calls an operation again while another update of the same target is under way.
+        """Calls an operation again while another update of the same target is in progress.
 
         Args:
-            operation: of the scaling client.
+            operation: an operation of the scaling client.
             done_if: the error code that means that nothing is left to do.
-            request: its members.
+            **request: the operation's members.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -421,7 +429,7 @@ def _types(variant: Mapping[str, Any] | None) -> list[str] | None:
 
 
 def _declared_types(variant: Mapping[str, Any]) -> list[str]:
-    """Returns the instance types of a production variant, the preferred one first."""
+    """Returns the instance types of a production variant, the preferred type first."""
     if "InstanceType" in variant:
         return [variant["InstanceType"]]
     pools = sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))

@@ -1,1 +1,1 @@
-"""What runs before a foundation is deployed."""
+"""The Lambda function that CloudFormation calls before it deploys a foundation."""

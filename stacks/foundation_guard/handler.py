@@ -1,12 +1,13 @@
 """The Lambda function that refuses to deploy a foundation over one that it would damage.
 
 It runs alone: no import from here. Every resource of the foundation depends on the custom resource
-that calls it, so CloudFormation has changed nothing when it refuses, but this function itself.
+that calls it. When it refuses, CloudFormation has therefore changed nothing but this function
+itself.
 
-- A new foundation is refused where the artifact bucket of an earlier one exists and is encrypted
-  with another key: nobody could read the artifacts in it.
-- An update is refused where another project deployed the foundation, or a newer version of it.
-  CloudFormation hands over the properties of both.
+- A new foundation is refused if the artifact bucket of an earlier foundation exists and is
+  encrypted with another key: the artifacts in it would be unreadable.
+- An update is refused if another project deployed the foundation, or a newer version of it.
+  CloudFormation passes the properties of both.
 
 A rollback is never refused, although it goes back to an older version.
 """
@@ -19,17 +20,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Event = Mapping[str, Any]
-# Where an answer goes, and the answer.
+# Sends an answer to an address.
 Answer = Callable[[str, dict[str, str]], None]
-# boto3's client of a service.
+# Returns boto3's client of a service.
 Client = Callable[[str], Any]
-# Waits so many seconds; nothing here takes time.
+# Waits for that many seconds; nothing here waits.
 Wait = Callable[[float], None]
 
 _PUT_TIMEOUT_SECONDS = 10
-# Responses have 4096 bytes at most; the rest of one is identifiers.
+# Responses have 4096 bytes at most; the rest of a response is identifiers.
 _LONGEST_REASON = 2000
-# The bucket is yet to be made, or was made without a key: CloudFormation refuses the latter.
+# The bucket does not exist yet, or was created without a key: CloudFormation refuses the latter.
 _NO_KEY = ("NoSuchBucket", "ServerSideEncryptionConfigurationNotFoundError")
 
 
@@ -38,20 +39,27 @@ class RefusedError(Exception):
 
 
 def handler(event: Event, _context: object) -> None:
-    """What Lambda calls."""
-    # Not at the top: only Lambda's own environment says which region's client it is.
+    """Handles a call of Lambda."""
+    # Imported here, because only Lambda's own environment sets the client's region.
     import boto3
 
-    client: Any = boto3.client  # its types know every service by a signature of its own
+    client: Any = boto3.client  # its types list every service by name
     handle(event, client, put, _wait_for_nothing)
 
 
 def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
-    """Takes a request of CloudFormation's and answers it."""
+    """Handles a request of CloudFormation and answers it.
+
+    Args:
+        event: the request of the custom resource.
+        client: returns boto3's client of a service.
+        answer: sends the answer to the request's ResponseURL.
+        _wait: not used; the embedded AWS passes it to every such function.
+    """
     status, reason = "SUCCESS", "Nothing stands in the way."
     try:
         _check(event, client)
-    # Whatever it is: without an answer the stack would hang.
+    # Any error is answered, because without an answer the stack would hang.
     except Exception as error:
         status, reason = "FAILED", str(error)
     print(json.dumps({"request": event["RequestType"], "status": status, "reason": reason}))
@@ -63,7 +71,7 @@ def handle(event: Event, client: Client, answer: Answer, _wait: Wait) -> None:
             "StackId": event["StackId"],
             "RequestId": event["RequestId"],
             "LogicalResourceId": event["LogicalResourceId"],
-            # Always the same: CloudFormation would take another id for a replacement.
+            # Always the same id, because CloudFormation would take another id for a replacement.
             "PhysicalResourceId": event.get("PhysicalResourceId", "foundation-guard"),
         },
     )
@@ -75,7 +83,7 @@ def put(url: str, content: dict[str, str]) -> None:
         url,
         data=json.dumps(content).encode(),
         method="PUT",
-        # The signature is of a request without a content type; urllib would add one.
+        # The URL is signed for a request without a content type; urllib would add one.
         headers={"Content-Type": ""},
     )
     with urllib.request.urlopen(request, timeout=_PUT_TIMEOUT_SECONDS):  # noqa: S310  # as above
@@ -83,11 +91,11 @@ def put(url: str, content: dict[str, str]) -> None:
 
 
 def _wait_for_nothing(_seconds: float) -> None:
-    """Stands for a wait that is never asked for."""
+    """Takes the place of a wait; it is never called."""
 
 
 def _check(event: Event, client: Client) -> None:
-    """Raises RefusedError where the deployment must not go on."""
+    """Raises RefusedError if the deployment must not go on."""
     if event["RequestType"] == "Delete":
         return
     (stack,) = client("cloudformation").describe_stacks(StackName=event["StackId"])["Stacks"]
@@ -98,7 +106,7 @@ def _check(event: Event, client: Client) -> None:
         _compare(event["OldResourceProperties"], wanted)
     elif stack["StackStatus"].startswith("CREATE"):
         _find_key(wanted, client("s3"))
-    # Otherwise a foundation that is older than this function gets it, and has the bucket already.
+    # Otherwise an update adds this function to an older foundation, which has the bucket already.
 
 
 def _compare(deployed: Mapping[str, str], wanted: Mapping[str, str]) -> None:

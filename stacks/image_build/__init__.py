@@ -1,1 +1,1 @@
-"""What runs while an image is built: the Lambda function and the build's script."""
+"""The programs that build an image: the Lambda function and the build's script."""

@@ -1,11 +1,11 @@
 """The Lambda function between CloudFormation and CodeBuild. It runs alone: no import from here.
 
-CloudFormation asks for an image (a custom resource), and the function starts a build, which carries
-the address of the answer in its variables. When the build is over, or a phase of it has ended it,
-EventBridge calls the function, which answers. Nothing waits in between but CloudFormation, for an
-hour at most. Where both events come, CloudFormation keeps to the first answer.
+CloudFormation asks for an image (a custom resource), and the function starts a build, whose
+variables hold the address of the answer. When the build is over, or a phase has ended it,
+EventBridge calls the function, which answers. Only CloudFormation waits in between, for an hour at
+most. If both events arrive, CloudFormation uses the first answer.
 
-An image is never deleted: its tag is its content, and an endpoint may still start from it.
+An image is never deleted: its tag stands for its content, and an endpoint may still start from it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 Event = Mapping[str, Any]
-# Where an answer goes, and the answer.
+# Sends an answer to an address.
 Answer = Callable[[str, dict[str, str]], None]
 
-# A build that was started by hand has no such variable, and nobody waits for it.
+# A build that was started by hand has no such variable, and nothing waits for its answer.
 _WAITING = "SLIPWAY_ANSWER_TO"
 _PUT_TIMEOUT_SECONDS = 10
-# Responses have 4096 bytes at most; the rest of one is identifiers.
+# Responses have 4096 bytes at most; the rest of a response is identifiers.
 _LONGEST_REASON = 2000
 
 
 class CodeBuild(Protocol):
-    """The two calls that are made of boto3's client, which has no types."""
+    """The two methods of boto3's client that are used; the client itself has no types."""
 
     def start_build(self, **request: Any) -> dict[str, Any]:
         """Starts a build."""
@@ -37,15 +37,21 @@ class CodeBuild(Protocol):
 
 
 def handler(event: Event, _context: object) -> None:
-    """What Lambda calls."""
-    # Not at the top: only Lambda's own environment says which region's client it is.
+    """Handles a call of Lambda."""
+    # Imported here, because only Lambda's own environment sets the client's region.
     import boto3
 
     handle(event, boto3.client("codebuild"), put)
 
 
 def handle(event: Event, codebuild: CodeBuild, answer: Answer) -> None:
-    """Takes a request of CloudFormation's, or EventBridge's news that a build is over."""
+    """Handles a request of CloudFormation, or an event of EventBridge that a build is over.
+
+    Args:
+        event: the request or the event.
+        codebuild: starts and describes builds.
+        answer: sends the answer to the request's ResponseURL.
+    """
     if "RequestType" in event:
         _requested(event, codebuild, answer)
     else:
@@ -58,7 +64,7 @@ def put(url: str, content: dict[str, str]) -> None:
         url,
         data=json.dumps(content).encode(),
         method="PUT",
-        # The signature is of a request without a content type; urllib would add one.
+        # The URL is signed for a request without a content type; urllib would add one.
         headers={"Content-Type": ""},
     )
     with urllib.request.urlopen(request, timeout=_PUT_TIMEOUT_SECONDS):  # noqa: S310  # as above
@@ -95,7 +101,7 @@ def _requested(event: Event, codebuild: CodeBuild, answer: Answer) -> None:
                 for name, value in variables.items()
             ],
         )
-    # Whatever it is: without an answer the stack would hang for an hour.
+    # Any error is answered, because without an answer the stack would hang for an hour.
     except Exception as error:
         reason = f"The build of {properties['ImageUri']} did not start: {error}"
         _answer(waiting, "FAILED", reason, answer)
