@@ -1,1 +1,1 @@
-"""What maintainers run; nothing of it is installed with the package."""
+"""Programs for maintainers, which are not installed with the package."""

@@ -1,6 +1,6 @@
 """Installs lists of packages with uv, in seconds where pip takes minutes; `make setup` calls it.
 
-Needs the standard library alone: it runs before anything is installed.
+It needs only the standard library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 UV = "uv==0.13.9"
-# uv does not read pip's files and variables; where a machine sets these, uv needs them too. pip's
-# name, and the variable of uv.
+# uv does not read pip's files and variables. On a machine that sets them, uv needs the same
+# settings. Name in pip's settings -> variable of uv.
 SETTINGS = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -32,7 +32,7 @@ def uv_variables(pip_settings: Iterable[str], environ: Mapping[str, str]) -> dic
         environ: variables that are set already stay as they are.
     """
     found: dict[str, str] = {}
-    sections = ("global.", "install.", ":env:.")  # the later one wins, as in pip
+    sections = ("global.", "install.", ":env:.")  # the later setting wins, as in pip
     lines = [line for section in sections for line in pip_settings if line.startswith(section)]
     for line in lines:
         key, _, value = line.partition("=")
@@ -48,10 +48,10 @@ def _in_one_line(value: str, variable: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Installs what the lists name, and returns the exit status of uv.
+    """Installs the packages of the lists, and returns the exit status of uv.
 
     Args:
-        arguments: of `uv pip install`.
+        arguments: passed to `uv pip install`.
     """
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     uv = Path(sys.executable).with_name("uv")

@@ -1,7 +1,7 @@
-"""`python -m tools.suite_times JUNIT_FILE...`: where the seconds of the tests go.
+"""`python -m tools.suite_times JUNIT_FILE...`: shows how the tests' seconds are distributed.
 
-pytest writes the junit files (`make test` and its brothers, into build/junit). Several files are
-several runs that have no test in common.
+pytest writes the junit files (`make test` and the other test targets, into build/junit). Several
+files are several runs that have no test in common.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Test:
         name: its class, if any, and its name.
         seconds: set-up, call and tear-down.
         outcome: "passed", "failed", "error" or "skipped".
-        groups: what it needs beyond `make setup`; see `tests/support/groups.py`.
+        groups: groups that it needs beyond `make setup`; see `tests/support/groups.py`.
         starts: how many programs of each kind its fixtures started.
     """
 
@@ -58,7 +58,7 @@ class Test:
 
 @dataclass
 class Folder:
-    """Sums over the tests of a folder."""
+    """The sums over the tests of a folder."""
 
     seconds: float = 0.0
     tests: int = 0
@@ -66,10 +66,10 @@ class Folder:
 
 
 def read(files: Iterable[Path]) -> tuple[list[Test], float]:
-    """Returns the tests of junit files, and the seconds that the runs took by the clock.
+    """Returns the tests of junit files, and the wall time of the runs in seconds.
 
     Raises:
-        JunitError: a file is not there, or is no junit file.
+        JunitError: a file does not exist, or is no junit file.
     """
     tests, clock_seconds = [], 0.0
     for file in files:
@@ -85,7 +85,7 @@ def read(files: Iterable[Path]) -> tuple[list[Test], float]:
 
 def _test(case: ElementTree.Element) -> Test:
     parts = case.get("classname", "").split(".")
-    # Modules of tests are called test_*; what comes after is a class.
+    # Test modules are called test_*; a part after that name is a class.
     depth = next((i for i, part in enumerate(parts) if part.startswith("test_")), len(parts) - 1)
     outcomes = {"failure": "failed", "error": "error", "skipped": "skipped"}
     outcome = next((outcomes[child.tag] for child in case if child.tag in outcomes), "passed")
@@ -118,7 +118,7 @@ def by_folder(tests: Iterable[Test]) -> dict[str, Folder]:
 def read_budget(tests: Sequence[Test]) -> dict[str, float]:
     """Returns the seconds that the tests of each folder may take in a run of these tests.
 
-    A folder or a group that was left out brings no seconds, and no room for the others either.
+    A folder or a group that was left out adds no seconds, and no room for the others either.
     """
     document = json.loads(BUDGET.read_text("utf-8"))
     groups = frozenset[str]().union(*(test.groups for test in tests))
@@ -156,7 +156,7 @@ def report(tests: Sequence[Test], budget: Mapping[str, float]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the report, and returns 1 where the run is too far over its budget."""
+    """Prints the report, and returns 1 if the run is too far over its budget."""
     options = _parser().parse_args(arguments)
     try:
         tests, clock_seconds = read(options.files)

@@ -21,13 +21,13 @@ from tools.djl_serving.build import (
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Builds what is not there yet; returns the exit status.
+    """Builds the missing servers; returns the exit status.
 
-    It is EX_UNAVAILABLE, 69, where the sources are out of reach, which no change here can help, and
-    1 where anything else went wrong.
+    The status is EX_UNAVAILABLE, 69, if the sources are out of reach, which no change here can
+    help, and 1 for any other problem.
 
     Args:
-        arguments: of the command line.
+        arguments: versions to build; None reads the command line.
         environ: the user's variables: HOME or XDG_CACHE_HOME.
     """
     parser = _parser()

@@ -1,9 +1,9 @@
 """Compiles one release of DJL Serving into a directory that starts it.
 
-The releases' own build needs Gradle and what Gradle downloads from a site of its own. Here `git`
-fetches the sources of the one commit that releases.json pins, Maven the libraries in the versions
-that the release names, and `javac` compiles the four parts that a container with a Python handler
-uses. Left out are the engines and the model zoo of Java, its tokenizers, and the plugins.
+The releases' own build needs Gradle, and downloads of Gradle from a site of its own. Here `git`
+fetches the sources of the one commit that releases.json pins. Maven fetches the libraries in the
+versions that the release names. `javac` compiles the four parts that a container with a Python
+handler uses. The engines and the model zoo of Java, its tokenizers, and the plugins are left out.
 """
 
 from __future__ import annotations
@@ -43,33 +43,34 @@ _PROGRAMS: Final = {
     "jar": "it comes with javac",
 }
 _START: Final = Path(__file__).with_name("start.sh")
-# What the releases' own build leaves out of the worker's package.
+# Files that the releases' own build leaves out of the worker's package.
 _NOT_OF_THE_WORKER: Final = ("setup.py", "PyPiDescription.rst")
 
 
-# How long git may wait for the sources' address to answer, and how it may then stand still.
+# How long git may wait for the sources' address to answer, and how long it may then make no
+# progress.
 _ANSWER_SECONDS: Final = 15.0
 _STILL: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=20")
 _ON_A_NETWORK: Final = re.compile("(https?|ssh|git)://")
-# What git says of an address that answers, and has no such repository for us.
+# Git's messages for an address that answers, but has no such repository for this user.
 _REFUSED: Final = re.compile(
     "returned error: 4[0-9][0-9]|repository .* not found|Authentication failed|could not read User"
 )
 
 
 class BuildError(Exception):
-    """The server cannot be built; the message says what failed, and what to do."""
+    """The server cannot be built; the message says which step failed, and what to do."""
 
 
 class UnreachableError(BuildError):
-    """The sources lie behind a network that does not lead there from this machine."""
+    """The network of this machine does not lead to the sources."""
 
 
 def find_programs() -> None:
-    """Checks that what builds is there.
+    """Checks that the programs of the build are installed.
 
     Raises:
-        BuildError: with all that is missing.
+        BuildError: the message names all missing programs.
     """
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     if missing:
@@ -84,17 +85,17 @@ def build(version: str, directory: Path, source: str, progress: Callable[[str], 
 
     Args:
         version: one of RELEASES.
-        directory: where servers are kept; this one is made in a directory beside, and moved there
-            once it is whole.
+        directory: folder of all servers. The server is built in a folder beside it, and moved when
+            it is complete.
         source: address or path of a git repository that has the commit.
-        progress: is told what begins.
+        progress: called with the name of each step that begins.
 
     Returns:
         The server's directory, with `bin/serving`.
 
     Raises:
         UnreachableError: the address of the sources does not answer.
-        BuildError: git, Maven or the compiler failed; with what it said.
+        BuildError: git, Maven or the compiler failed; the message has its output.
     """
     release = RELEASES[version]
     directory.mkdir(parents=True, exist_ok=True)
@@ -117,7 +118,7 @@ def build(version: str, directory: Path, source: str, progress: Callable[[str], 
 
 
 def _parts(release: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Directories of the sources with their jars' names; each needs those before it."""
+    """Returns folders of the sources with their jars' names, in the order of dependencies."""
     prometheus = [("prometheus", "prometheus")] if "prometheus" in release else []
     return [("wlm", "wlm"), *prometheus, ("serving", "serving"), ("engines/python", "python")]
 
@@ -127,7 +128,7 @@ def _fetch(source: str, commit: str, sources: Path) -> None:
     _run("git", "init", "--quiet", str(sources))
     git = ("git", "-C", str(sources), "-c", "advice.detachedHead=false")
     try:
-        # An address that nothing answers for can hold up a fetch for minutes.
+        # An address that does not answer can hold up a fetch for minutes.
         _run("git", "ls-remote", "--quiet", source, "HEAD", seconds=_ANSWER_SECONDS)
         _run(*git, *_STILL, "fetch", "--quiet", "--depth", "1", source, commit)
     except BuildError as error:
@@ -138,7 +139,7 @@ def _fetch(source: str, commit: str, sources: Path) -> None:
 
 
 def _coordinates(release: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Group, name and version of what is needed at run time, some with a platform."""
+    """Returns group, name and version of the libraries at run time, some with a platform."""
     netty, log4j = release["netty"], release["log4j"]
     binding = "log4j-slf4j2-impl" if release["slf4j"].startswith("2.") else "log4j-slf4j-impl"
     natives = [
@@ -202,7 +203,7 @@ def _compile(part: Path, classes: Path, libraries: Path, name: str, version: str
 
 
 def _add_worker(setup: Path, classes: Path, version: str) -> None:
-    """Adds the Python side, which the server unpacks by the list of its files."""
+    """Adds the Python part, which the server unpacks by the list of its files."""
     listed = []
     for path in sorted(setup.rglob("*")):
         inner = path.relative_to(setup)
@@ -221,7 +222,7 @@ def _add_worker(setup: Path, classes: Path, version: str) -> None:
 
 
 def _run(*command: str, seconds: float | None = None) -> None:
-    # What git says is read: it says it in English, and asks for no password.
+    # Git's messages are matched, so they must be in English; it must not ask for a password.
     environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         finished = subprocess.run(  # noqa: S603  # arguments of our own
@@ -235,5 +236,5 @@ def _run(*command: str, seconds: float | None = None) -> None:
 
 
 def _shown(command: Sequence[str]) -> str:
-    """The command without its list of files."""
+    """Returns the command without its list of files."""
     return " ".join(part for part in command if not part.endswith(".java"))

@@ -1,1 +1,1 @@
-"""What the documentation site needs beside MkDocs: `make docs`."""
+"""Additions of the documentation site to MkDocs: `make docs`."""

@@ -17,12 +17,12 @@ from mkdocs.structure.pages import Page
 
 SOURCE = "source"
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
-# Words behind a block's language are for the tests; MkDocs would not know them.
+# The words behind a block's language are for the tests; MkDocs does not know them.
 _LABELS = re.compile(r"^(\s*```\w+) [\w -]+$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Returns the site's files with those that a page links to outside of `docs/`."""
+    """Returns the site's files together with files outside `docs/` that a page links to."""
     tree = _Tree(config)
     waiting = [tree.in_repository(file.src_uri) for file in files.documentation_pages()]
     waiting += [tree.in_repository(name) for name in _pages_of(config.nav) if _is_source(name)]
@@ -43,7 +43,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  # MkDocs passes it
-    """Returns a page's text with links as the site needs them, and blocks without labels."""
+    """Returns a page's text with links as the site needs them, and blocks without labels.
+
+    Args:
+        markdown: the page's text in the repository.
+        page: gives the page's place, from which links are relative.
+        config: gives the folders of the repository and the site.
+        files: not used; MkDocs passes it to every such hook.
+    """
     tree = _Tree(config)
     here = page.file.src_uri
 
@@ -57,25 +64,25 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 class _Tree:
-    """Where a file lies in the repository, and where in the site."""
+    """Maps paths in the repository to paths in the site, and back."""
 
     def __init__(self, config: MkDocsConfig) -> None:
         self.root = Path(config.config_file_path).parent
         self._docs = Path(config.docs_dir).relative_to(self.root).as_posix()
 
     def in_repository(self, uri: str) -> str:
-        """Returns the path of a file of the site."""
+        """Returns the path of a site's file in the repository."""
         if _is_source(uri):
             return uri.removeprefix(f"{SOURCE}/")
         return posixpath.join(self._docs, uri)
 
     def in_site(self, name: str) -> str:
-        """Returns where a file of the repository is in the site."""
+        """Returns the path of a repository's file in the site."""
         inside = name.startswith(f"{self._docs}/")
         return name.removeprefix(f"{self._docs}/") if inside else f"{SOURCE}/{name}"
 
     def linked(self, name: str, target: str) -> str | None:
-        """Returns the file that a link in a file leads to; None where there is no such file."""
+        """Returns the file that a link in a file leads to; None if there is no such file."""
         found = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
         return found if (self.root / found).is_file() else None
 

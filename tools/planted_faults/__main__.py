@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = _ROOT) -> int:
     """Runs the command; returns the exit status.
 
     Args:
-        arguments: of the command line.
+        arguments: None reads the command line.
         root: the project.
     """
     options = _parser().parse_args(arguments)
@@ -53,7 +53,7 @@ def _record(options: argparse.Namespace, root: Path) -> int:
 
 
 def _plant(options: argparse.Namespace, root: Path) -> int:
-    # Progress goes where it does not mix with --json.
+    # Progress goes to standard error, so that it does not mix with --json.
     progress = functools.partial(print, file=sys.stderr, flush=True)
     if options.seed is None:
         raise PlantedFaultsError("--seed says which faults: any number")

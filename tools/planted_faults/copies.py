@@ -1,8 +1,8 @@
 """A copy of the project with a virtual environment in which every process imports the copy.
 
 The project's own environment has an editable package that points at the checkout. The copy's
-environment is a small one: its path has the copy first, and then what the project's own has. That
-holds for console scripts, for programs that inherit no variables, and with `python -I`.
+environment is small: its path has the copy first, and then the path of the project's environment.
+That holds for console scripts, for programs that inherit no variables, and with `python -I`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOT_COPIED: Final = (
     ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis",
 )  # fmt: skip
 PYTEST_OPTIONS: Final = ("-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-# Marks what a run starts, however it detaches itself.
+# Marks the processes that a run starts, however they detach themselves.
 _MARK: Final = "PLANTED_FAULTS_RUN"
 _NOT_INHERITED: Final = (
     "PYTHONPATH",
@@ -81,21 +81,22 @@ class Copy:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def add_module(self, file: Path, name: str) -> None:
-        """Makes a file a module of the copy's environment, outside the project."""
+        """Adds a file as a module to the copy's environment, outside the project."""
         shutil.copy(file, self._packages / f"{name}.py")
 
     def add_start(self, name: str, line: str) -> None:
-        """Has every interpreter of the copy's environment run a line when it starts."""
+        """Makes every interpreter of the copy's environment run a line when it starts."""
         (self._packages / f"{name}.pth").write_text(f"{line}\n", "utf-8")
 
     @contextlib.contextmanager
     def changed(self, file: str, content: bytes, number: int) -> Iterator[None]:
-        """Gives a file another content for a while.
+        """Replaces the content of a file inside the block.
 
         Args:
             file: relative to the project.
             content: the whole file.
-            number: another one each time. Compiled files are told apart by time and size only.
+            number: different in each call, since compiled files are told apart by time and size
+                only.
         """
         path = self.project / file
         original, status = path.read_bytes(), path.stat()
@@ -115,16 +116,16 @@ class Copy:
         seconds: float | None = None,
         output: Path | None = None,
     ) -> int | None:
-        """Runs Python with arguments in the copy, and ends what it leaves behind.
+        """Runs Python with arguments in the copy, and ends processes that it leaves behind.
 
         Args:
-            arguments: of the interpreter.
+            *arguments: arguments of the interpreter.
             variables: added to the environment.
-            seconds: until it is killed.
-            output: a file for what it prints; by default it prints here.
+            seconds: time after which it is killed.
+            output: a file for its output; by default the output is printed here.
 
         Returns:
-            The exit status, or None where it was killed.
+            The exit status, or None if it was killed.
         """
         mark = uuid.uuid4().hex
         self._scratch.mkdir(exist_ok=True)
@@ -150,7 +151,7 @@ class Copy:
 
     def _end(self, process: subprocess.Popen[bytes], mark: str) -> None:
         if process.poll() is None:
-            process.send_signal(signal.SIGINT)  # fixtures stop what they have started
+            process.send_signal(signal.SIGINT)  # fixtures stop the processes that they started
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_GRACE_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -208,7 +209,7 @@ class Copy:
                 ours.symlink_to(script)
 
     def _check(self) -> None:
-        """Makes sure that programs import the copy, wherever they run and whatever they inherit."""
+        """Checks that programs import the copy, in any folder and whatever they inherit."""
         there = [name for name in PACKAGES if (self.project / name).is_dir()]
         told = ""
         for options in ([], ["-I"], ["-c", _IN_A_SUBPROCESS]):
@@ -236,7 +237,7 @@ def _limit_memory() -> None:
 
 
 def _marked(mark: bytes) -> list[int]:
-    """Returns the processes with a variable; none where there is no /proc."""
+    """Returns the processes with a variable; none if there is no /proc."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -246,7 +247,13 @@ def _marked(mark: bytes) -> list[int]:
 
 
 def run_pytest(copy: Copy, plugin: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """Returns the interpreter's arguments for a run of pytest with one of our plugins."""
+    """Returns the interpreter's arguments for a run of pytest with one of this package's plugins.
+
+    Args:
+        copy: gets the plugin as a module.
+        plugin: a module of this package, without `.py`.
+        arguments: paths and options of pytest.
+    """
     module = f"planted_faults_{plugin}"
     copy.add_module(Path(__file__).with_name(f"{plugin}.py"), module)
     return ("-m", "pytest", "-p", module, *PYTEST_OPTIONS, *arguments)

@@ -19,8 +19,8 @@ class Fault:
 
     Attributes:
         file: relative to the project, with slashes.
-        line: where the changed text begins.
-        place: what is changed, and to what.
+        line: line of the first changed character.
+        place: the text to change, and its replacement.
     """
 
     file: str
@@ -29,29 +29,30 @@ class Fault:
 
     @property
     def change(self) -> str:
-        """Says in a line what is changed."""
+        """Returns a description of the change in one line."""
         return self.place.change
 
     @property
     def key(self) -> tuple[str, int, int, str]:
-        """Tells it from every other fault in the same sources."""
+        """Returns a key that differs from every other fault's in the same sources."""
         return (self.file, self.line, self.place.start, self.change)
 
 
 def choose(root: Path, seed: int, count: int, within: Sequence[str] = ()) -> list[Fault]:
     """Returns faults in the order of their files and lines.
 
-    The executable lines are cut into as many parts as there are faults, each part has one fault,
-    and so every package has its share by the number of its lines.
+    The executable lines are cut into as many parts as there are faults, and each part has one
+    fault. Every package therefore has its share by the number of its lines.
 
     Args:
         root: the project.
         seed: chooses within each part.
-        count: how many parts.
-        within: only in these files and folders, relative to the project; by default in PACKAGES.
+        count: number of faults.
+        within: limits the faults to these files and folders, relative to the project; by default
+            PACKAGES.
 
     Raises:
-        PlantedFaultsError: no such file, or fewer places than faults.
+        PlantedFaultsError: there is no such file, or there are fewer places than faults.
     """
     lines: list[tuple[str, int]] = []
     found: dict[tuple[str, int], list[Place]] = defaultdict(list)
@@ -100,7 +101,7 @@ def source_files(root: Path, within: Sequence[str]) -> list[str]:
 
 
 def executable_lines(tree: ast.Module) -> set[int]:
-    """Returns the first lines of the statements that do something."""
+    """Returns the first lines of the statements with an effect."""
     return {
         node.lineno
         for node in ast.walk(tree)
@@ -122,7 +123,7 @@ def mentions(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def defined_by(statement: ast.stmt) -> list[str]:
-    """Returns the names that a statement gives a value to."""
+    """Returns the names that a statement assigns."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
@@ -135,7 +136,7 @@ def defined_by(statement: ast.stmt) -> list[str]:
 
 
 def lines_of_functions(tree: ast.Module) -> set[int]:
-    """Returns the lines that run when something is called, not when the module is imported."""
+    """Returns the lines that run in a call, not when the module is imported."""
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""Where in a module a fault can be planted: positions in the text, found in the syntax tree."""
+"""Finds the places in a module where a fault can be planted, with the syntax tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TURNED: Final = {
     ast.Is: (r"\bis\b", "is not"),
     ast.IsNot: (r"\bis\s+not\b", "is"),
 }
-# Calls whose arguments are texts for people, or only make the tests slower.
+# Calls whose arguments are texts for people, or that only make the tests slower.
 _NO_PLACES_IN: Final = re.compile(
     r"(^|\.)_?(log|logger|logging|warnings)\.|(^|\.)(log_event|warn|sleep|Histogram|Counter|Gauge)$"
 )
@@ -30,19 +30,20 @@ _LONGEST_SHOWN: Final = 50
 
 @dataclass(frozen=True)
 class Place:
-    """A piece of a module's text and what replaces it.
+    """A piece of a module's text and its replacement.
 
     Attributes:
         kind: one of comparison, constant, call, condition.
         start: its first byte.
-        end: the byte behind it.
-        new: has as many line ends as what it replaces.
-        change: says it in a line.
-        line: of its first byte.
-        statement_line: where the statement begins that it is in.
+        end: the byte after its last.
+        new: the replacement, with as many line ends as the original.
+        change: describes the change in one line.
+        line: line of its first byte.
+        statement_line: first line of the statement that it is in.
         lines: all lines of that statement, without the statements inside it.
-        names: what the statement defines, if it runs at import, and what it is in, outwards.
-        at_import: runs when the module is imported, and not in a function.
+        names: names that the statement defines, if it runs at import, and the names around it,
+            outwards.
+        at_import: whether it runs when the module is imported, and not in a function.
     """
 
     kind: str
@@ -58,7 +59,7 @@ class Place:
 
     @property
     def last_line(self) -> int:
-        """The line of its last byte."""
+        """Returns the line of its last byte."""
         return self.line + self.new.count(b"\n")
 
 
@@ -81,7 +82,7 @@ def plant(source: bytes, place: Place) -> bytes:
 
 
 def is_valid(source: bytes, place: Place) -> bool:
-    """Whether the module with the fault compiles and has its lines where they were."""
+    """Returns whether the module with the fault compiles, with its lines unchanged."""
     planted = plant(source, place)
     if planted.count(b"\n") != source.count(b"\n"):
         return False
@@ -95,7 +96,7 @@ def is_valid(source: bytes, place: Place) -> bool:
 
 
 class _Finder:
-    """Walks through a module; a scope says what the current node is in."""
+    """Walks through a module; a scope describes the surroundings of the current node."""
 
     def __init__(self, source: bytes) -> None:
         self._source = source
@@ -185,7 +186,7 @@ class _Finder:
             yield from self._child(child, scope)
 
     def _default(self, node: ast.expr, scope: _Scope) -> Iterator[Place]:
-        """A value that something has unless told otherwise: here strings change as well."""
+        """Yields places of a default value, in which strings change as well."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from self._changed_string(node, scope)
         else:
@@ -264,7 +265,7 @@ class _Finder:
 
 
 def _own_lines(node: ast.stmt) -> range:
-    """Lines of a statement up to the first statement inside it."""
+    """Returns the lines of a statement up to the first statement inside it."""
     first = node.lineno
     inner = getattr(node, "body", None) or getattr(node, "cases", None)
     if not inner:
@@ -283,7 +284,7 @@ def _name(target: ast.expr) -> str:
 
 
 def _is_never_tested(test: ast.expr) -> bool:
-    """Whether a condition is that of a block for type checkers, or of a program's entry."""
+    """Returns whether a condition guards a block for type checkers, or a program's entry."""
     text = ast.unparse(test)
     return text in ("TYPE_CHECKING", "typing.TYPE_CHECKING") or text.startswith("__name__ ==")
 

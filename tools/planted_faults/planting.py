@@ -15,7 +15,7 @@ from tools.planted_faults.faults import Fault
 from tools.planted_faults.places import plant
 from tools.planted_faults.recording import Recording, Test
 
-# Tests of one file stay together within a tier, so that what they share is set up once in each.
+# Tests of one file stay together within a tier, so that their shared set-up happens once in each.
 _TIERS_SECONDS: Final = (0.1, 1.0, 10.0)
 # A run that does not end by itself is killed that long after its time.
 _KILL_AFTER_SECONDS: Final = 90.0
@@ -31,15 +31,15 @@ VERDICTS: Final[tuple[Verdict, ...]] = ("noticed", "not noticed", "not executed"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one fault.
+    """The result of one fault.
 
     Attributes:
-        fault: what was planted.
+        fault: the planted fault.
         verdict: one of VERDICTS.
-        test: which noticed it, or ""; a file where its import fails.
-        seconds: that the runs took.
-        tests_run: how many tests passed with the fault planted.
-        tests: how many execute the line.
+        test: the test that noticed it, or ""; a file if its import fails.
+        seconds: time of the runs.
+        tests_run: number of tests that passed with the fault planted.
+        tests: number of tests that execute the line.
     """
 
     fault: Fault
@@ -54,10 +54,10 @@ class Planting:
     """Plants faults in a copy.
 
     Args:
-        copy: of the project; it is back as it was after each fault.
+        copy: the project's copy; it is restored after each fault.
         recording: says which tests to run.
-        size: of the runs.
-        seconds_per_fault: when tests still pass after that long, the next fault follows.
+        size: size of the runs.
+        seconds_per_fault: if tests still pass after that time, the next fault follows.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class Planting:
         self._size = size
         self._seconds = seconds_per_fault
         self._runs = 0
-        # Tests that noticed a fault: whether they pass in the copy as it is.
+        # Tests that noticed a fault -> whether they pass in the unchanged copy.
         self._pass: dict[str, bool] = {}
 
     def outcomes(
         self, faults: Sequence[Fault], progress: Callable[[str], None]
     ) -> Iterator[Outcome]:
-        """Yields what came of each fault, in order."""
+        """Yields the outcome of each fault, in order."""
         for number, fault in enumerate(faults, 1):
             progress(f"{number} of {len(faults)}: {fault.file}:{fault.line}: {fault.change}")
             yield self._outcome(fault)
@@ -111,7 +111,7 @@ class Planting:
         )
 
     def _passes_without(self, failed: str, batch: Sequence[Test]) -> bool:
-        """Whether what failed passes in the copy without a fault; what does not notices nothing."""
+        """Returns whether the failed test passes without a fault; otherwise it notices nothing."""
         if failed not in self._pass:
             again = [test for test in batch if _is_part(test.name, failed)] or batch
             answer = self._run(again[:1], self._seconds, None)
@@ -158,12 +158,12 @@ class Planting:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a run of pytest said.
+    """The result of a run of pytest.
 
     Attributes:
         passed: names of tests.
-        failed: the first test or file that did, or START, or "".
-        is_whole: the run was not ended before its time.
+        failed: the first test or file that failed, or START, or "".
+        is_whole: whether the run ended by itself.
     """
 
     passed: tuple[str, ...] = ()
@@ -188,7 +188,7 @@ def in_order(tests: Sequence[Test]) -> list[Test]:
 
 
 def that_fit(tests: Sequence[Test], seconds: float) -> list[Test]:
-    """Returns the first tests that take so long together; one at least, if there is time."""
+    """Returns the first tests that fit into the time; at least one, if there is time."""
     found: list[Test] = []
     for test in tests if seconds > 0 else ():
         seconds -= test.seconds
@@ -199,7 +199,7 @@ def that_fit(tests: Sequence[Test], seconds: float) -> list[Test]:
 
 
 def as_json(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Returns outcomes as they are written to a file, and compared."""
+    """Returns outcomes in the form in which they are written to a file and compared."""
     return [
         {
             "file": outcome.fault.file,

@@ -29,10 +29,10 @@ from tools.planted_faults.faults import (
 
 SIZES: Final = ("test", "all", "deep")
 _CONFIGURATION: Final = Path(__file__).with_name("coverage.ini")
-# Modules with this package's own import path, `containers/lmi/handler`, are known by their folder.
+# Its modules are imported without a package, so they are known by their folder.
 _HANDLERS: Final = "containers/lmi/handler"
-# Coverage.py's own start, without the variables that would show in the programs' environments. Only
-# in the copy's own environment: a test may make a copy of the copy.
+# Coverage.py's own start, without the variables that would show in the programs' environments. It
+# works only in the copy's own environment, because a test may make a copy of the copy.
 _START: Final = """
 import os, sys
 if sys.prefix == {prefix!r}:
@@ -46,7 +46,7 @@ if sys.prefix == {prefix!r}:
 
 
 def tests_file(data: Path) -> Path:
-    """Returns where a recording has what each test took: beside the data file."""
+    """Returns the file with each test's seconds: it lies beside the data file."""
     return data.with_name(f"{data.name}.tests.json")
 
 
@@ -55,10 +55,10 @@ def record(root: Path, data: Path, size: str, arguments: Sequence[str], *, branc
 
     Args:
         root: the project.
-        data: coverage.py's data file, written anew.
-        size: of the run.
-        arguments: of pytest: paths and options.
-        branches: whether branches are recorded too: the data is some ten times as large.
+        data: coverage.py's data file, which is replaced.
+        size: size of the run.
+        arguments: paths and options of pytest.
+        branches: whether branches are recorded too: the data is then some ten times as large.
 
     Returns:
         pytest's exit status.
@@ -98,7 +98,7 @@ def _combine(root: Path, data: Path, pieces: Path) -> None:
     run_coverage(root, variables, "combine", "--quiet", f"--data-file={data}", str(pieces))
     combined = CoverageData(str(data))
     combined.read()
-    combined.touch_files(source_files(root, PACKAGES))  # what nothing has imported counts too
+    combined.touch_files(source_files(root, PACKAGES))  # modules that nothing imported count too
     combined.write()
 
 
@@ -119,7 +119,7 @@ class Test:
 
     Attributes:
         name: its pytest node id.
-        seconds: what it takes alone, with the fixtures that it shares with others.
+        seconds: its time alone, with the fixtures that it shares with others.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Test:
 
 
 class Recording:
-    """Which tests execute which lines.
+    """The lines that each test executes.
 
     Args:
         root: the project, for its sources.
@@ -164,7 +164,7 @@ class Recording:
         return len(self._tests)
 
     def tests_of(self, fault: Fault) -> list[Test] | None:
-        """Returns the tests that may notice a fault, by name; None where nothing executes it."""
+        """Returns the tests that may notice a fault, by name; None if no test executes it."""
         labels = self._labels(fault.file)
         place = fault.place
         own = range(place.line, place.last_line + 1)
@@ -176,7 +176,7 @@ class Recording:
         told = {label for line in executed for label in labels[line]}
         found: set[str] = set()
         if place.at_import or not any(told):
-            # Nobody's: an import, or a process that did not know its test.
+            # Executed by no test: an import, or a process that did not know its test.
             found = self._tests_that_mention(fault.file, place.names)
             found |= self._tests_of_file(fault.file)
         return [self._tests[name] for name in sorted(found or self._users_of(told))] or None
@@ -207,7 +207,7 @@ class Recording:
         return self._tests_of_lines(file, self._modules[file].in_functions.__contains__)
 
     def _tests_that_mention(self, file: str, names: Sequence[str]) -> set[str]:
-        """Returns the tests that use what a statement defines, or what is made of that."""
+        """Returns the tests that use a name of a statement, or a name derived from it."""
         found: set[str] = set()
         told = self._made_of(file, names)
         for other, module in self._modules.items():
@@ -222,10 +222,10 @@ class Recording:
         return found
 
     def _made_of(self, file: str, names: Sequence[str]) -> set[tuple[str, str]]:
-        """Returns names with their files: the given, and those that an import makes of them.
+        """Returns the given names and the names that imports derive from them, with their files.
 
-        A class that has a field of a class is made of it. The name of a field itself goes no
-        further: too many things are called the same.
+        A class that has a field of a class is derived from it. The name of a field itself is not
+        followed further, because too many fields share a name.
         """
         told = {(name, file) for name in names}
         waiting = [(names[-1], file)] if names else []
@@ -251,7 +251,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class _Module:
-    """What is known of a source file.
+    """The names and lines of a source file.
 
     Attributes:
         in_functions: its lines that do not run when it is imported.

@@ -1,4 +1,4 @@
-"""A plugin of pytest that tells coverage.py which test runs, and writes what each test took.
+"""A plugin of pytest that tells coverage.py which test runs, and writes each test's seconds.
 
 It is copied into the virtual environment of a recording, so it imports nothing of the project.
 Labels begin with `test ` or `fixture `. A process that a test starts finds its label in VARIABLE.
@@ -24,7 +24,7 @@ _WRITTEN = Path(os.environ["PLANTED_FAULTS_TESTS"])
 
 
 def _switch(label: str) -> str:
-    """Counts what follows for a label; returns the label before."""
+    """Counts the following lines for a label; returns the previous label."""
     before = os.environ.get(VARIABLE, "")
     os.environ[VARIABLE] = label
     measuring = coverage.Coverage.current()
@@ -42,7 +42,7 @@ def _is_of_pytest(fixture: pytest.FixtureDef[Any]) -> bool:
 
 
 class _Recording:
-    """What one process of the run sees; with workers, the first process hears from the others."""
+    """The records of one process; with workers, the first process collects the others'."""
 
     def __init__(self) -> None:
         self._tests: dict[str, dict[str, Any]] = {}
@@ -79,7 +79,7 @@ class _Recording:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Iterator[None]:
         if call.when == "teardown":
-            # No public interface tells which fixtures a test has used in the end.
+            # No public interface tells which fixtures a test has really used.
             used = getattr(getattr(item, "_request", None), "_fixture_defs", {})
             indices = getattr(getattr(item, "callspec", None), "indices", {})
             told = {

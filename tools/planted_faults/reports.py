@@ -1,4 +1,4 @@
-"""What is printed: the faults of a run, two runs side by side, coverage by package."""
+"""Prints the faults of a run, two runs side by side, and coverage by package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def place(row: Row) -> str:
 
 
 def outcome(row: Row) -> str:
-    """Says what came of a fault."""
+    """Returns the outcome of a fault in words."""
     seconds, run, tests = f"{row['seconds']:.0f} s", row["tests_run"], row["tests"]
     match row["outcome"]:
         case "noticed":
@@ -51,7 +51,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     """Returns the faults of a run that were written as JSON.
 
     Raises:
-        PlantedFaultsError: it is no such file.
+        PlantedFaultsError: the file is no such JSON.
     """
     try:
         rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["faults"]
@@ -98,7 +98,7 @@ def _key(row: Row) -> tuple[str, int, int, str]:
 def coverage_by_package(root: Path, data: Path) -> dict[str, dict[str, int]]:
     """Returns the lines and branches of each package that a recording executed.
 
-    A package is a folder with modules. Its numbers are without those of the folders in it.
+    A package is a folder with modules. Its numbers do not include its subfolders.
 
     Raises:
         PlantedFaultsError: there is no such recording, or coverage.py cannot read it.

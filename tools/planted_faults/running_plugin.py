@@ -1,7 +1,7 @@
 """A plugin of pytest that runs the named tests in the named order until one fails.
 
 It is copied into the virtual environment of a run, so it imports nothing of the project. A test
-that takes much longer than it did when it was recorded fails: a fault may make it wait for ever.
+that takes much longer than in the recording fails, because a fault may make it wait for ever.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _answer: dict[str, Any] = {"passed": [], "failed": None, "is over": False}
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Iterator[None]:
-    """Keeps what was asked for; last, because it settles the order."""
+    """Keeps the tests that were asked for; runs last, because it sets the order."""
     result = yield
     asked = {test: index for index, (test, _) in enumerate(_ASKED["tests"])}
     seconds = dict(_ASKED["tests"])
@@ -44,13 +44,13 @@ def pytest_collection_modifyitems(
 
 
 def pytest_runtest_logfinish() -> None:
-    """Writes as it goes: the run may be killed."""
+    """Writes the results so far, because the run may be killed."""
     _write()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Ends the run in good order when its time is over."""
+    """Ends the run in an orderly way when its time is over."""
     if time.monotonic() > _DEADLINE:
         item.session.shouldstop = "the time is over"
         _answer["is over"] = True
@@ -58,7 +58,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Notes the first failure, whichever phase it is in."""
+    """Records the first failure, in any phase of a test."""
     if report.when == "call" and report.passed:
         _answer["passed"].append(report.nodeid)
     if report.failed and _answer["failed"] is None:
@@ -67,7 +67,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """A file that cannot be imported any more notices the fault too."""
+    """Records a file whose import fails: it notices the fault too."""
     if report.failed and _answer["failed"] is None:
         _answer["failed"] = report.nodeid
         _write()

@@ -1,5 +1,5 @@
-"""Writes the tables of slipway/facts anew, each from its sources.
+"""Generates the tables of slipway/facts, each from its sources.
 
-`make facts` runs those that need nothing but the pinned packages. A run that finds nothing new
-leaves the file as it is, so that its date is that of the last change.
+`make facts` runs the scripts that need nothing but the pinned packages. A run without new facts
+leaves the file unchanged, so its date is the date of the last change.
 """

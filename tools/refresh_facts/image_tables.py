@@ -1,4 +1,4 @@
-"""What no library on PyPI says of AWS's container images: dated tables, each with its source."""
+"""Facts about AWS's container images that no library on PyPI has: dated tables with sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NEURON_REGIONS = (
     "ap-east-2 ap-northeast-1 ap-south-1 ap-southeast-1 ap-southeast-2 eu-central-1 eu-west-1 "
     "eu-west-3 sa-east-1 us-east-1 us-east-2 us-west-2"
 )
-# Versions that the list of 2026-08-21 still has; newer ones live too.
+# Versions that the list of 2026-08-21 still has; newer versions are alive too.
 OLDEST_LISTED = {
     "djl-lmi": "0.32.0",
     "djl-tensorrtllm": "0.32.0",
@@ -17,10 +17,10 @@ OLDEST_LISTED = {
     "huggingface-vllm-inference-neuronx": "0.11.0-optimum0.4.5",
     "huggingface-pytorch-inference-gpu": "2.6.0-transformers5.5.3",
     "huggingface-pytorch-inference-cpu": "2.6.0-transformers5.5.3",
-    # 26.03 is the first without a path traversal in its SageMaker front end.
+    # 26.03 is the first version without a path traversal in its SageMaker front end.
     "sagemaker-tritonserver": "26.03",
 }
-# framework: (why all of its versions are legacy, the framework to go to)
+# framework: (why all of its versions are legacy, the framework to move to)
 GONE = {
     "djl-fastertransformer": (
         "DJL Serving has no FasterTransformer since 0.25.0, and no image of it was made since",
@@ -39,7 +39,8 @@ GONE = {
         "huggingface-pytorch-inference-neuronx",
     ),
     # aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21), release-notes/components/containers.rst.
-    # What its deploy/environments/dlc-images.rst still lists for PyTorch models is the next one.
+    # The next table has the images that its deploy/environments/dlc-images.rst still lists for
+    # PyTorch models.
     "pytorch-inference-neuronx": (
         "AWS publishes none since Neuron SDK 2.32.0 (2026-08-17); in its place it names vLLM, for "
         "language models on Trainium 2 and 3 alone",
@@ -57,7 +58,7 @@ GONE = {
 SUPERSEDED = f"AWS's list of images has newer versions only ({LISTED_AS_OF})"
 UNSAFE_FRONT_END = "its SageMaker front end has a path traversal, fixed in 26.03"
 
-# What DJL images hold besides what their tag says: the Dockerfile of djl-serving's branch
+# Contents of DJL images that their tag does not state: the Dockerfile of djl-serving's branch
 # VERSION-dlc (requirements files from 0.32.0); 0.38.0: djl-serving pull request 3075.
 FULL_NAMES = {"tnx": "transformers-neuronx", "lmi_dist": "lmi-dist", "hf": "transformers"}
 DJL_CONTENTS = """
@@ -114,7 +115,7 @@ TRITON_CONTENTS = {
     "25.09": ("13.0", "sm75", "3.12"),
     "26.05": ("13.2", "sm75", "3.12"),
 }
-# Every build that AWS's list ever had and the SDK's tables lack, but for rebuilds of a tag:
+# Every build that AWS's list ever had and the SDK's tables lack, without rebuilds of a tag:
 # framework, version, Python, system, Neuron SDKs.
 NEURON_BUILDS = """
 pytorch-inference-neuron 1.5.1 py36 ubuntu16.04
@@ -143,11 +144,12 @@ pytorch-inference-neuronx 2.9.0 py312 ubuntu24.04 2.27.1 2.28.0 2.29.0 2.29.1 2.
 huggingface-pytorch-inference-neuron 1.10.2-transformers4.20.1 py37 ubuntu18.04 1.19.1
 huggingface-vllm-inference-neuronx 0.11.0-optimum0.4.5 py310 ubuntu22.04 2.26.1
 """
-# Neuron SDKs whose runtime may not start on an older Neuron driver: the SDK from which a row holds
-# (until the next row's), its runtime library, the oldest driver ("unknown" where no source says),
-# and what is known. The driver is the host's: botocore gives that of each InferenceAmiVersion. The
-# source is aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21), release-notes/components/runtime.rst
-# (AWS names no oldest driver of earlier SDKs for Inferentia 2 and Trainium 1).
+# Neuron SDKs whose runtime may not start on an older Neuron driver. Columns: the SDK from which a
+# row holds (until the next row's), its runtime library, the oldest driver ("unknown" without a
+# source), and a remark. The driver is the host's: botocore gives that of each InferenceAmiVersion.
+# The source is aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21),
+# release-notes/components/runtime.rst (AWS names no oldest driver of earlier SDKs for Inferentia 2
+# and Trainium 1).
 NEURON_DRIVERS = (
     (
         "2.30.0",

@@ -1,11 +1,11 @@
-"""Writes slipway/facts/images.json: the images that AWS provides, and what is in them.
+"""Writes slipway/facts/images.json: the images that AWS provides, and their contents.
 
     python -m tools.refresh_facts.images
 
 Tags and registry accounts come from the SageMaker SDK's tables (the package sagemaker-core), domain
-suffixes and host AMIs from botocore. What neither of them says is in image_tables.py: Neuron
-images that the SDK's look-up cannot return, what is inside an image, and what AWS still lists. Look
-there, and at the sources that the table names, when a package has been updated.
+suffixes and host AMIs from botocore. Facts that neither of them has are in image_tables.py: Neuron
+images that the SDK's look-up cannot return, the contents of an image, and the images that AWS still
+lists. Check that file, and the sources that its tables name, when a package has been updated.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SDK_TABLES = "sagemaker/core/image_uri_config"
 
 
 class Tag(NamedTuple):
-    """One image as its source names it, before what is in it is looked up."""
+    """One image as its source names it, before its contents are looked up."""
 
     framework: str
     version: str
@@ -133,14 +133,14 @@ def _order(version: str) -> list[int]:
 
 
 def _dated(table: Mapping[str, Any], key: str, name: str) -> Any:
-    """Returns a row of a table above, which has to grow with the packages."""
+    """Returns a row of a dated table, which must grow with the packages."""
     if key not in table:
         raise SourceError(f"the SDK has a new image, {key}: add what is in it to {name}")
     return table[key]
 
 
 def _contents(tag: Tag) -> dict[str, Any]:
-    """Returns what is in an image: from its tag, and from the dated tables above."""
+    """Returns the contents of an image: from its tag, and from the dated tables."""
     found = {name: re.search(pattern, tag.tag) for name, pattern in PATTERNS.items()}
     cuda = _dotted(found["cuda"][1]) if found["cuda"] else None
     python = _dotted(found["python"][1]) if found["python"] else "unknown"
@@ -219,7 +219,7 @@ def _legacy(tag: Tag, newest: Mapping[str, str]) -> list[str] | None:
 
 
 def _inference_amis() -> dict[str, Any]:
-    """Returns what botocore says of each value of InferenceAmiVersion."""
+    """Returns botocore's description of each value of InferenceAmiVersion."""
     model = botocore.session.Session().get_service_model("sagemaker")
     names = model.shape_for("ProductionVariantInferenceAmiVersion")
     variant = model.shape_for("ProductionVariant")

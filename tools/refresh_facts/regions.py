@@ -34,7 +34,7 @@ def families_of(names: Collection[str]) -> dict[str, list[str]]:
 
 
 def compact(hosted: Collection[str], families: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Writes a region's types as families that are there as a whole and single types."""
+    """Returns a region's types: whole families, and single types of families that it has partly."""
     whole, single = [], []
     for family, sizes in families.items():
         there = [name for size in sizes if (name := f"ml.{family}.{size}") in hosted]
@@ -46,7 +46,7 @@ def compact(hosted: Collection[str], families: Mapping[str, list[str]]) -> dict[
 
 
 def make(as_of: datetime.date) -> str:
-    """Makes the table.
+    """Returns the table's text.
 
     Raises:
         SourceError: cfn-lint is missing or has changed the form of its lists.

@@ -1,4 +1,4 @@
-"""What every refresh script needs: packages as sources, and tables whose diffs can be read."""
+"""The shared parts of refresh scripts: packages as sources, and tables with readable diffs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FACTS = Path(__file__).parents[2] / "slipway" / "facts"
 
 
 class SourceError(Exception):
-    """A source is not there or not what it was; the text says what to do."""
+    """A source is missing or has changed; the message says what to do."""
 
 
 def package_version(name: str) -> str:
     """Returns the installed version of a distribution.
 
     Raises:
-        SourceError: it is not installed.
+        SourceError: the distribution is not installed.
     """
     try:
         return importlib.metadata.version(name)
@@ -61,12 +61,12 @@ def hosting_instance_types() -> list[str]:
 
 
 def render(table: Mapping[str, Any], *, levels: int) -> str:
-    """Renders a table as JSON with one entry a line.
+    """Returns a table as JSON with one entry per line.
 
     Args:
-        table: what to render; keys keep their order.
-        levels: how deep objects are written over several lines. A list stays on one line, except
-            at the top level.
+        table: keys keep their order.
+        levels: how deep objects are written over several lines. A list stays on one line, except at
+            the top level.
     """
     return _render(table, levels, 0) + "\n"
 
@@ -85,11 +85,11 @@ def _render(value: Any, levels: int, depth: int) -> str:
 
 
 def refresh(path: Path, make: Callable[[datetime.date], str], today: datetime.date) -> bool:
-    """Writes a table unless it would be the same but for its date.
+    """Writes a table, unless only its date would change.
 
     Args:
         path: the table; may not exist yet.
-        make: makes the table's text, given its date.
+        make: returns the table's text, given its date.
         today: the date of a table that changed.
 
     Returns:

@@ -44,12 +44,12 @@ def main(
 ) -> int:
     """Deploys, tries and removes one endpoint; returns the exit status.
 
-    It is 0 where every stage ended well and nothing is left but what is meant to be.
+    The status is 0 if every stage succeeded and nothing is left unintentionally.
 
     Args:
-        arguments: of the command line.
+        arguments: None reads the command line.
         environ: the user's variables.
-        make_commands: makes what runs the commands of a stage.
+        make_commands: returns the function that runs the commands of a stage.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -96,7 +96,7 @@ def _look(caller: Caller, instance_type: str) -> tuple[Target, list[str]]:
     """Returns the target, and the stacks that an earlier run left.
 
     Raises:
-        UserError: the account cannot be looked into, or the key of an earlier bucket is unusable.
+        UserError: the account cannot be examined, or the key of an earlier bucket is unusable.
     """
     target = Target(caller.account, caller.region, instance_type)
     try:
@@ -132,7 +132,7 @@ def _confirm(is_sure: bool) -> None:
     """Asks on a terminal.
 
     Raises:
-        UserError: the answer is no, or there is nobody to ask.
+        UserError: the answer is no, or there is no terminal.
     """
     if is_sure:
         return
@@ -153,7 +153,7 @@ def _run(
     report: Report, caller: Caller, target: Target, run: Run, folder: Path, minutes: int,
     earlier: Sequence[str],
 ) -> None:  # fmt: skip
-    """Runs every stage; whatever happens, what was made is destroyed and listed."""
+    """Runs every stage; whatever happens, created stacks are destroyed and leftovers listed."""
 
     def remove() -> None:
         destroy_all(target, caller.access, run, folder, report.stage)
@@ -163,7 +163,7 @@ def _run(
     try:
         if earlier:
             remove()
-        # A stage that removes them and fails leaves names that a deployment would meet.
+        # If a stage that removes them fails, its names would block a deployment.
         if all(stage.outcome == "ok" for stage in report.stages):
             for name, action in life.stages():
                 if not report.stage(name, action):
@@ -171,7 +171,7 @@ def _run(
     except KeyboardInterrupt:
         say("Interrupted. What was made is destroyed now; a second interrupt leaves it there.")
     finally:
-        # After a bug of this program, too: an endpoint that nobody knows of is billed for ever.
+        # Also after a bug of this program: an unnoticed endpoint would be billed for ever.
         try:
             remove()
             report.remains = find_remains(target, caller.access, key_arn=life.key_arn)
@@ -184,10 +184,10 @@ def _run(
 
 @contextlib.contextmanager
 def _only_run(folder: Path) -> Iterator[None]:
-    """Holds the folder for this run.
+    """Locks the folder for this run.
 
     Raises:
-        UserError: another run has it, or it cannot be made.
+        UserError: another run has the lock, or the folder cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -212,7 +212,7 @@ def _only_run(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """Makes a closed terminal or a polite kill act like Ctrl-C, which removes what was made."""
+    """Makes SIGHUP and SIGTERM act like Ctrl-C, which removes the created resources."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

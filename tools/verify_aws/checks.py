@@ -1,4 +1,4 @@
-"""What is looked at before anything is made. Nothing here changes an account."""
+"""The checks before anything is created. Nothing here changes an account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from slipway.project import Project
 from tools.verify_aws.project import ENVIRONMENT, MODEL, Target, image_uri
 
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
-# What the templates of aws-cdk-lib ask for (its rule CheckBootstrapVersion).
+# The version that the templates of aws-cdk-lib require (its rule CheckBootstrapVersion).
 _BOOTSTRAP_VERSION = 6
 _MANIFESTS = [
     "application/vnd.docker.distribution.manifest.v2+json",
@@ -35,13 +35,13 @@ _QUOTA = "{instance_type} for endpoint usage"
 
 @dataclass(frozen=True)
 class Caller:
-    """Who runs this.
+    """The user of this program, as AWS sees it.
 
     Args:
         account: AWS account.
-        arn: of the user or role.
+        arn: ARN of the user or role.
         region: AWS region.
-        endpoint: address that answered, which tells AWS from a stand-in.
+        endpoint: address that answered, which distinguishes AWS from a stand-in.
         access: clients of that account and region.
     """
 
@@ -53,7 +53,7 @@ class Caller:
 
 
 def find_region(given: str | None, environ: Mapping[str, str]) -> str:
-    """Returns the region: the one that is given, else that of the variables or of the profile.
+    """Returns the given region, or else the region of the variables or of the profile.
 
     Raises:
         UserError: there is none, or AWS publishes no image there.
@@ -63,7 +63,7 @@ def find_region(given: str | None, environ: Mapping[str, str]) -> str:
         try:
             region = boto3.Session().region_name
         except BotoCoreError as error:
-            # For example a profile that is not there.
+            # For example a profile that does not exist.
             raise UserError.of(
                 Code.UNKNOWN_REGION, str(error), "Set AWS_PROFILE to a profile that exists."
             ) from None
@@ -79,7 +79,7 @@ def find_region(given: str | None, environ: Mapping[str, str]) -> str:
 
 
 def identify(region: str) -> Caller:
-    """Asks AWS whose credentials these are.
+    """Asks AWS for the owner of the credentials.
 
     Raises:
         UserError: there are none, or AWS does not accept them in that region.
@@ -94,7 +94,7 @@ def identify(region: str) -> Caller:
         access.credentials()
         client = access.client("sts")
         found = client.get_caller_identity()
-    # As in slipway.access: behind botocore's providers are the user's own programs and files.
+    # As in slipway.access: botocore's providers run the user's own programs and read files.
     except Exception as error:
         raise UserError([credentials_problem(what, error, log_in)]) from None
     return Caller(found["Account"], found["Arn"], region, client.meta.endpoint_url, access)
@@ -104,15 +104,15 @@ def check(caller: Caller, target: Target, folder: Path) -> list[str]:
     """Checks everything that would stop a run half-way.
 
     Args:
-        caller: who runs this.
-        target: what is deployed where.
+        caller: gives access to the account.
+        target: the endpoint to deploy.
         folder: the project, already written.
 
     Returns:
-        What could not be checked, one sentence each.
+        The checks that were not possible, one sentence each.
 
     Raises:
-        UserError: everything that is missing, with its remedy.
+        UserError: every problem, with its remedy.
     """
     problems: list[Problem] = [*_instance_type(target)]
     if not problems:
@@ -129,11 +129,11 @@ def check(caller: Caller, target: Target, folder: Path) -> list[str]:
 
 
 class _UnknownError(Exception):
-    """The account does not say; the message is the note.
+    """The account does not give an answer; the message is the note.
 
     Args:
-        what: what is not known.
-        reason: what AWS answered.
+        what: the unknown fact.
+        reason: AWS's answer.
     """
 
     def __init__(self, what: str, reason: object) -> None:
@@ -171,7 +171,7 @@ def _instance_type(target: Target) -> Iterator[Problem]:
 
 
 def _config(folder: Path) -> Iterator[Problem]:
-    """Finds what Slipway itself would refuse."""
+    """Yields the problems for which Slipway itself would refuse the config."""
     project = Project(folder)
     try:
         project.plan(MODEL, project.environment(ENVIRONMENT), allow_unpublished=True)
@@ -236,7 +236,7 @@ def _quota(caller: Caller, target: Target) -> Iterator[Problem]:
     client = caller.access.client("service-quotas")
     try:
         quota = _find_quota(client, "list_service_quotas", name)
-        # A quota that was never changed may have its default alone.
+        # A quota that was never changed may have only a default.
         quota = quota or _find_quota(client, "list_aws_default_service_quotas", name)
     except (BotoCoreError, ClientError) as error:
         raise _UnknownError(f"the quota {name!r}", error) from None

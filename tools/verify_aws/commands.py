@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-# Ctrl-C, a polite kill and a closed terminal.
+# Ctrl-C, SIGTERM and a closed terminal.
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ENDING_SECONDS = 10.0
 _LAST_LINES = 20
@@ -29,16 +29,16 @@ def commands_of(
 ) -> Run:
     """Returns a function that runs commands in a folder, without a terminal.
 
-    The function returns what a command printed on standard output. It raises CommandError where the
-    exit status is not 0, and where the command takes longer than `seconds`.
+    The function returns a command's standard output. It raises CommandError if the exit status is
+    not 0, or if the command takes longer than `seconds`.
 
     Args:
-        folder: where they run.
-        log: file that everything they print is added to.
-        region: set for them as AWS_REGION.
-        environ: their environment otherwise.
+        folder: working directory of the commands.
+        log: file to which all output is appended.
+        region: set for the commands as AWS_REGION.
+        environ: the rest of their environment.
     """
-    # cdk, slipway and Python of this environment.
+    # Finds cdk, slipway and Python of this environment first.
     path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
     variables = {**environ, "PATH": path, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
 
@@ -85,7 +85,7 @@ def _start(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # Ctrl-C is for this program alone, which then ends the command.
+            # Ctrl-C reaches this program alone, which then ends the command.
             start_new_session=True,
         )
     except OSError as error:
@@ -94,10 +94,10 @@ def _start(
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Raises an interrupt at the end only, because a command that nobody knows of would go on.
+    """Raises an interrupt only at the end, because an unnoticed command would go on.
 
     Raises:
-        KeyboardInterrupt: there was one.
+        KeyboardInterrupt: there was an interrupt.
     """
     held: list[int] = []
 
@@ -115,7 +115,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Ends a command and all that it started; returns what it printed."""
+    """Ends a command and its descendants; returns its output."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""What a run costs, said before it starts."""
+"""The cost of a run, which is shown before it starts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from slipway.facts.prices import instance_price_per_hour
 
-# Of a customer managed key, prorated by the hour, until its deletion is scheduled.
+# Price of a customer managed key, prorated by the hour, until its deletion is scheduled.
 # https://aws.amazon.com/kms/pricing/ (read 2026-11-23)
 KEY_USD_PER_MONTH = 1.0
-# How long removal may take once the run's own time is over.
+# How long removal may take after the run's own time is over.
 REMOVAL_MINUTES = 30
 # The region whose prices the facts know best.
 _KNOWN_REGION = "us-east-1"
@@ -19,16 +19,16 @@ _PRICE_LIST = "https://aws.amazon.com/sagemaker/ai/pricing/"
 
 @dataclass(frozen=True)
 class Cost:
-    """What is said before anything is made.
+    """The cost that is shown before anything is created.
 
     Args:
-        instance_type: of the one instance.
+        instance_type: type of the only instance.
         region: AWS region.
         minutes: the longest that the instance may run: the run's limit and its removal.
-        usd_per_hour: of the instance; None where no source gives a price.
-        usd_at_most: of the instance in that time; None where no source gives a price.
-        source: where the price is from, or where to look for it.
-        key_usd_per_month: of the key, until it is removed.
+        usd_per_hour: price of the instance; None if no source gives a price.
+        usd_at_most: cost of the instance in that time; None if no source gives a price.
+        source: source of the price, or where to look for it.
+        key_usd_per_month: price of the key, until it is removed.
     """
 
     instance_type: str
@@ -40,7 +40,7 @@ class Cost:
     key_usd_per_month: float = KEY_USD_PER_MONTH
 
     def lines(self) -> list[str]:
-        """Returns it as sentences."""
+        """Returns the cost as sentences."""
         time = f"It runs for {self.minutes} minutes at most"
         if self.usd_per_hour is None:
             first = (
@@ -60,7 +60,7 @@ class Cost:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Returns it for the report."""
+        """Returns the cost for the report."""
         return asdict(self)
 
 
@@ -68,9 +68,9 @@ def estimate(instance_type: str, region: str, limit_minutes: int) -> Cost:
     """Returns the cost of a run.
 
     Args:
-        instance_type: of the one instance.
+        instance_type: type of the only instance.
         region: AWS region.
-        limit_minutes: how long the run may take before it is given up and removed.
+        limit_minutes: time after which the run is given up and removed.
     """
     minutes = limit_minutes + REMOVAL_MINUTES
     price = instance_price_per_hour(instance_type, region)

@@ -1,4 +1,4 @@
-"""The stages between checks and removal: what a user would type, and what must come of it."""
+"""The stages between checks and removal: commands that a user would type, and their effects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tools.verify_aws.stacks import POLL_SECONDS, bucket_exists
 
 TEXT = "slipway"
 _REVERSED = "yawpils"
-# CloudWatch shows what SageMaker publishes each minute; the metrics of a new instance come later.
+# CloudWatch shows metrics that SageMaker publishes each minute; a new instance's come later.
 METRICS_SECONDS = 600.0
 _ENV = ("--env", ENVIRONMENT)
 _CONTEXT = ("-c", f"env={ENVIRONMENT}", "-c", f"models={MODEL}")
@@ -40,11 +40,11 @@ class Life:
     """One endpoint's life.
 
     Args:
-        target: what is deployed where.
-        access: to the account.
+        target: the endpoint to deploy.
+        access: clients of the account.
         run: runs a command.
         folder: the project.
-        limit_seconds: how long all stages may take together.
+        limit_seconds: longest time of all stages together.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Life:
         self.key_arn: str | None = target.artifact_key_arn
 
     def stages(self) -> Stages:
-        """Yields names and functions in order; each function returns what it found."""
+        """Yields names and functions in order; each function returns its finding."""
         yield "deploy foundation", self._foundation
         yield "publish", self._publish
         yield "plan", self._plan
@@ -107,14 +107,14 @@ class Life:
 
     def _deploy(self) -> str:
         try:
-            # A rollback would take the container's log along.
+            # A rollback would delete the container's log.
             self._command("cdk", "deploy", MODEL, "--exclusively", "--no-rollback", *_DEPLOY)
         except CommandError as error:
             raise CommandError(f"{error}\n{self._why()}") from None
         return f"{self._target.endpoint} is deployed"
 
     def _why(self) -> str:
-        """Returns what the account says of an endpoint that was not deployed."""
+        """Returns the account's reason for an endpoint that was not deployed."""
         try:
             return self._command("slipway", "status", MODEL, "--lines", "30", *_ENV)
         except CommandError as error:
@@ -144,7 +144,7 @@ class Life:
         return f"{len(alarms)} alarms, a scalable target and a log are there"
 
     def _metrics(self) -> str:
-        """Waits for both kinds of metrics; an alarm on one that never comes would never go off."""
+        """Waits for both kinds of metrics; an alarm on a missing metric would never be raised."""
         cloudwatch = self._access.client("cloudwatch")
         missing = list(_METRICS)
         until = min(time.monotonic() + METRICS_SECONDS, self._until)
@@ -200,7 +200,7 @@ class Life:
         return list(endpoint_alarms(self._access.client("cloudwatch"), self._target.endpoint))
 
     def _require_latency(self, milliseconds: int) -> None:
-        """Raises CheckError where no alarm has that threshold, in SageMaker's microseconds."""
+        """Raises CheckError if no alarm has that threshold, in SageMaker's microseconds."""
         thresholds = sorted(alarm["Threshold"] for alarm in self._alarms())
         if milliseconds * 1000 not in thresholds:
             raise CheckError(

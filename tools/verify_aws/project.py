@@ -14,7 +14,7 @@ from slipway.facts.images import UnknownRegionError, image
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = "verify-aws"
 ENVIRONMENT = "aws"
-# No name of a project that lacks one, or has another one, begins like these.
+# No project without a name, or with another name, has names that begin like these.
 PROJECT = "verify"
 DEFAULT_INSTANCE_TYPE = "ml.m5.large"
 
@@ -24,12 +24,12 @@ DEFAULT_INSTANCE_TYPE = "ml.m5.large"
 # tests/integration/sagemaker-ml-endpoint-tests.py). By serving/docker of that branch it starts
 # `djl-serving` on /opt/ml/model, takes SAGEMAKER_BIND_TO_PORT, and has Python 3.11 for handlers.
 IMAGE_TAG = "0.36.0-cpu-full"
-# The version of the same registry's images whose accounts and regions the facts know.
+# A version of the same registry's images whose accounts and regions the facts know.
 _REGISTRY = ("djl-lmi", "0.36.0")
-# What `serving.image_uri` of a custom container may be.
+# The form that `serving.image_uri` of a custom container may have.
 _SUFFIXES = ("amazonaws.com", "amazonaws.com.cn")
 
-# Milliseconds of the alarm on latency: as deployed first, and as the change has it.
+# Milliseconds of the alarm on latency: in the first deployment, and after the change.
 FIRST_LATENCY = 2000
 CHANGED_LATENCY = 1500
 
@@ -74,14 +74,14 @@ alarms:
 
 @dataclass(frozen=True)
 class Target:
-    """What is deployed where.
+    """The endpoint to deploy.
 
     Args:
         account: AWS account.
         region: AWS region.
-        instance_type: of the endpoint's one instance.
-        artifact_key_arn: the key of an earlier run's bucket, which the foundation takes; None where
-            there is no such bucket, and the foundation makes a key.
+        instance_type: type of the endpoint's only instance.
+        artifact_key_arn: the key of an earlier run's bucket, which the foundation takes; None if
+            there is no such bucket, and the foundation creates a key.
     """
 
     account: str
@@ -91,7 +91,7 @@ class Target:
 
     @property
     def environment(self) -> Environment:
-        """The environment, as environments.yaml has it."""
+        """Returns the environment, as environments.yaml has it."""
         return Environment.model_validate(
             {
                 "name": ENVIRONMENT,
@@ -104,12 +104,12 @@ class Target:
 
     @property
     def endpoint(self) -> str:
-        """Name of the endpoint and of its stack."""
+        """Returns the name of the endpoint and of its stack."""
         return self.environment.stack_name(MODEL)
 
     @property
     def foundation(self) -> str:
-        """Name of the foundation's stack."""
+        """Returns the name of the foundation's stack."""
         return self.environment.stack_name("foundation")
 
 
@@ -117,7 +117,7 @@ def image_uri(region: str) -> str:
     """Returns the image of a region.
 
     Raises:
-        UserError: AWS publishes none there, or Slipway does not know the region.
+        UserError: AWS publishes no image there, or Slipway does not know the region.
     """
     try:
         facts = image(*_REGISTRY, region)
@@ -142,7 +142,7 @@ def image_uri(region: str) -> str:
 
 
 def write_project(folder: Path, target: Target) -> None:
-    """Writes the project into a folder; what an earlier run left of it there goes.
+    """Writes the project into a folder; files of an earlier run are removed.
 
     Raises:
         UserError: the folder cannot be written.
@@ -180,8 +180,8 @@ def write_config(folder: Path, target: Target, latency: int) -> None:
 
     Args:
         folder: the project.
-        target: what is deployed where.
-        latency: milliseconds of the alarm on latency.
+        target: the endpoint to deploy.
+        latency: threshold of the alarm on latency, in milliseconds.
     """
     text = _CONFIG.format(
         model=MODEL,

@@ -1,4 +1,4 @@
-"""Destroys both stacks, and lists what is left with the commands that remove it."""
+"""Destroys both stacks, and lists what is left, with the commands that remove it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tools.verify_aws.stacks import (
 )
 
 _ATTEMPTS = 2
-# The state of a key that is not billed any more and ends by itself.
+# The state of a key that is not billed any more and deletes itself.
 _ENDING = "PendingDeletion"
-# Of each version of each object, key and id. Slipway's keys have no spaces.
+# Key and id of each version of each object. Slipway's keys have no spaces.
 _VERSIONS = "[Versions,DeleteMarkers][][].[Key,VersionId]"
 
 
 @dataclass(frozen=True)
 class Remainder:
-    """Something that a run leaves in the account.
+    """A resource that a run leaves in the account.
 
     Args:
-        kind: what it is.
+        kind: kind of the resource, for people.
         name: its name or ARN.
-        commands: what removes it, in order; empty where nothing has to.
+        commands: commands that remove it, in order; empty if nothing needs removal.
         is_meant: whether a run leaves it on purpose.
-        note: what else to know.
+        note: a remark for people.
     """
 
     kind: str
@@ -47,31 +47,31 @@ class Remainder:
 
 
 class RemovalError(Exception):
-    """A stack is still there; the message says why and what to do."""
+    """A stack still exists; the message says why and what to do."""
 
 
 def destroy(
     construct_id: str, stack: str, *, access: Access, run: Run, folder: Path,
     minutes: float = REMOVAL_MINUTES,
 ) -> str:  # fmt: skip
-    """Destroys a stack, whatever state it is in.
+    """Destroys a stack, whatever its state.
 
     CloudFormation refuses to delete a stack that is being updated, and SageMaker an endpoint that
-    is being made, so what is in progress is awaited first.
+    is being created, so operations in progress are awaited first.
 
     Args:
-        construct_id: what the CDK CLI calls the stack.
+        construct_id: the CDK CLI's name of the stack.
         stack: its name in the account.
-        access: to the account.
+        access: clients of the account.
         run: runs a command.
         folder: the project.
-        minutes: how long all of this may take.
+        minutes: longest time of everything here together.
 
     Returns:
-        What was done.
+        A sentence about what was done.
 
     Raises:
-        RemovalError: the stack is still there.
+        RemovalError: the stack still exists.
     """
     until = time.monotonic() + minutes * 60
     reason = ""
@@ -79,7 +79,7 @@ def destroy(
         status = await_stack(access, stack, until=until)
         if status is None:
             return f"{stack} is gone" if reason else f"{stack} was not there"
-        # An assembly that is there needs no second synthesis.
+        # An existing assembly needs no second synthesis.
         source = (
             ("--app", "cdk.out", "--exclusively")
             if (folder / "cdk.out" / "manifest.json").is_file()
@@ -101,12 +101,12 @@ def destroy(
 
 
 def find_remains(target: Target, access: Access, *, key_arn: str | None) -> list[Remainder]:
-    """Lists what is left of a run, in the order in which it is best removed.
+    """Lists the remainders of a run, in the order in which they are best removed.
 
     Args:
-        target: what was deployed where.
-        access: to the account.
-        key_arn: the foundation's key, where the run has seen it.
+        target: the endpoint that was deployed.
+        access: clients of the account.
+        key_arn: the foundation's key, if the run has seen it.
     """
     return list(_remains(target, access, key_arn))
 
@@ -120,7 +120,7 @@ def _remains(target: Target, access: Access, key_arn: str | None) -> Iterator[Re
             yield Remainder("stack", stack, again, is_meant=False, note=f"It is {status}.")
     for item in find_leftovers(MODEL, environment, access):
         yield Remainder(item.kind, item.name, again, is_meant=False)
-    # Before the bucket goes, since only its settings name the key.
+    # Before the bucket is removed, since only its settings name the key.
     key_arn = artifact_key_arn(access, environment) or key_arn
     region = f"--region {target.region}"
     bucket, logs = environment.artifact_bucket, environment.access_log_bucket
@@ -157,7 +157,7 @@ def _remains(target: Target, access: Access, key_arn: str | None) -> Iterator[Re
 
 
 def _bucket_commands(bucket: str, region: str) -> tuple[str, str]:
-    """Returns what empties a bucket with versions, and then removes it."""
+    """Returns the command that empties a bucket with versions, and the command that removes it."""
     return (
         f"aws s3api list-object-versions --bucket {bucket} {region} --output text "
         f"--query '{_VERSIONS}' | while read -r key version; do aws s3api delete-object "
@@ -172,11 +172,11 @@ def destroy_all(
     """Destroys the endpoint's stack and then the foundation's, each as a stage of its own.
 
     Args:
-        target: what was deployed where.
-        access: to the account.
+        target: the endpoint that was deployed.
+        access: clients of the account.
         run: runs a command.
         folder: the project.
-        stage: `stage(NAME, FUNCTION)` runs a stage and never raises but on an interrupt.
+        stage: `stage(NAME, FUNCTION)` runs a stage and raises only on an interrupt.
     """
     for construct_id, stack in ((MODEL, target.endpoint), ("foundation", target.foundation)):
 

@@ -19,7 +19,7 @@ from tools.verify_aws.cost import Cost
 from tools.verify_aws.removal import Remainder, RemovalError
 
 Outcome = Literal["ok", "failed", "interrupted"]
-# What a stage may meet in an account. Anything else is a bug of this program.
+# Errors that a stage may meet in an account. Any other exception is a bug of this program.
 EXPECTED = (CommandError, RemovalError, UserError, BotoCoreError, ClientError)
 NEVER_RUN = (
     "This command was tested on the embedded AWS. Slipway's authors have not run it in AWS: please "
@@ -29,7 +29,7 @@ _WIDTH = 22
 
 
 class CheckError(CommandError):
-    """A stage ended well and did not have the effect that it should."""
+    """A stage ended without an error but did not have its effect."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Stage:
     """One stage that was run.
 
     Args:
-        name: what it does.
+        name: says what it does.
         outcome: how it ended.
-        seconds: how long it took.
-        detail: what it found, or why it failed.
+        seconds: its duration.
+        detail: its finding, or the reason of its failure.
     """
 
     name: str
@@ -51,15 +51,16 @@ class Stage:
 
 @dataclass
 class Report:
-    """What becomes of a run.
+    """The report of a run.
 
     Args:
         account: AWS account; no document has it.
         region: AWS region.
-        answered_by: address of AWS's Security Token Service, which tells AWS from a stand-in.
-        image: of the endpoint.
-        cost: what was said before the start.
-        notes: what could not be checked.
+        answered_by: address of AWS's Security Token Service, which distinguishes AWS from a
+            stand-in.
+        image: image of the endpoint.
+        cost: the cost that was shown before the start.
+        notes: the checks that were not possible.
     """
 
     account: str
@@ -73,7 +74,7 @@ class Report:
     remains: list[Remainder] | None = None
 
     def stage(self, name: str, action: Callable[[], str]) -> bool:
-        """Runs a stage and says how it ended; returns whether it ended well.
+        """Runs a stage and prints how it ended; returns whether it succeeded.
 
         Raises:
             KeyboardInterrupt: it was interrupted; the stage is in the report.
@@ -97,12 +98,12 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """Whether every stage ended well and nothing is left but what is meant to be."""
+        """Returns whether every stage succeeded and nothing is left unintentionally."""
         is_removed = self.remains is not None and all(item.is_meant for item in self.remains)
         return bool(self.stages) and is_removed and all(s.outcome == "ok" for s in self.stages)
 
     def say_remains(self) -> None:
-        """Prints what is left in the account, and the commands that remove it."""
+        """Prints the resources left in the account, and the commands that remove them."""
         if self.remains is None:
             say("\nWhat is left is unknown. Run `make verify-aws` again to remove and list it.")
             return
@@ -134,5 +135,5 @@ class Report:
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Prints on standard error: standard output is the document's, where one is asked for."""
+    """Prints to standard error, because standard output may be the document's."""
     print(text, end=end, file=sys.stderr, flush=True)

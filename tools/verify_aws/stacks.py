@@ -1,4 +1,4 @@
-"""What CloudFormation says of the two stacks, and what outlived those of an earlier run."""
+"""CloudFormation's state of the two stacks, and resources that outlived an earlier run's stacks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NO_ENCRYPTION = "ServerSideEncryptionConfigurationNotFoundError"
 
 
 def stack_status(access: Access, name: str) -> str | None:
-    """Returns a stack's status; None where there is no such stack."""
+    """Returns a stack's status; None if there is no such stack."""
     try:
         found = access.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
     except ClientError as error:
-        # CloudFormation has no code of its own for a stack that is not there.
+        # CloudFormation has no error code of its own for a stack that does not exist.
         if "does not exist" in error.response["Error"].get("Message", ""):
             return None
         raise
@@ -31,15 +31,15 @@ def stack_status(access: Access, name: str) -> str | None:
 
 
 def await_stack(access: Access, name: str, *, until: float) -> str | None:
-    """Waits until a stack has nothing in progress.
+    """Waits until a stack has no operation in progress.
 
     Args:
-        access: to its account and region.
-        name: of the stack.
+        access: clients of the stack's account and region.
+        name: StackName.
         until: time of the monotonic clock at which waiting ends.
 
     Returns:
-        Its status, which is still in progress where the time was too short; None where it is gone.
+        Its status, which is still in progress if the time was too short; None if the stack is gone.
     """
     while True:
         status = stack_status(access, name)
@@ -61,7 +61,7 @@ def bucket_exists(access: Access, name: str) -> bool:
 
 
 def artifact_key_arn(access: Access, environment: Environment) -> str | None:
-    """Returns the key that an artifact bucket is encrypted with; None where there is none."""
+    """Returns the key that encrypts an artifact bucket; None if there is none."""
     try:
         found = access.client("s3").get_bucket_encryption(Bucket=environment.artifact_bucket)
     except ClientError as error:
@@ -74,7 +74,7 @@ def artifact_key_arn(access: Access, environment: Environment) -> str | None:
 
 
 def key_state(access: Access, arn: str) -> str | None:
-    """Returns the state of a KMS key, for example `PendingDeletion`; None where it is gone."""
+    """Returns the state of a KMS key, for example `PendingDeletion`; None if the key is gone."""
     try:
         found = access.client("kms").describe_key(KeyId=arn)
     except ClientError as error:

@@ -1,7 +1,7 @@
-"""The model that `make verify-aws` deploys: it answers with the text that it is sent, reversed.
+"""The model that `make verify-aws` deploys: it answers with the reversed text of the request.
 
-DJL Serving calls `handle`. The answer differs from the request, so that nothing but this handler
-can have made it.
+DJL Serving calls `handle`. The answer differs from the request, so only this handler can have made
+it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from djl_python import Output  # type: ignore[import-not-found]
 
 
 def handle(inputs: Any) -> Any:
-    """Returns the answer to one request; None for the empty one that DJL Serving begins with."""
+    """Returns the answer to a request; None for the empty first request of DJL Serving."""
     if inputs.is_empty():
         return None
     text = inputs.get_as_json()["inputs"]
