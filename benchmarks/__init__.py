@@ -1,1 +1,1 @@
-"""Measurements that the documents quote: how they are made, and their results."""
+"""Measurements that the documents quote: the programs that make them, and their results."""

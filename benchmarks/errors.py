@@ -1,11 +1,11 @@
-"""Why a benchmark ended early."""
+"""The error of a benchmark that ends early."""
 
 from __future__ import annotations
 
 
 class BenchmarkError(Exception):
-    """A measurement cannot be made, or what was measured did not do its work.
+    """A measurement cannot be made, or the measured program did not do its work.
 
     Args:
-        message: what happened, with the output of the command that failed.
+        message: says what happened, with the output of the command that failed.
     """

@@ -1,4 +1,4 @@
-"""Numbers with their intervals, and whether a goal was met as far as they can tell."""
+"""Numbers with their intervals, and verdicts on goals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Verdict(StrEnum):
-    """Whether a goal was met, as far as the trials can tell."""
+    """Whether a goal was met, as far as the trials show."""
 
     MET = "met"
     """By all of the interval."""
@@ -38,12 +38,12 @@ class Estimate:
         """Returns the verdict on a goal that the number should reach."""
         if self.value < goal:
             return Verdict.MISSED
-        # Without an interval nothing is known of how far chance reaches.
+        # Without an interval, the influence of chance is unknown.
         is_sure = self.low is not None and self.low >= goal
         return Verdict.MET if is_sure else Verdict.MET_BY_MEDIANS
 
     def at_most(self, goal: float) -> Verdict:
-        """Returns the verdict on a goal that the number should not pass."""
+        """Returns the verdict on a goal that the number should not exceed."""
         if self.value > goal:
             return Verdict.MISSED
         is_sure = self.high is not None and self.high <= goal
@@ -53,7 +53,16 @@ class Estimate:
 def ratio_of_medians(
     found: Sequence[float], baseline: Sequence[float], generator: np.random.Generator
 ) -> Estimate:
-    """Returns the ratio of the medians of two series of trials."""
+    """Returns the ratio of the medians of two series of trials.
+
+    Args:
+        found: trials whose median is the numerator.
+        baseline: trials whose median is the denominator.
+        generator: draws the bootstrap samples.
+
+    Returns:
+        The ratio, without an interval if a series has one trial.
+    """
     value = median(found) / median(baseline)
     if min(len(found), len(baseline)) < 2:
         return Estimate(value, None, None)
@@ -62,7 +71,7 @@ def ratio_of_medians(
 
 
 def resampled_medians(values: Sequence[float], generator: np.random.Generator) -> FloatArray:
-    """Returns the medians of as many values drawn with replacement, many times."""
+    """Returns the medians of bootstrap samples, each as large as `values`."""
     draws = generator.choice(np.asarray(values), size=(_RESAMPLES, len(values)))
     medians: FloatArray = np.median(draws, axis=1)
     return medians

@@ -1,4 +1,4 @@
-"""Times one command, and leaves nothing of it behind."""
+"""Times one command, and leaves no process of it behind."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COMMAND_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Timing:
-    """What one command took.
+    """The time of one command.
 
     Args:
-        seconds: wall time, from starting its process to having read all of its output.
-        processor_seconds: of all its processes together, user and system. What it made other
-            processes do, such as the embedded AWS, is not in it.
+        seconds: wall time, from starting its process until all of its output was read.
+        processor_seconds: user and system time of all its processes together. Work of other
+            processes, such as the embedded AWS, is not included.
     """
 
     seconds: float
@@ -43,20 +43,19 @@ def run_timed(
 ) -> tuple[Timing, str]:
     """Runs a command to its end.
 
-    Its whole process group ends with it: when it takes too long and when this process is told to
-    stop, the processes it has started go too.
+    Its whole process group is killed when it takes too long and when this process is told to stop.
 
     Args:
         command: program and arguments.
-        folder: to run it in.
+        folder: working directory.
         environment: all of its variables.
-        limit_seconds: after which it has failed.
+        limit_seconds: time after which it counts as failed.
 
     Returns:
-        The timing, and what it printed, standard error included.
+        The timing, and the output, standard error included.
 
     Raises:
-        BenchmarkError: it cannot be started, failed or took too long; with its output.
+        BenchmarkError: it cannot be started, failed or took too long; the message has its output.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
@@ -105,8 +104,8 @@ def _start(
 def _interrupts_held() -> Iterator[None]:
     """Handles SIGINT only after the block.
 
-    An interrupt within `Popen` would leave a process that runs and that nobody knows. Only the main
-    thread handles signals, so any other one has nothing to hold.
+    An interrupt within `Popen` would leave an unnoticed process running. Only the main thread
+    handles signals, so any other thread has nothing to hold.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -122,8 +121,8 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[str]) -> str:
-    """Kills the command with all that it started; returns what it had printed."""
-    # macOS refuses where all of them have ended and only the first is left to be collected.
+    """Kills the command and its descendants; returns its output so far."""
+    # macOS refuses if all of them have ended and only the first is left to be collected.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     output, _ = process.communicate()

@@ -1,4 +1,4 @@
-"""What a result must name so that a reader can tell whether two may be compared."""
+"""The circumstances that a result must name, so that readers know which results compare."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Machine:
         core_count: logical cores that this process may use.
         memory_bytes: physical memory.
         load_average: runnable processes over the last minute, when the benchmark began; far above
-            zero means that others were using the machine.
-        versions: of the programs and packages that take part, by name.
+            zero means that other programs were using the machine.
+        versions: versions of the programs and packages that take part, by name.
     """
 
     system: str
@@ -39,7 +39,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Commit:
-    """What was measured.
+    """The measured commit.
 
     Args:
         id: the full hash.
@@ -51,12 +51,12 @@ class Commit:
 
 
 def program_path() -> str:
-    """Where programs are looked for: first beside this interpreter, where set-up puts them."""
+    """Returns the search path for programs, which begins beside this interpreter."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machine:
-    """Looks at this machine.
+    """Describes this machine.
 
     Args:
         programs: asked for their version with `--version`.
@@ -76,7 +76,7 @@ def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machin
 
 
 def describe_commit(root: Path) -> Commit | None:
-    """Returns the commit of a working tree; None where there is no git or no repository."""
+    """Returns the commit of a working tree; None without git or a repository."""
     try:
         identifier = _output("git", "-C", str(root), "rev-parse", "HEAD")
         changes = _output("git", "-C", str(root), "status", "--porcelain")
@@ -97,7 +97,7 @@ def _processor() -> str:
 
 
 def _core_count() -> int:
-    # Fewer than the machine has in a container that was given some of them; macOS cannot tell.
+    # Fewer than the machine has in a container with a limit; macOS cannot tell.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

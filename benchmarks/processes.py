@@ -1,4 +1,4 @@
-"""Servers that a benchmark starts: waited for, and ended with all that they started."""
+"""Servers that a benchmark starts, waits for, and stops with all their descendants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BackgroundProcess:
 
     Args:
         command: program and arguments.
-        folder: to run it in.
+        folder: working directory.
         environment: all of its variables.
         log: file for standard output and standard error.
 
@@ -52,7 +52,7 @@ class BackgroundProcess:
             raise BenchmarkError(f"`{self._shown}` cannot be run: {error.strerror}") from None
 
     def output(self) -> str:
-        """Returns what it has printed so far."""
+        """Returns its output so far."""
         return self._log.read_text("utf-8", errors="replace")
 
     def wait_until(
@@ -66,11 +66,12 @@ class BackgroundProcess:
 
         Args:
             is_ready: the condition.
-            limit_seconds: after which it has failed.
-            poll_seconds: between two looks; for what is timed, far below the time.
+            limit_seconds: time after which waiting fails.
+            poll_seconds: time between two checks; far below the time that is measured.
 
         Raises:
-            BenchmarkError: the process ended, or it took too long; with its last output.
+            BenchmarkError: the process ended, or waiting took too long; the message has its last
+                output.
         """
         deadline = time.monotonic() + limit_seconds
         while not is_ready():
@@ -87,23 +88,23 @@ class BackgroundProcess:
             time.sleep(poll_seconds)
 
     def stop(self) -> None:
-        """Ends it with SIGTERM, and after some time all of its group with SIGKILL."""
+        """Stops it with SIGTERM, and after some time kills its whole group with SIGKILL."""
         if self._process.poll() is None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
-        # macOS refuses where all of them have ended and only the first is left to be collected.
+        # macOS refuses if all of them have ended and only the first is left to be collected.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def recent_output(self) -> str:
-        """Returns the last lines that it has printed."""
+        """Returns the last lines of its output."""
         return "\n".join(self.output().splitlines()[-_SHOWN_LINES:])
 
 
 def free_port() -> int:
-    """Returns a TCP port of the loopback interface that nobody listens on now."""
+    """Returns a TCP port of the loopback interface that is free now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -111,7 +112,7 @@ def free_port() -> int:
 
 
 def accepts_connections(port: int) -> bool:
-    """Whether somebody listens on a port of the loopback interface."""
+    """Returns whether a process listens on a port of the loopback interface."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False

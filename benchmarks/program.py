@@ -1,4 +1,4 @@
-"""What the benchmarks' command lines share: options, progress, results and exit codes."""
+"""The shared parts of the benchmarks' command lines: options, progress, results and exit codes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Say = Callable[[str], None]
 
 
 class ExitOneParser(argparse.ArgumentParser):
-    """Ends with 1, the exit code of everything a user can put right, and not with 2."""
+    """A parser that exits with 1, the code of every error that a user can fix, and not with 2."""
 
     def error(self, message: str) -> NoReturn:
-        """Says what is wrong and ends."""
+        """Prints the error and exits."""
         self.print_usage(sys.stderr)
         self.exit(1, f"{self.prog}: {message}\n")
 
 
 class Parser(ExitOneParser):
-    """Reads a command line with the options of every benchmark.
+    """Parses a command line with the options of every benchmark.
 
     Args:
         program: the package, as `python -m` takes it.
-        description: for the help.
+        description: shown in the help.
         result: name of the two result files.
     """
 
@@ -58,7 +58,7 @@ class Parser(ExitOneParser):
 
 
 def positive(text: str) -> int:
-    """Reads a whole number of at least 1; for `add_argument`."""
+    """Parses a whole number of at least 1; for `add_argument`."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
@@ -70,12 +70,12 @@ def run(
     """Measures, writes the results and prints one of them.
 
     Args:
-        options: what `Parser` read.
+        options: the result of `Parser`.
         result: name of the two files.
         measure: returns the document and the page.
 
     Returns:
-        The exit code: 1 where the benchmark ended early, 130 where it was stopped.
+        The exit code: 1 if the benchmark ended early, 130 if it was stopped.
     """
     try:
         options.output.mkdir(parents=True, exist_ok=True)
@@ -94,10 +94,10 @@ def run(
 
 
 class Run:
-    """One measurement: tells how far it is, and ends as a `Context`.
+    """One measurement: reports its progress, and ends as a `Context`.
 
     Args:
-        programs: that take part, for the versions in the result.
+        programs: programs that take part, for the versions in the result.
         packages: Python distributions that take part.
     """
 
@@ -113,12 +113,12 @@ class Run:
         print(f"{elapsed:5.0f} s  {text}", file=sys.stderr, flush=True)
 
     def end(self) -> Context:
-        """Returns the circumstances, which end now."""
+        """Ends the measurement and returns its circumstances."""
         return Context(self._started, datetime.now(UTC), self._commit, self._machine)
 
 
 def stop_on_signals() -> None:
-    """Makes SIGTERM and SIGHUP stop a benchmark as Ctrl-C does: it cleans up."""
+    """Makes SIGTERM and SIGHUP stop a benchmark like Ctrl-C, so that it cleans up."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, _stop)
 

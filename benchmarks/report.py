@@ -1,4 +1,4 @@
-"""What every result page says, and how: tables, and the circumstances of the measurement."""
+"""The shared parts of every result page: tables, and the circumstances of the measurement."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.machine import Commit, Machine
 
 @dataclass(frozen=True)
 class Context:
-    """When, where and of what a result is.
+    """The time, place and subject of a result.
 
     Args:
         started_at: in UTC.
         ended_at: in UTC.
-        commit: what was measured; None outside of a repository.
-        machine: on what.
+        commit: the measured commit; None outside a repository.
+        machine: the machine that it ran on.
     """
 
     started_at: datetime
@@ -73,6 +73,6 @@ def picture(name: str, text: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a Markdown table: the first column to the left, numbers to the right."""
+    """Returns a Markdown table: the first column is left-aligned, numbers are right-aligned."""
     rule = ["---", *("---:" for _ in header[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))

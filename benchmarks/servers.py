@@ -1,4 +1,4 @@
-"""Servers that a benchmark asks, each as the processes that a container would hold."""
+"""The servers of a benchmark, each as the processes that a container would hold."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def server_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class ContainerServer:
-    """The container's own program, or one that is told and logs the same.
+    """The container's own program, or a program with the same settings and log.
 
     Args:
-        arguments: Python's.
+        arguments: arguments of Python.
         log: file for its log.
         variables: its environment.
 
     Raises:
-        BenchmarkError: it did not start; with its last output.
+        BenchmarkError: it did not start; the message has its last output.
     """
 
     def __init__(self, arguments: Sequence[str], log: Path, variables: Mapping[str, str]) -> None:
@@ -55,14 +55,14 @@ class ContainerServer:
         return self._process.recent_output()
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the server."""
         self._process.stop()
 
     def _event(self, name: str) -> dict[str, object] | None:
         for line in self._process.output().splitlines():
             try:
                 fields = json.loads(line)
-            except ValueError:  # a line that is half written, or no line of the log
+            except ValueError:  # a half-written line, or no line of the log
                 continue
             if isinstance(fields, dict) and fields.get("event") == name:
                 return fields
@@ -70,7 +70,7 @@ class ContainerServer:
 
 
 class IdleServer:
-    """A server that does nothing, to measure the load driver with.
+    """A server that does nothing, to measure the load driver alone.
 
     Args:
         log: file for its output.
@@ -88,5 +88,5 @@ class IdleServer:
         self.port = int(self._process.output())
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the server."""
         self._process.stop()

@@ -1,11 +1,11 @@
 """The published layout's application: Flask around `generate` of transformers, on PyTorch.
 
 Each gunicorn worker loads the model once. Requests and answers have the form of the TensorRT
-container's (docs/requests.md), so that both servers get the same bytes: `inputs` is a text or a
-list of texts, of the parameters `max_new_tokens` is read.
+container's (docs/requests.md), so that both servers get the same bytes. `inputs` is a text or a
+list of texts; of the parameters, only `max_new_tokens` is read.
 
-What it does for speed: evaluation mode, inference mode, fast tokenizer, one batch for the texts of
-a request, threads as many as it is given, one generation before the first request.
+For speed it uses evaluation mode, inference mode, a fast tokenizer, one batch for the texts of a
+request, as many threads as it is given, and one generation before the first request.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Starts the baselines: nginx in front of gunicorn's sync workers.
 
-It is the layout of the published GPT-2 case, and of many an endpoint. AWS's sample for containers
-of one's own starts both from one script, with one worker per core unless it is told otherwise; the
-published case ran on one GPU, which its flat throughput shows. How many workers serve it best on a
-CPU is measured, see `benchmarks.tensorrt.calibration`.
-(https://github.com/aws/amazon-sagemaker-examples, advanced_functionality/scikit_bring_your_own)
+It is the layout of the published GPT-2 case, and of many endpoints. AWS's sample for custom
+containers starts both from one script, with one worker per core by default. The published case ran
+on one GPU, which its flat throughput shows. The number of workers that serves it best on a CPU is
+measured, see `benchmarks.tensorrt.calibration`. (https://github.com/aws/amazon-sagemaker-examples,
+advanced_functionality/scikit_bring_your_own)
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ READY_DIRECTORY = "BASELINE_READY_DIRECTORY"
 _TEMPLATE = Path(__file__).with_name("nginx.conf")
 _START_SECONDS = 300.0
 _NGINX_START_SECONDS = 30.0
-# Debian keeps nginx where only root looks for programs.
+# Debian keeps nginx in a folder that only root searches for programs.
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/opt/homebrew/bin")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the published layout uses the cores.
+    """The published layout's use of the cores.
 
     Args:
         workers: processes, each of which answers one request at a time.
-        threads: of PyTorch, in each worker.
+        threads: PyTorch's threads in each worker.
     """
 
     workers: int
@@ -57,7 +57,7 @@ def find_nginx() -> str:
     """Returns nginx's path.
 
     Raises:
-        BenchmarkError: it is not installed.
+        BenchmarkError: nginx is not installed.
     """
     found = shutil.which("nginx", path=os.pathsep.join((program_path(), *_SYSTEM_FOLDERS)))
     if found is None:
@@ -70,7 +70,7 @@ def find_nginx() -> str:
 
 def nginx_version() -> str:
     """Returns nginx's version, such as 1.22.1."""
-    # It says so on standard error: "nginx version: nginx/1.22.1".
+    # nginx prints it on standard error: "nginx version: nginx/1.22.1".
     printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
         [find_nginx(), "-v"], capture_output=True, text=True, check=True, timeout=60
     ).stderr
@@ -79,11 +79,11 @@ def nginx_version() -> str:
 
 @dataclass(frozen=True)
 class Application:
-    """What gunicorn's workers run.
+    """The Flask application that gunicorn's workers run.
 
     Args:
-        factory: as gunicorn takes it, a call in a module.
-        variables: that it reads, beside `THREADS` and `READY_DIRECTORY`.
+        factory: a call in a module, in gunicorn's notation.
+        variables: variables that it reads, in addition to `THREADS` and `READY_DIRECTORY`.
     """
 
     factory: str
@@ -91,7 +91,7 @@ class Application:
 
 
 def text_generation(model_directory: Path, *, use_cache: bool) -> Application:
-    """Returns the published case's: `published` over a Hugging Face checkpoint with its tokenizer.
+    """Returns the published case's application: `published` with a checkpoint and its tokenizer.
 
     Args:
         model_directory: holds both.
@@ -104,7 +104,7 @@ def text_generation(model_directory: Path, *, use_cache: bool) -> Application:
 
 
 def question_answering(model_directory: Path) -> Application:
-    """Returns `torch_script` over a traced encoder with its tokenizer.json."""
+    """Returns `torch_script` with a traced encoder and its tokenizer.json."""
     return Application(
         "benchmarks.baselines.torch_script:create_app()", {MODEL_DIRECTORY: str(model_directory)}
     )
@@ -114,10 +114,10 @@ def check_requirements(target: str) -> None:
     """Checks that everything is installed that the baselines need.
 
     Args:
-        target: of make, which installs it.
+        target: the target of make that installs it.
 
     Raises:
-        BenchmarkError: names what is missing and what installs it.
+        BenchmarkError: the message names what is missing and how to install it.
     """
     find_nginx()
     needed = ("flask", "gunicorn", "safetensors", "torch", "transformers")
@@ -131,8 +131,14 @@ def check_requirements(target: str) -> None:
 
 
 def nginx_configuration(folder: Path, port: int, timeout_seconds: float) -> str:
-    """Returns nginx's configuration file."""
-    # As root, nginx would give its workers to a user who may not look into the folder.
+    """Returns the text of nginx's configuration file.
+
+    Args:
+        folder: for the socket, the logs and temporary files.
+        port: loopback port that nginx listens on.
+        timeout_seconds: longest time that one request may take, rounded to whole seconds.
+    """
+    # As root, nginx would run its workers as a user who may not read the folder.
     user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
     return Template(_TEMPLATE.read_text("utf-8")).substitute(
         folder=folder, port=port, user=user, timeout_seconds=round(timeout_seconds)
@@ -143,15 +149,15 @@ class PublishedStack:
     """nginx and gunicorn with a Flask application, ready to serve.
 
     Args:
-        folder: an empty one, for the socket, the logs and what nginx sets aside.
-        application: what the workers run.
+        folder: an empty folder, for the socket, the logs and nginx's temporary files.
+        application: runs in the workers.
         layout: workers and their threads.
-        root: of the Slipway that is measured.
-        environment: the variables of both, to which the application's are added.
+        root: root of the measured Slipway.
+        environment: the variables of both programs, to which the application's are added.
         timeout_seconds: longest time that one request may take, waiting included.
 
     Raises:
-        BenchmarkError: something did not start; with its last output.
+        BenchmarkError: a program did not start; the message has its last output.
     """
 
     def __init__(
@@ -176,7 +182,7 @@ class PublishedStack:
         )  # fmt: skip
         variables = {
             **environment,
-            # PyTorch's own library and those it calls each have threads of their own.
+            # PyTorch's own library and the libraries that it calls each have threads of their own.
             "OMP_NUM_THREADS": str(layout.threads),
             "MKL_NUM_THREADS": str(layout.threads),
             **application.variables,
@@ -188,7 +194,7 @@ class PublishedStack:
         try:
             workers = BackgroundProcess(gunicorn, root, variables, folder / "gunicorn.log")
             self._processes.append(workers)
-            # The `-e` is for what it prints before it has read the configuration.
+            # `-e` is for messages that it prints before it has read the configuration.
             command = (find_nginx(), "-p", str(folder), "-e", "stderr", "-c", str(configuration))
             proxy = BackgroundProcess(command, folder, environment, folder / "nginx.log")
             self._processes.append(proxy)
@@ -203,6 +209,6 @@ class PublishedStack:
         return "\n".join(process.recent_output() for process in self._processes)
 
     def stop(self) -> None:
-        """Ends both."""
+        """Stops both programs."""
         for process in reversed(self._processes):
             process.stop()

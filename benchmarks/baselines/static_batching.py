@@ -1,7 +1,8 @@
 """The TensorRT container with static batching: a batch ends before the next one begins.
 
-What continuous batching is measured against. Graph, back end, decode loop, requests and server are
-the container's own; only, inputs that arrive while a batch is decoded wait for its last token.
+Continuous batching is measured against it. Graph, back end, decode loop, requests and server are
+the container's own. The only difference: inputs that arrive while a batch is decoded wait for its
+last token.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class StaticTextGeneration:
         self._stepwise.load(model_dir)
 
     def parse(self, body: bytes) -> tuple[TextInput, ...]:
-        """Reads a body."""
+        """Parses a body."""
         return self._stepwise.parse(body)
 
     def predict(self, batch: Sequence[TextInput]) -> list[list[str]]:
@@ -49,7 +50,7 @@ class StaticTextGeneration:
 
 
 def main() -> None:
-    """Serves as the container does, told by the same environment variables."""
+    """Serves as the container does, with the same environment variables."""
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(os.environ)
     serving = ServingSettings.read(reader)

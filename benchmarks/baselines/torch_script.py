@@ -1,14 +1,14 @@
 """A naive server of question answering: Flask around a traced encoder, one request at a time.
 
-What one writes around `torch.jit.load`: each gunicorn worker loads the model once, and each request
-is one forward pass over one row that is padded to the length the model was traced for. A context
-that does not fit is cut off. Requests and answers have the form of the Neuron container's
+It is the usual code around `torch.jit.load`. Each gunicorn worker loads the model once. Each
+request is one forward pass over one row that is padded to the length the model was traced for. A
+context that does not fit is cut off. Requests and answers have the form of the Neuron container's
 (docs/requests.md), so that both servers get the same bytes; parameters are not read.
 
-What it does for speed: inference mode, the tokenizer in Rust without `transformers` around it,
-threads as many as it is given, some passes before the first request, which is when TorchScript
-optimizes its graph, and spans found by NumPy as `transformers`' pipeline finds them. Freezing the
-graph was tried with BERT-base: it was slower.
+For speed it uses inference mode, the tokenizer in Rust without `transformers` around it, and as
+many threads as it is given. Some passes run before the first request, because TorchScript optimizes
+its graph during them. NumPy finds spans as `transformers`' pipeline does. Freezing the graph was
+tried with BERT-base: it was slower.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODEL_FILE = "model.pt"
 SEQUENCE_LENGTH = 128
 """Tokens that the model was traced for, special ones included."""
 
-# As many as `transformers` and the container allow an answer without max_answer_len.
+# The longest answer of `transformers` and the container without max_answer_len.
 _MOST_ANSWER_TOKENS = 15
 _WARM_UP_PASSES = 3
 
@@ -58,7 +58,7 @@ class QuestionAnswerer:
         rows = (encoding.ids, encoding.attention_mask, encoding.type_ids)
         with torch.inference_mode():
             starts, ends = self._model(*(torch.tensor([row]) for row in rows))
-        # Beside the context the first token counts, which stands for "no answer here".
+        # In addition to the context, the first token counts, which stands for "no answer here".
         counts = np.array([sequence == 1 for sequence in encoding.sequence_ids])
         start, end = (
             _probabilities(logits[0].numpy(), np.concatenate(([True], counts[1:])))
@@ -83,7 +83,7 @@ class QuestionAnswerer:
 
 
 def _probabilities(logits: FloatArray, counts: npt.NDArray[np.bool_]) -> FloatArray:
-    """Returns the softmax over the tokens that count; the others have none."""
+    """Returns the softmax over the tokens that count; the other tokens get 0."""
     exponentials = np.exp(np.where(counts, logits - logits[counts].max(), -np.inf))
     probabilities: FloatArray = exponentials / exponentials.sum()
     return probabilities

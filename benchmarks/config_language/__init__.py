@@ -1,6 +1,6 @@
-"""What it costs to read, check and plan model configs: time and memory of fresh processes.
+"""The cost of reading, checking and planning model configs: time and memory of fresh processes.
 
-One direction: `design` says what is measured and what is promised, `configs` makes the project,
-`probe` is what runs in each fresh process, `session` goes through the design, `summary` computes,
-`report` writes.
+Imports go one way: `design` defines the measurements and the goals, `configs` makes the project,
+`probe` runs in each fresh process, `session` carries out the design, `summary` computes, `report`
+writes.
 """

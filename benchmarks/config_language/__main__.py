@@ -20,7 +20,7 @@ _RESULT = "config-language"
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; what is wrong with it ends the process with 1."""
+    """Parses the command line; an invalid one ends the process with 1."""
     parser = Parser("benchmarks.config_language", __doc__, _RESULT)
     parser.add_argument("--configs", type=positive, default=GOAL_CONFIGS, help="of the project")
     parser.add_argument("--trials", type=positive, default=15, help="of each task")

@@ -1,8 +1,8 @@
-"""Makes a project of many configs, all valid and no two alike.
+"""Makes a project of many configs, all valid and no two the same.
 
-The templates are the configs that the project ships, so that a family is measured as soon as it
-has one, and those of `templates/` for families without. Names and numbers vary; a number only
-grows, since what a template takes for enough is enough.
+The templates are the configs that the project ships, so that a family is measured as soon as it has
+one, and the files of `templates/` for other families. Names and numbers vary. A number only grows,
+because a number that is large enough in the template stays large enough.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ benchmark:
 
 @dataclass(frozen=True)
 class Template:
-    """A config to make others of.
+    """A config from which others are made.
 
     Args:
-        name: its model's.
+        name: name of its model.
         text: the YAML.
-        lock: its lock file's text, or None where it was never published.
+        lock: its lock file's text, or None if it was never published.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Template:
 
 @dataclass(frozen=True)
 class _Growth:
-    """How far a number may grow: up to so many steps, and to no more than the schema takes."""
+    """The growth of a number: its most steps, and its largest value in the schema."""
 
     step: int
     steps: int
@@ -64,13 +64,13 @@ _DESCRIPTION = re.compile(r"^(description: .*)$", re.M)
 
 
 def find_templates(project: Path) -> list[Template]:
-    """Returns the project's own configs, and ours of families that it has none of.
+    """Returns the project's own configs, and this package's configs of families without one.
 
     Args:
         project: root of a project.
 
     Raises:
-        BenchmarkError: there is no template whose name could be replaced.
+        BenchmarkError: there is no template whose name can be replaced.
     """
     paths = sorted((project / CONFIG_DIRECTORY).glob("*.yaml"))
     shipped = {path.stem for path in paths}
@@ -87,17 +87,17 @@ def find_templates(project: Path) -> list[Template]:
 
 
 def variation(template: Template, number: int, seed: int) -> tuple[str, str]:
-    """Makes one config.
+    """Returns one config.
 
     Args:
-        template: what it is made of.
-        number: of the config in its project.
-        seed: of the whole project; the same three give the same config.
+        template: the config that is varied.
+        number: number of the config in its project.
+        seed: seed of the whole project; the same three arguments give the same config.
 
     Returns:
         Its name and its YAML.
     """
-    # Of an experiment, not of a secret.
+    # Random numbers of an experiment, not of a secret.
     generator = random.Random(f"{seed} {template.name} {number}")  # noqa: S311
     name = f"{template.name}-{number:04}"
 
@@ -117,10 +117,10 @@ def write_project(
     """Writes a project whose configs are made of the templates in turn.
 
     Args:
-        folder: an empty one.
+        folder: an empty folder.
         templates: at least one.
-        config_count: how many configs it has.
-        seed: of the variation.
+        config_count: number of configs.
+        seed: seed of the variation.
 
     Returns:
         The first config of each template, by the template's name.

@@ -1,4 +1,4 @@
-"""What is measured, what is promised of it, and in which order the processes run."""
+"""Defines the measurements, their goals, and the order of the processes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Reading = Literal["import_seconds", "task_seconds", "peak_memory_bytes", "proces
 
 @dataclass(frozen=True)
 class Task:
-    """What one fresh process does.
+    """The work of one fresh process.
 
     Args:
         key: its name in the results: `import`, `validate`, or `plan` and a template's name.
-        arguments: for the probe.
-        output: what its standard output begins with when it has done its work.
+        arguments: arguments of the probe.
+        output: beginning of its standard output after its work is done.
     """
 
     key: str
@@ -33,11 +33,11 @@ class Measure:
 
     Args:
         task: the processes that it is read from.
-        reading: what of them.
-        title: for readers.
-        unit: that it is shown in.
-        per_unit: of these in a second or a byte: 1000 for `ms`, 1e-6 for `MB`.
-        goal: that it stays below, in seconds or bytes; None where it is only stated.
+        reading: name of the reading.
+        title: shown to readers.
+        unit: unit of the shown value.
+        per_unit: shown units in a second or a byte: 1000 for `ms`, 1e-6 for `MB`.
+        goal: upper limit, in seconds or bytes; None if the value has no goal.
     """
 
     task: Task
@@ -49,7 +49,7 @@ class Measure:
 
     @property
     def key(self) -> str:
-        """Its name in the results."""
+        """Returns its name in the results."""
         return f"{self.task.key} {self.reading}"
 
     def shown(self, value: float) -> str:
@@ -65,7 +65,7 @@ class Design:
     Args:
         config_count: configs of the project.
         trials: fresh processes for each task.
-        seed: of the order and of the configs.
+        seed: seed of the order and of the configs.
         planned: the config to plan for each template, by the template's name.
     """
 
@@ -76,12 +76,12 @@ class Design:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """In the order of the report."""
+        """Returns the tasks in the order of the report."""
         return tuple(dict.fromkeys(measure.task for measure in self.measures))
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The rows of the result, those with goals of a project of `GOAL_CONFIGS` included."""
+        """Returns the rows of the result; `slipway validate` has goals for `GOAL_CONFIGS` only."""
         count = self.config_count
         configs = f"{count:,} config{'' if count == 1 else 's'}"
         valid = f"{count} model config{'' if count == 1 else 's'} valid"
@@ -116,11 +116,11 @@ class Design:
         )  # fmt: skip
 
     def rounds(self) -> list[list[Task]]:
-        """Returns the tasks in the order in which they run: each once a round, shuffled.
+        """Returns the tasks in the order in which they run: each once per round, shuffled.
 
-        A machine that gets slower or faster does so for all of them alike.
+        A machine that gets slower or faster affects all tasks alike.
         """
-        # Of an experiment, not of a secret.
+        # Random numbers of an experiment, not of a secret.
         generator = random.Random(self.seed)  # noqa: S311
         rounds: list[list[Task]] = []
         for _ in range(self.trials):

@@ -1,8 +1,8 @@
-"""Runs in each fresh process: imports Slipway's command line, does one thing, says what it took.
+"""Runs in each fresh process: imports Slipway's command line, does one task, prints readings.
 
     python -P probe.py import | validate | plan NAME
 
-The last line of standard output is JSON. Nothing that Slipway needs may be imported here before
+The last line of standard output is JSON. No module that Slipway needs may be imported here before
 its import has been timed.
 """
 
@@ -60,14 +60,14 @@ def _plan(name: str) -> None:
 def peak_memory_bytes() -> int:
     """Returns the most physical memory that this process has held.
 
-    Linux's `ru_maxrss` would begin with what the parent held at the fork; the kernel's own mark of
+    Linux's `ru_maxrss` would begin with the parent's memory at the fork; the kernel's own mark of
     this address space does not.
     """
     try:
         with open("/proc/self/status") as status:  # noqa: PTH123  # pathlib is Slipway's to import
             mark = next(line for line in status if line.startswith("VmHWM:"))
         return int(mark.split()[1]) * 1024
-    except FileNotFoundError:  # macOS, where the figure is in bytes
+    except FileNotFoundError:  # macOS, whose figure is in bytes
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

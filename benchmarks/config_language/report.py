@@ -1,4 +1,4 @@
-"""The result as JSON with every trial, and as a page of Markdown."""
+"""Writes the result as JSON with every trial, and as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from benchmarks.report import Context, table
 def as_json(
     design: Design, rows: Sequence[Row], trials: Sequence[Trial], context: Context
 ) -> dict[str, Any]:
-    """Returns the whole result as one JSON document."""
+    """Returns the whole result as one JSON document.
+
+    Args:
+        design: the plan of the run.
+        rows: the summarized measures.
+        trials: every fresh process.
+        context: time, place and commit of the run.
+    """
     return {
         "benchmark": "config-language",
         **context.as_json(),
@@ -48,7 +55,13 @@ def as_json(
 
 
 def as_markdown(design: Design, rows: Sequence[Row], context: Context) -> str:
-    """Returns the result as a page: the verdict, the rows, the circumstances."""
+    """Returns the result as a page: the verdict, the rows, the circumstances.
+
+    Args:
+        design: the plan of the run.
+        rows: the summarized measures.
+        context: time, place and commit of the run.
+    """
     sections = [
         "# What reading, checking and planning configs costs",
         verdict_line(design, rows),
@@ -62,7 +75,7 @@ def as_markdown(design: Design, rows: Sequence[Row], context: Context) -> str:
 
 
 def verdict_line(design: Design, rows: Sequence[Row]) -> str:
-    """Returns in one line which goals were met."""
+    """Returns the goals that were met and missed, in one line."""
     judged = [row for row in rows if row.verdict is not None]
     below = [row for row in judged if row.verdict is not Verdict.MET]
     if below:

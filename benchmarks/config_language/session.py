@@ -1,4 +1,4 @@
-"""Goes through the design: one fresh process after the other."""
+"""Carries out the design: one fresh process after the other."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Trial:
     """One fresh process.
 
     Args:
-        task: what it did.
-        round: which round it was in, from 1.
+        task: the work of the process.
+        round: its round, from 1.
         readings: in seconds or bytes, by name.
     """
 
@@ -33,11 +33,11 @@ class Trial:
 
 
 def probe_variables(environ: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Returns the variables of the processes: the user's, without what changes how Python works.
+    """Returns the user's variables, without those that change how Python works.
 
     Args:
-        environ: the user's.
-        root: of the Slipway that is measured.
+        environ: the user's variables.
+        root: root of the measured Slipway.
     """
     kept = {name: value for name, value in environ.items() if not name.startswith(_LEFT_OUT)}
     return {**kept, "PYTHONPATH": str(root)}
@@ -47,12 +47,12 @@ def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> dict[st
     """Runs one task in a fresh process.
 
     Args:
-        task: what to do.
+        task: the work of the process.
         folder: the project.
-        variables: all of its environment.
+        variables: the whole environment of the process.
 
     Raises:
-        BenchmarkError: it failed, or did not do its work.
+        BenchmarkError: the process failed, or did not do its work.
     """
     command = (sys.executable, "-P", str(PROBE), *task.arguments)
     timing, output = run_timed(command, folder, variables)
@@ -68,13 +68,13 @@ def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> dict[st
 def measure(
     design: Design, folder: Path, root: Path, say: Callable[[str], None]
 ) -> Sequence[Trial]:
-    """Runs every trial, after one round that nothing is read from: it compiles the bytecode.
+    """Runs every trial, after an unmeasured round that compiles the bytecode.
 
     Args:
-        design: what to run.
+        design: the plan of the run.
         folder: the project.
-        root: of the Slipway that is measured.
-        say: told how far it is.
+        root: root of the measured Slipway.
+        say: called with lines of progress.
 
     Returns:
         The trials in the order in which they ran.
@@ -83,7 +83,7 @@ def measure(
         BenchmarkError: a process failed.
     """
     variables = probe_variables(os.environ, root)
-    # Plans first: a template that is wrong is reported once, and not for each config made of it.
+    # Plans first, so that a wrong template is reported once and not for each config made of it.
     for task in reversed(design.tasks):
         say(f"not timed: {task.key}")
         run_probe(task, folder, variables)

@@ -1,4 +1,4 @@
-"""From trials to medians, spreads and verdicts."""
+"""Computes medians, spreads and verdicts from trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.config_language.session import Trial
 
 
 class Verdict(StrEnum):
-    """Whether a goal was met, as far as the trials can tell."""
+    """Whether a goal was met, as far as the trials show."""
 
     MET = "met"
     """By every trial."""
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """One measure over its trials; seconds or bytes."""
+    """The trials of one measure, in seconds or bytes."""
 
     measure: Measure
     values: tuple[float, ...]

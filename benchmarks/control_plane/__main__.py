@@ -1,4 +1,4 @@
-"""`make bench`: times what a user types, in projects of 1 to 500 model configs."""
+"""`make bench`: times a user's commands, in projects of 1 to 500 model configs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_CONFIGS = 5000
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; what is wrong with it ends the process with 1."""
+    """Parses the command line; an invalid one ends the process with 1."""
     parser = Parser("benchmarks.control_plane", __doc__, _RESULT)
     parser.add_argument(
         "--sizes", type=_sizes, default="1,10,100,500", help="numbers of configs, with commas"

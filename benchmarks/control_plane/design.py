@@ -1,4 +1,4 @@
-"""Which commands are timed, among how many configs, how often and in which order."""
+"""Defines the commands, the numbers of configs, the trials and their order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAME = "NAME"
 
 
 class Form(StrEnum):
-    """How much of the project a command is pointed at."""
+    """The part of the project that a command works on."""
 
     SELECTED = "selected"
     """The one model that is named."""
@@ -25,10 +25,10 @@ class Command:
 
     Args:
         key: its name in the results.
-        form: what it is pointed at.
+        form: the part of the project that it works on.
         words: the command line; NAME stands for the model.
-        unattended: what is added because nobody sits at the terminal.
-        stated_only: no goal depends on it and it is slow: it gets fewer trials.
+        unattended: options added because no user answers questions.
+        stated_only: whether it has no goal and is slow, so that it gets fewer trials.
     """
 
     key: str
@@ -39,7 +39,7 @@ class Command:
 
     @property
     def shown(self) -> str:
-        """The command line for readers."""
+        """Returns the command line for readers."""
         return " ".join(self.words)
 
     def line(self, model: str) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ _PLAN = Command("slipway-plan", Form.SELECTED, ("slipway", "plan", _NAME))
 _VALIDATE = Command("slipway-validate-selected", Form.SELECTED, ("slipway", "validate", _NAME))
 _VALIDATE_ALL = Command("slipway-validate-plain", Form.PLAIN, ("slipway", "validate"))
 
-# In the order of the report: what the goal is about comes first.
+# In the order of the report: commands with a goal come first.
 COMMANDS = (
     _DEPLOY, _DIFF, _SYNTH, _PLAN, _VALIDATE, _VALIDATE_ALL, _DEPLOY_PLAIN, _DIFF_PLAIN,
     _SYNTH_PLAIN,
@@ -76,13 +76,14 @@ COMMANDS = (
 
 @dataclass(frozen=True)
 class Goal:
-    """What is promised of one command.
+    """The goal of one command.
 
     Args:
-        command: whose time is compared.
-        config_count: the large project.
-        baseline_count: the small one.
-        highest_ratio: that the time in the large one may be, of the time in the small one.
+        command: the command whose time is compared.
+        config_count: configs of the large project.
+        baseline_count: configs of the small project.
+        highest_ratio: upper limit of the time in the large project divided by the time in the small
+            one.
     """
 
     command: Command
@@ -96,7 +97,7 @@ GOAL = Goal(_DEPLOY, config_count=500, baseline_count=1, highest_ratio=1.2)
 
 @dataclass(frozen=True)
 class Cell:
-    """What one number of the result is about: a command among so many configs."""
+    """A command in a project of one size, which is one number of the result."""
 
     command: Command
     config_count: int
@@ -108,9 +109,9 @@ class Design:
 
     Args:
         sizes: numbers of configs, ascending.
-        trials: of each command at each size.
-        stated_trials: of the commands that are only stated, at most as many.
-        seed: of the order.
+        trials: trials of each command at each size.
+        stated_trials: most trials of commands without a goal.
+        seed: seed of the order.
     """
 
     sizes: tuple[int, ...]
@@ -121,11 +122,11 @@ class Design:
     def rounds(self) -> list[list[Cell]]:
         """Returns the cells in the order in which they are timed.
 
-        Every round has each cell at most once, in an order of its own, so that a machine that gets
-        slower or faster over the run does so for all sizes alike. Cells with fewer trials are
-        spread over the rounds.
+        Every round has each cell at most once, in its own order, so that a machine that gets slower
+        or faster over the run affects all sizes alike. Cells with fewer trials are spread over the
+        rounds.
         """
-        # Of an experiment, not of a secret.
+        # Random numbers of an experiment, not of a secret.
         generator = random.Random(self.seed)  # noqa: S311
         stated = set(_spread(self.stated_trials, self.trials))
         rounds = []
@@ -142,7 +143,7 @@ class Design:
 
 
 def _spread(count: int, rounds: int) -> Sequence[int]:
-    """Picks `count` of the rounds, from the first to the last, evenly."""
+    """Returns `count` of the rounds, spread evenly from the first to the last."""
     if count == 1:
         return [0]
     return [round(index * (rounds - 1) / (count - 1)) for index in range(count)]

@@ -1,4 +1,4 @@
-"""The result as JSON with every trial, and as a page of Markdown."""
+"""Writes the result as JSON with every trial, and as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from benchmarks.report import Context, picture, table
 
 
 def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
-    """Returns the whole result as one JSON document."""
+    """Returns the whole result as one JSON document.
+
+    Args:
+        design: the plan of the run.
+        summary: the computed results.
+        context: time, place and commit of the run.
+    """
     return {
         "benchmark": "control-plane",
         **context.as_json(),
@@ -57,7 +63,13 @@ def _rounded(ratio: Ratio) -> dict[str, float | None]:
 
 
 def as_markdown(design: Design, summary: Summary, context: Context) -> str:
-    """Returns the result as a page: the goal, the medians, the spread, the circumstances."""
+    """Returns the result as a page: the goal, the medians, the spread, the circumstances.
+
+    Args:
+        design: the plan of the run.
+        summary: the computed results.
+        context: time, place and commit of the run.
+    """
     sections = [
         "# What a command costs as a project grows",
         goal_line(design, summary),

@@ -1,4 +1,4 @@
-"""Goes through the design, one command after the other."""
+"""Carries out the design, one command after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.execution import Timing
 
 
 class Runner(Protocol):
-    """What times a command."""
+    """Times a command."""
 
     def run(self, cell: Cell) -> Timing:
         """Runs the command once."""
@@ -22,9 +22,9 @@ def measure(design: Design, runner: Runner, say: Callable[[str], None]) -> list[
     """Runs every trial.
 
     Args:
-        design: what to run.
-        runner: runs it.
-        say: told what was measured and about how long the rest will take.
+        design: the plan of the run.
+        runner: runs a command and times it.
+        say: called with each measurement and the estimated time that is left.
 
     Returns:
         The trials in the order in which they ran.
@@ -48,7 +48,7 @@ def measure(design: Design, runner: Runner, say: Callable[[str], None]) -> list[
 
 
 def _expected_seconds(cells: Iterable[Cell], trials: list[Trial]) -> float:
-    """What the cells will take: as much as the last time, else as much as the average."""
+    """Returns the estimated time of cells: as long as the last time, or else as the average."""
     last = {trial.cell: trial.timing.seconds for trial in trials}
     average = mean(trial.timing.seconds for trial in trials)
     return sum(last.get(cell, average) for cell in cells)

@@ -1,4 +1,4 @@
-"""From trials to medians, spreads, ratios and a verdict."""
+"""Computes medians, spreads, ratios and a verdict from trials."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Trial:
     """One timed run.
 
     Args:
-        cell: what ran.
-        round: which round it was in, from 1.
-        timing: what it took.
+        cell: the command and the project's size.
+        round: its round, from 1.
+        timing: wall time and processor time.
     """
 
     cell: Cell
@@ -37,8 +37,8 @@ class Ratio:
 
     Args:
         value: ratio of the two medians.
-        low: lower end of its 95 % interval (percentile bootstrap, both cells resampled); None
-            where a cell has one trial.
+        low: lower end of its 95 % interval (percentile bootstrap, both cells resampled); None if a
+            cell has one trial.
         high: upper end.
     """
 
@@ -52,12 +52,12 @@ class CellSummary:
     """The trials of one cell.
 
     Args:
-        cell: what ran.
+        cell: the command and the project's size.
         trials: in the order in which they ran.
-        median_seconds: of the wall times.
+        median_seconds: median of the wall times.
         lowest_seconds: shortest wall time.
         highest_seconds: longest wall time.
-        median_processor_seconds: of the processor times.
+        median_processor_seconds: median of the processor times.
         ratio: to the smallest size of the same command; None for that size itself.
     """
 
@@ -71,7 +71,7 @@ class CellSummary:
 
 
 class Verdict(StrEnum):
-    """Whether the goal was met, as far as the trials can tell."""
+    """Whether the goal was met, as far as the trials show."""
 
     MET = "met"
     MET_BY_MEDIANS = "met by the medians only"
@@ -137,7 +137,7 @@ def _verdict(goal: Goal, design: Design, cells: Mapping[Cell, CellSummary]) -> V
         return Verdict.NOT_MEASURED
     if cell.ratio.value > goal.highest_ratio:
         return Verdict.MISSED
-    # Without an interval nothing is known of how far chance reaches.
+    # Without an interval, the influence of chance is unknown.
     if cell.ratio.high is None or cell.ratio.high > goal.highest_ratio:
         return Verdict.MET_BY_MEDIANS
     return Verdict.MET

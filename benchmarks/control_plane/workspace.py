@@ -1,8 +1,8 @@
 """The account and the projects that the commands run against.
 
-One embedded AWS serves them all. Every size has a project folder of its own and deploys a model of
-its own: so no file is moved between two timings, and each deploy updates its own stack. `slipway
-validate` and `slipway plan` need no account; the `cdk` commands find it through variables, as after
+One embedded AWS serves them all. Every size has its own project folder and deploys its own model.
+No file is therefore moved between two timings, and each deploy updates its own stack. `slipway
+validate` and `slipway plan` need no account. The `cdk` commands find it through variables, as after
 `eval "$(slipway local env)"`.
 """
 
@@ -37,9 +37,9 @@ _FIRST_THRESHOLD_MILLISECONDS = 600
 
 
 def command_variables(state: LocalState, environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment of the commands: the user's, pointed at the embedded AWS.
+    """Returns the user's environment, pointed at the embedded AWS.
 
-    What would change how Python, Node, the CDK and Slipway work is left out:
+    Variables that change how Python, Node, the CDK and Slipway work are left out:
     `PYTHONDONTWRITEBYTECODE`, for one, makes every command compile its modules again.
     """
     merged = {
@@ -51,11 +51,11 @@ def command_variables(state: LocalState, environ: Mapping[str, str]) -> dict[str
 
 
 class SizedProject:
-    """A project of so many configs, one of them deployed.
+    """A project of one size, with one deployed model.
 
     Args:
         folder: a copy of the project.
-        config_count: how many configs it shall have, all valid.
+        config_count: number of configs, all valid.
     """
 
     def __init__(self, folder: Path, config_count: int) -> None:
@@ -67,11 +67,11 @@ class SizedProject:
 
     @property
     def endpoint_name(self) -> str:
-        """Name of the deployed model's endpoint."""
+        """Returns the name of the deployed model's endpoint."""
         return f"{self.model}-{_ENVIRONMENT}"
 
     def write_configs(self) -> None:
-        """Puts copies of the sample's config and lock in the place of all that is there."""
+        """Replaces all configs and locks by copies of the sample's."""
         configs = self.folder / CONFIG_DIRECTORY
         text = (configs / f"{SAMPLE}.yaml").read_text("utf-8")
         lock = (configs / f"{SAMPLE}.lock.json").read_text("utf-8")
@@ -85,7 +85,7 @@ class SizedProject:
         self._write_threshold()
 
     def change(self) -> None:
-        """Makes the config differ from what is deployed, by the threshold of one alarm."""
+        """Changes the config from the deployed state, by the threshold of one alarm."""
         self.threshold_milliseconds += 1
         self._write_threshold()
 
@@ -101,8 +101,8 @@ class Workspace:
     Use it as a context: leaving stops the embedded AWS with every container.
 
     Args:
-        folder: an empty one.
-        say: told what is being done.
+        folder: an empty folder.
+        say: called with each step.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
@@ -120,7 +120,7 @@ class Workspace:
         control.stop(self._account)
 
     def prepare(self, sizes: Sequence[int]) -> None:
-        """Sets everything up, and runs what is timed once before it is timed.
+        """Sets everything up, and runs the timed commands once beforehand.
 
         Raises:
             BenchmarkError: a command failed.
@@ -136,7 +136,7 @@ class Workspace:
         """Times one command.
 
         Raises:
-            BenchmarkError: it failed, or did not do what it was timed for.
+            BenchmarkError: the command failed, or did not do its work.
         """
         project = self._projects[cell.config_count]
         line = cell.command.line(project.model)
@@ -170,7 +170,8 @@ class Workspace:
         project.write_configs()
         self._projects[size] = project
         deploy = ("cdk", "deploy", project.model, "--require-approval", "never")
-        # The first reads every config: bytecode is compiled and every output file is there.
+        # The first command reads every config, so that bytecode is compiled and every output file
+        # exists.
         for line in (("slipway", "validate"), deploy, (*deploy, "-c", f"models={project.model}")):
             output = self._must(folder, *line)
             self._check(line, project, output)
@@ -183,7 +184,7 @@ class Workspace:
         return output
 
     def _check(self, line: Sequence[str], project: SizedProject, output: str) -> None:
-        """Makes sure that a command did its work: a quick failure would be a good time."""
+        """Checks that a command did its work, since a quick failure would look like a good time."""
         threshold = project.threshold_milliseconds * 1000
         match line[:2]:
             case ("cdk", "deploy"):
@@ -204,7 +205,7 @@ class Workspace:
             )
 
     def _deployed_threshold(self, project: SizedProject) -> float | None:
-        """The threshold that the account has now, in microseconds."""
+        """Returns the alarm's present threshold in the account, in microseconds."""
         # Alarms are named after their stack, which is named as the endpoint.
         alarms = self._cloudwatch.describe_alarms(AlarmNamePrefix=f"{project.endpoint_name}-")
         return next(
@@ -219,7 +220,7 @@ class Workspace:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Lets a start finish before Ctrl-C counts: what is only starting cannot be stopped."""
+    """Delays Ctrl-C until a start has finished, because a starting process cannot be stopped."""
     asked: list[int] = []
 
     def note(number: int, _frame: object) -> None:

@@ -1,7 +1,9 @@
-"""What LMI endpoints take: DJL Serving against our serving core, a prefix against a tar.gz.
+"""The speed of LMI endpoints.
 
-One direction: `design` says what is measured; `djl` finds the server and writes its packages,
-`servers` starts what is compared, `prompts` has the requests, `serving` goes through that part.
-`checkpoint` makes the weights, `object_store` serves them, `transfers` fetches them, `weights` goes
-through that part. `summary` computes, `report` writes.
+DJL Serving is compared with Slipway's serving core, and an S3 prefix with a tar.gz.
+
+Imports go one way. `design` defines the measurements. For the serving part, `djl` finds the server
+and writes its packages, `servers` starts the servers, `prompts` has the requests, and `serving`
+carries it out. For the weights part, `checkpoint` makes the weights, `object_store` serves them,
+`transfers` fetches them, and `weights` carries it out. `summary` computes, `report` writes.
 """

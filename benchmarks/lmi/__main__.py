@@ -28,7 +28,7 @@ _PACKAGES = ("numpy", "onnxruntime", "starlette", "tokenizers", "uvicorn")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; what is wrong with it ends the process with 1."""
+    """Parses the command line; an invalid one ends the process with 1."""
     parser = Parser("benchmarks.lmi", __doc__, _RESULT)
     parser.add_argument(
         "--quick",
@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _design(options: argparse.Namespace) -> Design:
     parts = (options.part,) if options.part else tuple(Part)
     if options.quick:
-        # PyTorch's threads wait for each other in a loop: with others at work, for ever so long.
+        # PyTorch's threads wait for each other in a busy loop, which is very slow beside other
+        # work.
         return quick_design(parts=parts, cores=options.cores or 1, seed=options.seed)
     return full_design(
         parts=parts, trials=options.trials, transfer_trials=options.transfer_trials,
@@ -79,7 +80,7 @@ def _design(options: argparse.Namespace) -> Design:
 
 def _measure(design: Design, folder: Path, command: str) -> tuple[dict[str, Any], str]:
     """Measures; returns the JSON document and the page."""
-    # Everything that may be missing is looked for before anything is timed.
+    # Everything that may be missing is checked before anything is timed.
     djl_serving = find_djl_serving(os.environ) if Part.SERVING in design.parts else None
     if Part.WEIGHTS in design.parts:
         check_programs()
@@ -87,7 +88,7 @@ def _measure(design: Design, folder: Path, command: str) -> tuple[dict[str, Any]
     session = Run((), _PACKAGES)
     serving = weights = None
     if djl_serving:
-        # Not in `folder`: a socket's path may not be long.
+        # Not in `folder`, because a socket's path may not be long.
         with tempfile.TemporaryDirectory(prefix="slipway-lmi-") as temporary:
             serving = measure_serving(design, djl_serving, Path(temporary), session.say)
     if Part.WEIGHTS in design.parts:

@@ -1,9 +1,9 @@
-"""A synthetic checkpoint: what its files and its tar.gz hold, without either being written.
+"""A synthetic checkpoint: the contents of its files and its tar.gz, without writing either.
 
-Every file of weights is the same block several times, and the archive is compressed block by block,
-as a gzip file may be: what is extracted and what that costs is the same as of an archive compressed
-in one piece, since gzip looks back 32 kB only, while a block is far longer. So little is made and
-nothing of it is read from the disk while it is served.
+Every file of weights is the same block several times. The archive is compressed block by block, as
+a gzip file may be. Extracting it gives the same and costs the same as for an archive compressed in
+one piece: gzip looks back 32 kB only, and a block is far longer. Only little data is therefore
+made, and none of it is read from the disk while it is served.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.lmi.design import Content, Design
 
 ARCHIVE = "model.tar.gz"
 _GZIP_LEVEL = 6
-_GZIP_WINDOW = 31  # zlib's way to say: the longest window, with gzip's header
+_GZIP_WINDOW = 31  # zlib's notation: the longest window, with gzip's header
 _STANDARD_DEVIATION = 0.02
 _COMPARED_BYTES = 4 * 1024 * 1024
 _TAR_UNIT_BYTES = 512
@@ -28,7 +28,7 @@ _TAR_UNIT_BYTES = 512
 
 @dataclass(frozen=True)
 class Piece:
-    """A file that an object is made of, from its beginning to its end."""
+    """A whole file that an object contains."""
 
     file: Path
     length_bytes: int
@@ -36,26 +36,26 @@ class Piece:
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object of the store: files one after the other."""
+    """An object of the store: several files, one after the other."""
 
     key: str
     pieces: tuple[Piece, ...]
 
     @property
     def size_bytes(self) -> int:
-        """Of all pieces."""
+        """Returns the size of all pieces."""
         return sum(piece.length_bytes for piece in self.pieces)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One content's files, and its archive.
+    """The files of one content, and its archive.
 
     Args:
-        content: what the bytes are.
+        content: kind of the bytes.
         block: the file that every file of weights repeats.
-        files: of the prefix, by their names in it.
-        archive: the tar.gz of the same.
+        files: objects of the prefix, by their names in it.
+        archive: the tar.gz of the same files.
     """
 
     content: Content
@@ -65,12 +65,12 @@ class Checkpoint:
 
     @property
     def size_bytes(self) -> int:
-        """Of the files."""
+        """Returns the size of the files."""
         return sum(file.size_bytes for file in self.files)
 
     @property
     def prefix(self) -> str:
-        """Of the files' keys in the store."""
+        """Returns the prefix of the files' keys in the store."""
         return f"{self.content}/files/"
 
 
@@ -79,8 +79,8 @@ def make_checkpoint(design: Design, content: Content, folder: Path) -> Checkpoin
 
     Args:
         design: sizes and seed.
-        content: what the bytes are.
-        folder: for the files; made here.
+        content: kind of the bytes.
+        folder: receives the files; created here.
     """
     folder.mkdir()
     block = _written(folder / "block", _block(design, content))
@@ -113,12 +113,12 @@ def make_checkpoint(design: Design, content: Content, folder: Path) -> Checkpoin
 
 
 def check_copy(checkpoint: Checkpoint, folder: Path, *, bytes_too: bool) -> None:
-    """Holds what was fetched to what was stored.
+    """Checks that the fetched files equal the stored files.
 
     Args:
-        checkpoint: what was stored.
-        folder: where the files came to.
-        bytes_too: whether they are read and compared; otherwise names and sizes are.
+        checkpoint: the stored files.
+        folder: the fetched files.
+        bytes_too: whether contents are compared in addition to names and sizes.
 
     Raises:
         BenchmarkError: something is missing, too much or different.

@@ -1,4 +1,4 @@
-"""What is measured, and in which order."""
+"""Defines the measurements and their order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 class Part(StrEnum):
-    """What a run can be limited to."""
+    """A part that a run can be limited to."""
 
     SERVING = "serving"
     WEIGHTS = "weights"
 
 
 class System(StrEnum):
-    """What serves the sample model."""
+    """A server of the sample model."""
 
     SLIPWAY = "slipway"
     SLIPWAY_SINGLE = "slipway-single"
@@ -28,7 +28,7 @@ class System(StrEnum):
 
     @property
     def label(self) -> str:
-        """For readers."""
+        """Returns its name for readers."""
         return {
             System.SLIPWAY: "Slipway's core, shared batches",
             System.SLIPWAY_SINGLE: "Slipway's core, one at a time",
@@ -39,17 +39,17 @@ class System(StrEnum):
 
     @property
     def is_djl(self) -> bool:
-        """Whether DJL Serving is the server."""
+        """Returns whether DJL Serving is the server."""
         return self not in (System.SLIPWAY, System.SLIPWAY_SINGLE)
 
     @property
     def takes_batches(self) -> bool:
-        """Whether requests that are there together are computed together."""
+        """Returns whether requests that are present together are computed together."""
         return self in (System.SLIPWAY, System.DJL_GRAPH)
 
 
 class Way(StrEnum):
-    """How weights come from S3 to the disk."""
+    """A way to copy weights from S3 to the disk."""
 
     SYNC = "s5cmd-sync"
     COPY = "s5cmd-copy"
@@ -58,7 +58,7 @@ class Way(StrEnum):
 
     @property
     def label(self) -> str:
-        """For readers."""
+        """Returns its name for readers."""
         return {
             Way.SYNC: "the prefix, `s5cmd sync` as the LMI images call it",
             Way.COPY: "the prefix, `s5cmd run` of `cp` as `slipway publish` calls it",
@@ -68,19 +68,19 @@ class Way(StrEnum):
 
     @property
     def is_archive(self) -> bool:
-        """Whether a tar.gz is fetched, not a prefix."""
+        """Returns whether a tar.gz is fetched, not a prefix."""
         return self in (Way.STREAMED, Way.STORED)
 
 
 class Content(StrEnum):
-    """What the synthetic weights are."""
+    """The kind of the synthetic weights' bytes."""
 
     RANDOM = "random"
     FLOAT32 = "float32"
 
     @property
     def label(self) -> str:
-        """For readers."""
+        """Returns its name for readers."""
         return {
             Content.RANDOM: "random bytes",
             Content.FLOAT32: "normal float32 values",
@@ -89,9 +89,9 @@ class Content(StrEnum):
 
 @dataclass(frozen=True)
 class Transfer:
-    """One way to fetch one content.
+    """A way to fetch weights of one content.
 
-    A prefix is copied as it is, whatever it holds, and so measured with one content alone.
+    A prefix is copied unchanged, whatever its content, so it is measured with one content only.
     """
 
     way: Way
@@ -99,7 +99,7 @@ class Transfer:
 
     @property
     def key(self) -> str:
-        """Its name in the results and in the progress."""
+        """Returns its name in the results and in the progress."""
         return f"{self.way} {self.content}"
 
 
@@ -117,19 +117,19 @@ class Design:
     """The whole plan of a run; the same values give the same order and the same weights.
 
     Args:
-        parts: that are measured.
+        parts: parts that are measured.
         trials: starts of each server; with each start every concurrency is measured once.
-        concurrencies: clients.
-        seconds: that the clients of a measurement are measured for, at least.
-        warm_up_seconds: that a server answers requests for before it is measured.
+        concurrencies: numbers of clients.
+        seconds: least time that the clients of a measurement are measured for.
+        warm_up_seconds: time that a server answers requests before it is measured.
         cores: threads that each server computes with.
-        max_batch_size: of the servers that take batches.
-        transfer_trials: of each way to fetch weights.
-        block_bytes: the weights are equal blocks of so many bytes; a multiple of 4, a float's.
-        blocks_per_shard: in each file of weights.
+        max_batch_size: largest batch of the servers that take batches.
+        transfer_trials: trials of each way to fetch weights.
+        block_bytes: the weights are equal blocks of that many bytes; a multiple of 4, a float's.
+        blocks_per_shard: blocks in each file of weights.
         shards: files of weights.
-        seed: of the order and the weights.
-        is_quick: that the figures are not meant to be read.
+        seed: seed of the order and the weights.
+        is_quick: whether the run only tests the program, so that its figures mean nothing.
     """
 
     parts: tuple[Part, ...]
@@ -148,14 +148,14 @@ class Design:
 
     @property
     def weights_bytes(self) -> int:
-        """Of all shards together."""
+        """Returns the size of all shards together."""
         return self.block_bytes * self.blocks_per_shard * self.shards
 
     @property
     def disk_bytes(self) -> int:
-        """That the weights part needs on the disk at a time.
+        """Returns the most disk space that the weights part needs at a time.
 
-        An archive with what was extracted of it, the blocks with their compressed forms, and a
+        That is an archive with its extracted files, the blocks with their compressed forms, and a
         tenth to spare.
         """
         return round(1.1 * (2 * self.weights_bytes + 4 * self.block_bytes))
@@ -169,10 +169,13 @@ class Design:
         return self._rounds(Part.WEIGHTS, TRANSFERS, self.transfer_trials)
 
     def _rounds(self, part: Part, things: tuple[T, ...], trials: int) -> list[list[T]]:
-        """A machine that gets slower or faster does so for all of them alike."""
+        """Returns the things in the order of the run: each once per round, shuffled.
+
+        A machine that gets slower or faster affects all of them alike.
+        """
         if part not in self.parts:
             return []
-        # Of an experiment, not of a secret.
+        # Random numbers of an experiment, not of a secret.
         generator = random.Random(f"{self.seed} {part}")  # noqa: S311
         rounds = []
         for _ in range(trials):
@@ -185,7 +188,15 @@ class Design:
 def full_design(
     *, parts: tuple[Part, ...], trials: int, transfer_trials: int, cores: int, seed: int
 ) -> Design:
-    """Returns the design of `make bench-lmi`: 2 GB in five files, as flan-t5-xxl has five."""
+    """Returns the design of `make bench-lmi`: 2 GB in five files, as flan-t5-xxl has five.
+
+    Args:
+        parts: parts that are measured.
+        trials: starts of each server.
+        transfer_trials: trials of each way to fetch weights.
+        cores: threads that each server computes with.
+        seed: seed of the order and the weights.
+    """
     return Design(
         parts=parts, trials=trials, concurrencies=(1, 8), seconds=3.0, warm_up_seconds=1.5,
         cores=cores, max_batch_size=8, transfer_trials=transfer_trials, block_bytes=100_000_000,
@@ -194,7 +205,13 @@ def full_design(
 
 
 def quick_design(*, parts: tuple[Part, ...], cores: int, seed: int) -> Design:
-    """Returns a design that goes through everything, and proves nothing."""
+    """Returns a design that goes through everything; its figures mean nothing.
+
+    Args:
+        parts: parts that are measured.
+        cores: threads that each server computes with.
+        seed: seed of the order and the weights.
+    """
     return Design(
         parts=parts, trials=1, concurrencies=(1, 8), seconds=0.3, warm_up_seconds=0.1,
         cores=cores, max_batch_size=8, transfer_trials=2, block_bytes=1_024_000,

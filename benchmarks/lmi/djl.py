@@ -1,6 +1,6 @@
 """Finds the DJL Serving that is measured, and writes the packages that it serves.
 
-It is started as the embedded AWS starts it, which is how AWS's images start theirs
+It is started as the embedded AWS starts it, and so as AWS's images start it
 (docs/embedded-aws/lmi.md).
 """
 
@@ -32,9 +32,9 @@ _INSTALL = (
     f"Run `make djl-serving`, or extract {_DOWNLOAD} and set DJL_SERVING_HOME to the absolute path "
     f"of its directory (docs/embedded-aws/lmi.md). {_OTHER_PART}"
 )
-# What both sides compute with: another version would be another comparison.
+# Both sides compute with these versions, since others would make another comparison.
 _SHARED_PACKAGES = ("numpy", "onnxruntime", "tokenizers")
-# What DJL Serving's own handler imports.
+# Packages that DJL Serving's own handler imports.
 _HANDLER_PACKAGES = ("torch", "transformers", "peft", "pillow")
 _VERSION_SECONDS = 60
 _HANDLER = Path(__file__).parent / "onnx_handler" / "model.py"
@@ -43,14 +43,14 @@ _MAX_BATCH_DELAY_MILLISECONDS = 10
 
 @dataclass(frozen=True)
 class DjlServing:
-    """What is on this machine.
+    """The DJL Serving of this machine.
 
     Args:
         home: directory with `bin/serving`.
-        version: by the name of its jar.
+        version: from the name of its jar.
         python: interpreter of the handlers.
-        packages: versions of what the handlers import, by distribution.
-        java: what it runs on, as it names itself.
+        packages: versions of the handlers' imports, by distribution.
+        java: the Java that it runs on, as Java prints its own name.
     """
 
     home: Path
@@ -65,10 +65,10 @@ def find_djl_serving(environ: Mapping[str, str]) -> DjlServing:
 
     Args:
         environ: the user's variables: DJL_SERVING_HOME, SLIPWAY_DJL_PYTHON, JAVA_HOME, PATH, and
-            HOME or XDG_CACHE_HOME, under which is what `make djl-serving` built.
+            HOME or XDG_CACHE_HOME, below which `make djl-serving` puts its servers.
 
     Raises:
-        BenchmarkError: something is missing; with what to install.
+        BenchmarkError: something is missing; the message says what to install.
     """
     home, version = _find_home(server_homes(environ))
     try:
@@ -100,7 +100,7 @@ def _find_home(homes: Sequence[Path]) -> tuple[Path, str]:
 
 
 def _packages(python: str) -> dict[str, str]:
-    """Returns the versions that an interpreter has."""
+    """Returns the versions of an interpreter's packages."""
     names = (*_SHARED_PACKAGES, *_HANDLER_PACKAGES)
     script = (
         "from importlib import metadata\nimport sys\nfor name in sys.argv[1:]:\n"
@@ -145,13 +145,13 @@ def _java_version(java: Path) -> str:
 
 
 def package(system: System, model: Path, *, threads: int, max_batch_size: int) -> dict[str, bytes]:
-    """Returns the files of a model package: one worker, which the weights lie ready for.
+    """Returns the files of a model package with one worker; it refers to the weights on the disk.
 
     Args:
-        system: which.
+        system: the server and its handler.
         model: directory of the sample model.
-        threads: that our script computes with.
-        max_batch_size: where it takes batches.
+        threads: threads that Slipway's script computes with.
+        max_batch_size: largest batch, if the system takes batches.
     """
     properties = {
         "engine": "Python",

@@ -1,10 +1,10 @@
-"""An S3 for reading that is not the bottleneck: ListObjectsV2, HEAD and ranged GET, from files.
+"""A read-only S3 that is not the bottleneck: ListObjectsV2, HEAD and ranged GET, from files.
 
     python -m benchmarks.lmi.object_store catalogue.json
 
-The kernel copies from the page cache to the socket (sendfile): this process does next to nothing
-for a byte. It knows one bucket, checks no signature and keeps no connection waiting. Not a server
-for anything but a benchmark: it trusts whoever can reach its port on the loopback interface.
+The kernel copies from the page cache to the socket (sendfile), so this process spends next to
+nothing per byte. It knows one bucket, checks no signature and keeps no connection waiting. Use it
+for benchmarks only: it trusts every client that can reach its port on the loopback interface.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
 class _Store(ThreadingHTTPServer):
-    """The listening socket, with what there is to read."""
+    """The listening socket, with the objects to read."""
 
-    # A client opens as many connections at once as it has parts.
+    # A client opens as many connections at once as it fetches parts.
     request_queue_size = 512
     daemon_threads = True
 
@@ -55,31 +55,31 @@ class _Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
-    # With a buffer, a header waits for the body that sendfile then overtakes.
+    # With a buffer, sendfile's body would overtake the header.
     wbufsize = 0
     disable_nagle_algorithm = True
     server: _Store
 
     def do_HEAD(self) -> None:
-        """Answers for the bucket, or for an object."""
+        """Answers a request about the bucket, or about an object."""
         if self._key is None:
             self._begin(HTTPStatus.OK, 0)
         else:
             self._object(with_body=False)
 
     def do_GET(self) -> None:
-        """Answers with a list, or with an object or a part of it."""
+        """Answers with a list, with an object or with a part of it."""
         if self._key is None:
             self._list()
         else:
             self._object(with_body=True)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing: it would be in the times."""
+        """Logs nothing, because logging would be part of the measured times."""
 
     @property
     def _key(self) -> str | None:
-        """The object's key; None where the bucket is asked for."""
+        """Returns the object's key; None if the request is about the bucket."""
         bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
         return key if bucket == BUCKET and key else None
 
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(found, first, last + 1)
 
     def _send(self, found: StoredObject, begin: int, end: int) -> None:
-        # A client may have enough before it has all.
+        # A client may close the connection before it has received everything.
         with suppress(ConnectionError):
             for piece, offset, count in _slices(found, begin, end):
                 with piece.file.open("rb") as file:
@@ -158,12 +158,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _tag(found: StoredObject) -> str:
-    # As of an object that was sent in parts: no client takes it for a hash of the content.
+    # In the form of an object that was uploaded in parts: no client takes it for a hash of the
+    # content.
     return f"{'0' * 32}-{len(found.pieces)}"
 
 
 def _range(text: str, size: int) -> tuple[int, int] | None:
-    """Reads `bytes=first-last`, the form that clients of S3 send for parts; None for any other."""
+    """Parses `bytes=first-last`, the form of S3 clients for parts; returns None for any other."""
     found = _RANGE.fullmatch(text)
     if found is None:
         return None
@@ -172,7 +173,7 @@ def _range(text: str, size: int) -> tuple[int, int] | None:
 
 
 def _slices(found: StoredObject, begin: int, end: int) -> Iterator[tuple[Piece, int, int]]:
-    """Yields what of each piece lies in a range: the piece, where in it, how much."""
+    """Yields the part of each piece that lies in a range: the piece, its offset, its length."""
     at = 0
     for piece in found.pieces:
         first, last = max(begin, at), min(end, at + piece.length_bytes)
@@ -185,7 +186,7 @@ class ObjectStore:
     """The store in a process of its own; use it as a context.
 
     Args:
-        objects: what there is to read.
+        objects: the objects to read, by key.
         log: file for its output.
         variables: its environment.
 
@@ -213,7 +214,7 @@ class ObjectStore:
 
     @property
     def url(self) -> str:
-        """Of the service, without the bucket."""
+        """Returns the URL of the service, without the bucket."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> ObjectStore:
@@ -226,16 +227,16 @@ class ObjectStore:
         """Reads an object with one GET.
 
         Args:
-            key: which.
-            take: given each part as it arrives; it is another one's memory afterwards.
+            key: the object's key.
+            take: called with each part as it arrives; the memory is reused afterwards.
 
         Raises:
-            BenchmarkError: it is not there, or ended early.
+            BenchmarkError: the object does not exist, or ended early.
         """
         _read(self.port, key, take)
 
     def raw_bytes_per_second(self, key: str, connections: int) -> float:
-        """Reads an object over so many connections at once and throws it away.
+        """Reads an object over that many connections at once and throws it away.
 
         Raises:
             BenchmarkError: a connection failed.

@@ -1,6 +1,6 @@
 """The requests: beginnings of sentences that the sample model completes, and its answers to them.
 
-The model ends its own sentences, so that every server does the work that its answers show: they
+The model ends its own sentences. Every server therefore does the work that its answers show: they
 are the same tokens, or the benchmark ends.
 """
 
@@ -32,7 +32,7 @@ PROMPTS = (
 
 
 def body(prompt: str) -> str:
-    """Returns a request as it is sent to every server; greedy, as all of them default to."""
+    """Returns a request in the form that every server takes; greedy, the default of all."""
     parameters = {"max_new_tokens": MAX_NEW_TOKENS, "do_sample": False}
     return json.dumps({"inputs": prompt, "parameters": parameters})
 
@@ -44,11 +44,11 @@ def completion(index: int, answer: str) -> str:
     """Returns the text that was added to a prompt.
 
     Args:
-        index: of the prompt.
+        index: number of the prompt.
         answer: the body of the answer. DJL Serving's own handler repeats the prompt in it.
 
     Raises:
-        BenchmarkError: it is no answer of the form that all servers have.
+        BenchmarkError: the answer does not have the common form of all servers.
     """
     try:
         [each] = json.loads(answer)

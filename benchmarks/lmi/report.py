@@ -1,4 +1,4 @@
-"""The result as JSON with every trial, and as a page of Markdown."""
+"""Writes the result as JSON with every trial, and as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,14 @@ class Setting:
 
 
 def as_json(design: Design, summary: Summary, setting: Setting, context: Context) -> dict[str, Any]:
-    """Returns the whole result as one JSON document."""
+    """Returns the whole result as one JSON document.
+
+    Args:
+        design: the plan of the run.
+        summary: the computed results.
+        setting: the command and the programs of the run.
+        context: time, place and commit of the run.
+    """
     return {
         "benchmark": "lmi",
         **context.as_json(),
@@ -137,7 +144,14 @@ def _rounded(values: dict[str, float]) -> dict[str, float]:
 
 
 def as_markdown(design: Design, summary: Summary, setting: Setting, context: Context) -> str:
-    """Returns the result as a page: ratios, times and rates, and what they are not."""
+    """Returns the result as a page: ratios, times and rates, and their limits.
+
+    Args:
+        design: the plan of the run.
+        summary: the computed results.
+        setting: the command and the programs of the run.
+        context: time, place and commit of the run.
+    """
     sections = ["# LMI: DJL Serving beside Slipway's core, and a prefix beside a tar.gz"]
     if design.is_quick:
         sections.append(_QUICK)

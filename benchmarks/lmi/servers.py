@@ -1,4 +1,4 @@
-"""Starts one server and takes the time until it is ready, and until it has answered."""
+"""Starts one server, and measures the time until it is ready and until its first answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embedded_aws.hosting.families import ContainerFamily, container_environment
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 _START_SECONDS = 180.0
-# Of a time to ready of a second or more.
+# Far below the time to ready, which is a second or more.
 _POLL_SECONDS = 0.005
 _ANSWER_SECONDS = 60.0
 _REGION = "us-east-1"
@@ -31,11 +31,11 @@ _SERVE = (sys.executable, "-m", "containers.tensorrt", "serve")
 
 @dataclass(frozen=True)
 class Start:
-    """How long one server took, from starting its process.
+    """The start of one server, in seconds from starting its process.
 
     Args:
         ready_seconds: to the first 200 of /ping.
-        answered_seconds: to the end of the first answer, for which it was asked at once.
+        answered_seconds: to the end of the first answer, which is requested at once.
     """
 
     ready_seconds: float
@@ -46,15 +46,15 @@ class Server:
     """A running server.
 
     Args:
-        system: what it is.
-        folder: an empty one, for its files and its log.
-        djl_home: the DJL Serving; not looked at for Slipway's own server.
-        threads: that it computes with.
-        max_batch_size: where it takes batches.
-        environ: the user's variables, of which the search path is handed on.
+        system: the server and its handler.
+        folder: an empty folder, for its files and its log.
+        djl_home: the DJL Serving; ignored for Slipway's own server.
+        threads: threads that it computes with.
+        max_batch_size: largest batch, if the system takes batches.
+        environ: the user's variables, of which the search path is passed on.
 
     Raises:
-        BenchmarkError: it did not start; with its last output.
+        BenchmarkError: it did not start; the message has its last output.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Server:
             files = djl.package(system, SAMPLE, threads=threads, max_batch_size=batch)
             for name, content in files.items():
                 (model / name).write_bytes(content)
-            # The package's directory is there anyway. Named, it keeps the embedded AWS from taking
-            # the project away, which it does where the project is all there is.
+            # The package's directory is on the path anyway. If it is named, the embedded AWS keeps
+            # PYTHONPATH, which it removes if the project is its only entry.
             path = os.pathsep.join((str(ROOT), str(model)))
             declared = {"PYTHONPATH": path, **_thread_variables(threads)}
         else:
@@ -108,7 +108,7 @@ class Server:
         """Sends one request; returns the answer's body.
 
         Raises:
-            BenchmarkError: it was answered with another status than 200, or not at all.
+            BenchmarkError: the status was not 200, or there was no answer.
         """
         try:
             status, answer = self._request("POST", "/invocations", body.encode())
@@ -127,11 +127,12 @@ class Server:
         return self._process.recent_output()
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the server."""
         self._process.stop()
 
     def _is_ready(self) -> bool:
-        # DJL Serving listens only once the model is loaded; Slipway's answers 503 until then.
+        # DJL Serving listens only once the model is loaded; Slipway's server answers 503 until
+        # then.
         try:
             return self._request("GET", "/ping")[0] == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):
@@ -158,5 +159,5 @@ def _djl_family(home: DjlServing, environ: Mapping[str, str]) -> ContainerFamily
 
 
 def _thread_variables(threads: int) -> dict[str, str]:
-    # Without them the start script of DJL Serving has PyTorch compute with one thread.
+    # Without these variables, DJL Serving's start script limits PyTorch to one thread.
     return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))

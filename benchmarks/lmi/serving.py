@@ -1,4 +1,4 @@
-"""The serving part: each server is started, asked by one client and by several, and ended."""
+"""The serving part: each server is started, asked by one client and by several, and stopped."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class ServingTrial:
     """One life of a server.
 
     Args:
-        system: which.
-        round: which round it was in, from 1.
-        start: how long it took.
-        loads: what the clients saw, by their number.
+        system: the server and its handler.
+        round: its round, from 1.
+        start: the times of its start.
+        loads: the clients' measurements, by their number.
     """
 
     system: System
@@ -45,8 +45,8 @@ class Agreement:
     """Whether all servers gave the same answers while they were measured.
 
     Args:
-        answers: of all servers.
-        same: of them, those with the text that was found before anything was timed.
+        answers: number of answers of all servers.
+        same: number of answers with the text that was found before anything was timed.
     """
 
     answers: int
@@ -55,11 +55,11 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ServingSession:
-    """What was measured.
+    """The measurements of the serving part.
 
     Args:
         trials: in the order in which they ran.
-        agreement: of the answers that were timed.
+        agreement: comparison of the timed answers.
     """
 
     trials: tuple[ServingTrial, ...]
@@ -67,7 +67,7 @@ class ServingSession:
 
 
 class _Answers:
-    """The text that belongs to each prompt, and who gave it first."""
+    """The text that belongs to each prompt, and the server that gave it first."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -76,7 +76,7 @@ class _Answers:
         self.same = 0
 
     def compare(self, system: System, texts: Sequence[str]) -> None:
-        """Holds a server's answers to those of the first one.
+        """Compares a server's answers with those of the first server.
 
         Raises:
             BenchmarkError: they differ, so that the times would be of different work.
@@ -92,7 +92,7 @@ class _Answers:
                 )
 
     def count(self, load: LoadResult) -> None:
-        """Counts answers that were timed: in a batch the runtime may round otherwise."""
+        """Counts timed answers separately, because in a batch the runtime may round otherwise."""
         for index, answer, count in load.answers:
             self.timed += count
             if completion(index, answer) == self._texts[index]:
@@ -102,18 +102,18 @@ class _Answers:
 def measure_serving(
     design: Design, djl_serving: DjlServing, folder: Path, say: Say
 ) -> ServingSession:
-    """Goes through the rounds: one server at a time, a fresh one for each trial.
+    """Carries out the rounds: one server at a time, a fresh one for each trial.
 
     Args:
-        design: what to run.
-        djl_serving: the one that is compared.
-        folder: an empty one.
-        say: told how far it is.
+        design: the plan of the run.
+        djl_serving: the DJL Serving to compare.
+        folder: an empty folder.
+        say: called with lines of progress.
 
     Raises:
-        BenchmarkError: a server did not start, failed, or answered otherwise than the others.
+        BenchmarkError: a server did not start, failed, or its answers differ from the others'.
     """
-    # Of an experiment, not of a secret.
+    # Random numbers of an experiment, not of a secret.
     generator = random.Random(f"{design.seed} concurrencies")  # noqa: S311
     answers, trials = _Answers(), []
     for number, systems in enumerate(design.serving_rounds(), start=1):
@@ -127,7 +127,7 @@ def measure_serving(
             try:
                 texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
                 answers.compare(system, texts)
-                # Java compiles what runs often while it runs; several clients use every path.
+                # Java compiles frequent code while it runs; several clients use every path.
                 _load(server, system, max(design.concurrencies), design.warm_up_seconds)
                 loads = {}
                 for clients in generator.sample(design.concurrencies, len(design.concurrencies)):

@@ -1,4 +1,4 @@
-"""From trials to times, throughputs and ratios."""
+"""Computes times, throughputs and ratios from trials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.lmi.weights import WeightsSession
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some trials, and the range that they lie in."""
+    """The median of some trials, and their range."""
 
     median: float
     low: float
@@ -27,9 +27,9 @@ class Ratio:
     """One number as a multiple of another.
 
     Args:
-        value: of their medians.
-        low: lowest of the rounds, each taken by itself.
-        high: highest of them.
+        value: ratio of their medians.
+        low: lowest ratio of a single round.
+        high: highest ratio of a single round.
     """
 
     value: float
@@ -42,12 +42,12 @@ class LoadSummary:
     """One server under one number of clients.
 
     Args:
-        requests_per_second: of the trials; all answers by the time that they took, since DJL
-            Serving does not serve all clients alike.
+        requests_per_second: of the trials: all answers divided by their time, since DJL Serving
+            does not serve all clients alike.
         p50_seconds: of the requests of all trials together.
-        p95_seconds: of the same.
-        longest_seconds: of the same.
-        requests: that counted.
+        p95_seconds: of the requests of all trials together.
+        longest_seconds: of the requests of all trials together.
+        requests: number of requests that counted.
     """
 
     requests_per_second: Spread
@@ -74,11 +74,11 @@ class SystemSummary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two servers of which one question is asked.
+    """Two servers that answer one question of the report.
 
     Args:
-        title: for readers.
-        system: Slipway's.
+        title: shown to readers.
+        system: Slipway's server.
         other: DJL Serving's.
     """
 
@@ -99,10 +99,10 @@ COMPARISONS = (
 
 @dataclass(frozen=True)
 class ComparisonSummary:
-    """What was found.
+    """The result of a comparison.
 
     Args:
-        comparison: of what.
+        comparison: the two servers.
         ready: DJL Serving's time to ready as a multiple of Slipway's.
         throughputs: Slipway's requests per second as a multiple of DJL Serving's, by the number of
             clients.
@@ -156,7 +156,13 @@ class Summary:
 def summarize(
     design: Design, serving: ServingSession | None, weights: WeightsSession | None
 ) -> Summary:
-    """Computes everything."""
+    """Computes all results.
+
+    Args:
+        design: the plan of the run.
+        serving: measurements of the serving part; None if it was not measured.
+        weights: measurements of the weights part; None if it was not measured.
+    """
     return Summary(
         _serving(design, serving) if serving else None, _weights(weights) if weights else None
     )
@@ -238,6 +244,6 @@ def _spread(values: Iterable[float]) -> Spread:
 
 
 def _ratio(values: Sequence[float], others: Sequence[float]) -> Ratio:
-    """Compares trials; both have one of each round, in the order of the rounds."""
+    """Returns the ratio of two series of trials, each with one trial per round, in order."""
     by_round = [value / other for value, other in zip(values, others, strict=True)]
     return Ratio(median(values) / median(others), min(by_round), max(by_round))

@@ -1,4 +1,4 @@
-"""Fetches a checkpoint from the store to the disk, in the ways that are compared."""
+"""Fetches a checkpoint from the store to the disk, in the compared ways."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _END_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What a transfer took.
+    """The cost of a transfer.
 
     Args:
-        seconds: wall time, from starting it to its files being complete, in the page cache.
-        processor_seconds: of the processes that fetched and extracted; the store's is not in it.
+        seconds: wall time, from its start until its files are complete in the page cache.
+        processor_seconds: of the processes that fetched and extracted, without the store.
     """
 
     seconds: float
@@ -41,7 +41,7 @@ class Cost:
 
 
 def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
-    """Returns the whole environment of the programs: nothing of the user's but the search path."""
+    """Returns the whole environment of the programs: only the search path is the user's."""
     return {
         "PATH": program_path(),
         "HOME": str(home),
@@ -55,10 +55,10 @@ def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
 
 
 def check_programs() -> None:
-    """Looks for the programs that fetch and extract.
+    """Checks that the programs that fetch and extract are installed.
 
     Raises:
-        BenchmarkError: one is not installed; with what installs it.
+        BenchmarkError: a program is missing; the message says what installs it.
     """
     _s5cmd()
     for program in ("tar", "gzip"):
@@ -106,14 +106,14 @@ def fetch(
     """Fetches a checkpoint into an empty folder.
 
     Args:
-        way: how.
-        checkpoint: what.
-        store: from where.
-        folder: to where; what is set aside meanwhile lies beside it.
+        way: programs that fetch and extract.
+        checkpoint: the weights to fetch.
+        store: serves the weights.
+        folder: receives the files; temporary files lie beside it.
         variables: see `client_variables`.
 
     Raises:
-        BenchmarkError: a program failed; with its output.
+        BenchmarkError: a program failed; the message has its output.
     """
     if way is Way.SYNC:
         return _run(_sync_command(checkpoint, folder), folder, variables)
@@ -127,7 +127,7 @@ def fetch(
 
 
 def _sync_command(checkpoint: Checkpoint, folder: Path) -> list[str]:
-    # As ModelInfo.java of DJL Serving 0.23 to 0.36 calls it, and PyModel.java of 0.21.
+    # The names in ModelInfo.java of DJL Serving 0.23 to 0.36, and in PyModel.java of 0.21.
     source = f"s3://{BUCKET}/{checkpoint.prefix}*"
     return [_s5cmd(), "--retry-count", "1", "sync", source, f"{folder}/"]
 
@@ -151,7 +151,7 @@ def _extract_while_it_arrives(
 ) -> Cost:
     with _measured() as measured, _tar("-", folder, variables) as tar:
         pipe = cast(IO[bytes], tar.stdin)
-        # tar may end before it has everything: then it says why, and that is what is told.
+        # tar may end before it has everything: its own message then says why.
         with contextlib.suppress(BrokenPipeError):
             store.read(checkpoint.archive.key, pipe.write)
             pipe.close()
@@ -175,7 +175,7 @@ def _store_and_extract(
 def _tar(
     archive: str, folder: Path, variables: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts tar; leaving ends it with the gzip that it starts."""
+    """Starts tar; leaving the block ends it with the gzip that it starts."""
     try:
         process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
             [_find("tar"), "-xzf", archive, "-C", str(folder)],
@@ -190,12 +190,12 @@ def _tar(
     try:
         yield process
     finally:
-        # macOS refuses where all of them have ended and only the first is left to be collected.
+        # macOS refuses if all of them have ended and only the first is left to be collected.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdin, process.stderr):
-            # What nobody took is still in the buffer of the first.
+            # Unread output is still in the first process's buffer.
             with contextlib.suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()
@@ -207,13 +207,13 @@ def _wait(tar: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         raise BenchmarkError(f"`tar` did not end within {_END_SECONDS:g} seconds") from None
     if tar.returncode:
-        # It writes a few lines at most, which the pipe holds.
+        # It writes a few lines at most, which fit into the pipe.
         errors = tar.stderr.read().decode(errors="replace") if tar.stderr else ""
         raise BenchmarkError(f"`tar` ended with exit code {tar.returncode}\n{errors}")
 
 
 class _Measured:
-    """What a block of code took; known once it is left."""
+    """The cost of a block of code; known once the block is left."""
 
     cost: Cost
 
@@ -226,6 +226,6 @@ def _measured() -> Iterator[_Measured]:
 
 
 def _processor_seconds() -> float:
-    """Returns what this process has used, and what it started and that has ended."""
+    """Returns the processor time of this process and of its children that have ended."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)

@@ -25,9 +25,9 @@ class TransferTrial:
     """One transfer.
 
     Args:
-        transfer: which.
-        round: which round it was in, from 1.
-        cost: what it took.
+        transfer: the way and the content.
+        round: its round, from 1.
+        cost: times of the transfer.
     """
 
     transfer: Transfer
@@ -37,15 +37,15 @@ class TransferTrial:
 
 @dataclass(frozen=True)
 class WeightsSession:
-    """What was measured.
+    """The measurements of the weights part.
 
     Args:
         trials: in the order in which they ran.
-        store_bytes_per_second: that the store gives a client which throws it away, by the number
-            of connections.
-        disk_bytes_per_second: that one writer gets, its data on the disk at the end.
-        weights_bytes: of the files.
-        archive_bytes: of the tar.gz, by content.
+        store_bytes_per_second: throughput of the store for a client that throws the data away, by
+            the number of connections.
+        disk_bytes_per_second: throughput of one writer, with its data on the disk at the end.
+        weights_bytes: size of the files.
+        archive_bytes: size of the tar.gz, by content.
     """
 
     trials: tuple[TransferTrial, ...]
@@ -56,14 +56,14 @@ class WeightsSession:
 
 
 def check_disk(design: Design, folder: Path) -> None:
-    """Looks whether what is fetched has room.
+    """Checks that the disk has room for the fetched files.
 
     Args:
-        design: what will be fetched.
-        folder: where, or the nearest folder above it that exists.
+        design: the plan of the run.
+        folder: their folder, or the nearest existing folder above it.
 
     Raises:
-        BenchmarkError: it has not; with what is missing.
+        BenchmarkError: there is not enough room; the message says how much is missing.
     """
     while not folder.exists():
         folder = folder.parent
@@ -77,15 +77,15 @@ def check_disk(design: Design, folder: Path) -> None:
 
 
 def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
-    """Goes through the rounds.
+    """Carries out the rounds.
 
     Args:
-        design: what to run.
-        folder: an empty one, on the disk that is written to.
-        say: told how far it is.
+        design: the plan of the run.
+        folder: an empty folder on the measured disk.
+        say: called with lines of progress.
 
     Raises:
-        BenchmarkError: a transfer failed, or brought something else than what was stored.
+        BenchmarkError: a transfer failed, or the fetched files differ from the stored files.
     """
     say(f"making {design.weights_bytes / 1e9:g} GB of weights, from blocks")
     checkpoints = {
@@ -134,7 +134,7 @@ def _fetch_and_check(
 ) -> Cost:
     folder = parent / "files"
     folder.mkdir(parents=True)
-    # What was written before may still be on its way to the disk.
+    # Earlier data may still be on its way to the disk.
     os.sync()
     try:
         cost = fetch(transfer.way, checkpoint, store, folder, variables)

@@ -27,7 +27,7 @@ _PACKAGES = (
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; what is wrong with it ends the process with 1."""
+    """Parses the command line; an invalid one ends the process with 1."""
     parser = Parser("benchmarks.neuron", __doc__, _RESULT)
     parser.add_argument(
         "--quick",

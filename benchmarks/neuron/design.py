@@ -1,4 +1,4 @@
-"""What is measured, what is promised of it, and in which order."""
+"""Defines the measurements, their goals and their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_P95_RATIO = 1.0
 
 
 class System(StrEnum):
-    """What serves."""
+    """A kind of server."""
 
     SLIPWAY = "slipway"
     NAIVE = "torchscript"
@@ -23,10 +23,10 @@ class System(StrEnum):
 
 @dataclass(frozen=True)
 class Server:
-    """A server among those of one model.
+    """One server of a model.
 
     Args:
-        system: what serves.
+        system: the kind of server.
         workers: processes that compute; the cores are shared out among them.
         batch_size: most sequences that a worker computes at a time.
     """
@@ -37,14 +37,14 @@ class Server:
 
     @property
     def label(self) -> str:
-        """For readers, without the workers."""
+        """Returns its name for readers, without the workers."""
         if self.system is System.NAIVE:
             return "one-by-one TorchScript"
         return f"Slipway, batch {self.batch_size}"
 
     @property
     def key(self) -> str:
-        """Its name in the progress and in the names of files."""
+        """Returns its name in the progress and in the names of files."""
         return f"{self.system}-batch-{self.batch_size}-workers-{self.workers}"
 
 
@@ -53,15 +53,15 @@ class Model:
     """The shape of a BERT.
 
     Args:
-        name: in the results.
-        title: for readers.
+        name: key in the results.
+        title: shown to readers.
         layers: transformer blocks.
-        width: of the hidden states.
+        width: width of the hidden states.
         heads: attention heads.
         feed_forward: width between the two layers that follow attention.
-        vocabulary: tokens.
-        sample: a committed model with trained weights, by its folder; None makes random ones.
-        seconds: that each client of a measurement is measured for, at least.
+        vocabulary: number of tokens.
+        sample: folder of a committed model with trained weights; None makes random weights.
+        seconds: least time that each client of a measurement is measured for.
     """
 
     name: str
@@ -82,15 +82,15 @@ SAMPLE = Model("bert-qa", "the sample", 3, 128, 4, 256, 536, "samples/bert-qa/mo
 
 @dataclass(frozen=True)
 class Workload:
-    """Which questions are asked.
+    """The questions of a measurement.
 
     Args:
-        name: in the results.
-        title: for readers.
-        least_tokens: of each, special ones included.
-        workers: of the servers that are measured under it.
-        batch_sizes: of Slipway's servers.
-        concurrencies: clients.
+        name: key in the results.
+        title: shown to readers.
+        least_tokens: least length of each question, special tokens included.
+        workers: workers of the servers that are measured under it.
+        batch_sizes: batch sizes of Slipway's servers.
+        concurrencies: numbers of clients.
         has_goals: whether the goals are about it.
     """
 
@@ -104,7 +104,7 @@ class Workload:
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """What answers, in the order of the report."""
+        """Returns the servers in the order of the report."""
         return tuple(
             server
             for workers in self.workers
@@ -132,7 +132,7 @@ LONG = Workload(
 
 @dataclass(frozen=True)
 class Cell:
-    """What one measurement is of."""
+    """The model, workload, server and number of clients of one measurement."""
 
     model: Model
     workload: Workload
@@ -141,17 +141,17 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Its name in the progress."""
+        """Returns its name in the progress."""
         return f"{self.model.name} {self.workload.name} {self.server.key} x{self.concurrency}"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is promised of one of Slipway's servers: more sentences, and a p95 that is no worse.
+    """The goal of one of Slipway's servers: more sentences, and a p95 that is no worse.
 
     Args:
-        cell: what is promised to be fast.
-        baseline: the naive server with as many workers, asked by as many clients.
+        cell: the measurement of Slipway's server.
+        baseline: the naive server with as many workers and clients.
     """
 
     cell: Cell
@@ -165,11 +165,11 @@ class Design:
     Args:
         models: measured one after the other.
         workloads: measured in turn, in one random order.
-        trials: measurements of each cell that a goal is about.
-        stated_trials: of every other cell.
-        seconds: that each client is measured for; None takes the model's.
-        seed: of the order, the questions and the random weights.
-        is_quick: that the figures are not meant to be read.
+        trials: measurements of each cell with a goal.
+        stated_trials: measurements of every other cell.
+        seconds: time that each client is measured for; None takes the model's.
+        seed: seed of the order, the questions and the random weights.
+        is_quick: whether the run only tests the program, so that its figures mean nothing.
     """
 
     models: tuple[Model, ...]
@@ -181,7 +181,7 @@ class Design:
     is_quick: bool = False
 
     def goals(self, model: Model) -> list[Goal]:
-        """Returns what is promised with a model, in the order of the report."""
+        """Returns the goals of a model, in the order of the report."""
         return [
             Goal(
                 Cell(model, workload, server, GOAL_CLIENTS),
@@ -210,9 +210,9 @@ class Design:
     def rounds(self, model: Model) -> list[list[Cell]]:
         """Returns the cells of a model in the order in which they run: rounds, each shuffled.
 
-        A machine that gets slower or faster does so for all of them alike.
+        A machine that gets slower or faster affects all of them alike.
         """
-        # Of an experiment, not of a secret.
+        # Random numbers of an experiment, not of a secret.
         generator = random.Random(f"{self.seed} {model.name}")  # noqa: S311
         rounds: list[list[Cell]] = []
         for number in range(self.trials):
@@ -223,7 +223,13 @@ class Design:
 
 
 def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
-    """Returns the design of `make bench-neuron`."""
+    """Returns the design of `make bench-neuron`.
+
+    Args:
+        trials: measurements of each cell with a goal.
+        stated_trials: measurements of every other cell, at most `trials`.
+        seed: seed of the order, the questions and the random weights.
+    """
     return Design(
         models=(BERT_BASE, SAMPLE),
         workloads=(MIXED, LONG),
@@ -235,7 +241,7 @@ def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
 
 
 def quick_design(*, seed: int) -> Design:
-    """Returns a design that goes through everything, and proves nothing."""
+    """Returns a design that goes through everything; its figures mean nothing."""
     return Design(
         models=(BERT_SMALL, SAMPLE),
         workloads=(MIXED, LONG),

@@ -1,12 +1,12 @@
-"""Loads a deployed endpoint for question answering, and prints what its clients saw.
+"""Loads a deployed endpoint for question answering, and prints its clients' measurements.
 
     python -m benchmarks.neuron.endpoint bert-qa-throughput --env production --clients 24
 
-It is what `benchmarks/neuron.md` measures endpoints with. Each client has one request under way at
-any time, through SageMaker's InvokeEndpoint; the clients are threads, shared out among processes,
-since signing and sending a request takes a core some milliseconds. A sentence is a question with
-its context, of words that each are one token of bert-base-uncased's vocabulary: 113 tokens with the
-special ones, so that it takes a graph for 128 tokens and fits it.
+`benchmarks/neuron.md` measures endpoints with it. Each client has one request in flight at any
+time, through SageMaker's InvokeEndpoint. The clients are threads, shared out among processes, since
+signing and sending a request takes a core some milliseconds. A sentence is a question with its
+context. Its words are one token each in bert-base-uncased's vocabulary. It has 113 tokens with the
+special ones, so it fits a graph for 128 tokens and no shorter one.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _MILLISECONDS = 1000
 
 @dataclass(frozen=True)
 class Load:
-    """What one process does.
+    """The work of one process.
 
     Args:
-        root: of the project.
+        root: root of the project.
         environment: its name in environments.yaml.
-        endpoint_name: endpoint.
+        endpoint_name: EndpointName.
         bodies: sent in turn; each client begins at another one.
-        clients: requests under way at any time.
-        warm_up_seconds: before the requests that count.
-        seconds: in which requests that count are sent.
+        clients: requests in flight at any time.
+        warm_up_seconds: time before the requests that count.
+        seconds: time in which the requests that count are sent.
     """
 
     root: Path
@@ -72,7 +72,7 @@ class Load:
 
 @dataclass
 class _Seen:
-    """What the clients of one process saw, all together."""
+    """The measurements of all clients of one process."""
 
     latencies_seconds: list[float] = field(default_factory=list)
     # Of each client: from its first request that counts to its last answer.
@@ -84,15 +84,15 @@ def drive(load: Load) -> tuple[list[float], list[float], str]:
     """Drives the load of one process.
 
     Returns:
-        The latencies of the requests that counted, and the span of each client, in seconds; and
-        what went wrong first, or nothing.
+        The latencies of the requests that counted, the span of each client, both in seconds, and
+            the first error, or an empty string.
     """
     try:
         access = open_access(Project(load.root).environment(load.environment), load.root)
-    # It cannot travel between processes as it is.
+    # The exception itself cannot travel between processes.
     except UserError as error:
         return [], [], str(error)
-    # Thread-safe, with a connection for each client; what fails is told, not tried again.
+    # Thread-safe, with a connection for each client; a failure is reported, not retried.
     runtime = access.client(
         "sagemaker-runtime",
         Config(
@@ -141,7 +141,7 @@ def drive(load: Load) -> tuple[list[float], list[float], str]:
 
 
 def make_bodies(sentences: int, seed: int) -> tuple[bytes, ...]:
-    """Returns requests of so many sentences each, the same for the same seed."""
+    """Returns requests of that many sentences each, the same for the same seed."""
     generator = random.Random(seed)  # noqa: S311  # of an experiment, not of a secret
 
     def text(words: int) -> str:
@@ -164,7 +164,7 @@ def summary(sentences: int, latencies: Sequence[float], spans: Sequence[float]) 
     """Returns sentences per second, by Little's law as `slipway.benchmarking.load`, and latencies.
 
     Args:
-        sentences: of each request.
+        sentences: sentences of each request.
         latencies: of all requests that counted, in seconds.
         spans: of each client, in seconds.
     """
@@ -180,7 +180,7 @@ def summary(sentences: int, latencies: Sequence[float], spans: Sequence[float]) 
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Returns the command line."""
+    """Returns the parser of the command line."""
     parser = ExitOneParser(
         prog="python -m benchmarks.neuron.endpoint",
         description="Loads a deployed endpoint for question answering.",
@@ -199,7 +199,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Drives the load and prints what was found, as JSON; returns the exit code."""
+    """Drives the load and prints the results as JSON; returns the exit code."""
     options = make_parser().parse_args(arguments)
     processes = min(options.processes, options.clients)
     bodies = make_bodies(options.sentences, options.seed)
@@ -209,14 +209,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.env,
             f"{options.name}-{options.env}",
             bodies[number:] + bodies[:number],
-            # The first ones take what is left over.
+            # The first processes take the remainder.
             options.clients // processes + (number < options.clients % processes),
             options.warm_up_seconds,
             options.seconds,
         )
         for number in range(processes)
     ]
-    # Fresh ones: what this process has imported and opened stays its own.
+    # Fresh processes, which do not share this process's imports and connections.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         found = list(pool.map(drive, loads))

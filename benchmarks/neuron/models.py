@@ -2,9 +2,9 @@
 
     python -m benchmarks.neuron.models '{"name": ...}' FOLDER SEED
 
-It runs in a process of its own, so that PyTorch is not in the benchmark's. Weights are random for
-the shapes that have no committed model: they take the same time. The sample's are read out of its
-graph, so that both servers compute the same model.
+It runs in a process of its own, so that PyTorch is not in the benchmark's. Shapes without a
+committed model get random weights, which take the same time. The sample's weights are read out of
+its graph, so that both servers compute the same model.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ SAMPLE_TOKENIZER = ROOT / "samples" / "bert-qa" / "model" / "tokenizer.json"
 _MADE = "made.json"
 _PACKAGES = ("onnx", "onnxscript", "torch", "transformers")
 _GRAPH_FILE = "model.onnx"
-# The manifest's; the container's setting is what a batch may hold.
+# The manifest's number; the container's setting is the most rows of a batch.
 _MOST_ROWS = 64
 
 
 def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
-    """Returns a model's directory, made anew unless it was made of the same before.
+    """Returns a model's directory, which is made again unless its recipe is unchanged.
 
     Args:
-        model: what to make.
-        parent: folder of all the models.
-        seed: of random weights.
-        say: told when it takes time.
+        model: the model to make.
+        parent: folder of all models.
+        seed: seed of random weights.
+        say: called if making it takes time.
 
     Raises:
         BenchmarkError: making it failed.
@@ -93,7 +93,13 @@ def _recipe(model: Model, seed: int) -> dict[str, Any]:
 
 
 def make(model: Model, folder: Path, seed: int) -> None:
-    """Writes a model directory."""
+    """Writes a model directory.
+
+    Args:
+        model: shape and weights.
+        folder: receives the files.
+        seed: seed of random weights.
+    """
     import torch
     from transformers import BertConfig, BertForQuestionAnswering
 
@@ -117,7 +123,7 @@ def make(model: Model, folder: Path, seed: int) -> None:
     module = EncoderModule(made, QUESTION_ANSWERING, INPUT_NAMES).eval()
     inputs = example_inputs(INPUT_NAMES, rows=1, columns=SEQUENCE_LENGTHS[-1])
     with torch.no_grad(), warnings.catch_warnings():
-        # That sizes become constants, as they should, and that torch.jit is of the past.
+        # Warnings that sizes become constants, as they should, and that torch.jit is deprecated.
         warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         torch.jit.trace(module, inputs).save(str(folder / MODEL_FILE))
@@ -129,11 +135,11 @@ def make(model: Model, folder: Path, seed: int) -> None:
 def load_weights(model: BertForQuestionAnswering, graph: Path) -> None:
     """Gives a model the weights of the graph that was exported from it.
 
-    The exporter keeps the names of all but the matrices, which it transposes. A matrix is known by
-    the bias that is added to its product.
+    The exporter keeps all names except those of the matrices, which it transposes. A matrix is
+    recognised by the bias that is added to its product.
 
     Raises:
-        BenchmarkError: the graph is of another model.
+        BenchmarkError: the graph belongs to another model.
     """
     import onnx
     import torch

@@ -1,4 +1,4 @@
-"""Starts what is measured, each as the processes that a container would hold."""
+"""Starts the measured servers, each as the processes that a container would hold."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ARGUMENTS = ("-m", "containers.neuron", "serve")
 def container_variables(model_directory: Path, server: Server) -> dict[str, str]:
     """Returns the settings of Slipway's server, as an endpoint's container would get them.
 
-    What they do not say is the default. On the CPU the container shares the cores out among its
-    workers by itself.
+    All other settings have their defaults. On the CPU the container itself shares the cores out
+    among its workers.
     """
     return {
         "SAGEMAKER_BIND_TO_PORT": "0",
@@ -30,17 +30,17 @@ def container_variables(model_directory: Path, server: Server) -> dict[str, str]
 
 
 class Servers:
-    """The servers of one model, each started when it is first asked for.
+    """The servers of one model, each started when it is first needed.
 
-    They all run at once and only one at a time is asked anything: one that waits takes no
-    processor. Use it as a context: leaving ends them all.
+    They all run at the same time, but only one is measured at a time: a waiting server takes no
+    processor. Use it as a context: leaving stops them all.
 
     Args:
-        folder: an empty one, for logs and sockets.
+        folder: an empty folder, for logs and sockets.
         model_directory: see `models`.
-        cores: that each server shares out among its workers.
+        cores: cores that each server shares out among its workers.
         environ: the user's variables.
-        say: told what is started.
+        say: called when a server is started.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Servers:
         self._stack.close()
 
     def port(self, server: Server) -> int:
-        """Returns a server's port; starts the server where it does not run yet.
+        """Returns a server's port; starts the server if it does not run yet.
 
         Raises:
             BenchmarkError: it did not start.

@@ -1,4 +1,4 @@
-"""Compares the answers, then goes through the design: one measurement after the other."""
+"""Compares the answers, then carries out the design: one measurement after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slipway.benchmarking.load import (
 
 _DRIVER_SECONDS = 2.0
 DRIVER_CONCURRENCIES = (1, 16)
-# That answers are compared with before anything is timed: each body goes to each server once.
+# Answers compared before anything is timed: each body goes to each server once.
 _COMPARING_CLIENTS = 4
 
 
@@ -33,9 +33,9 @@ class Trial:
     """One measurement.
 
     Args:
-        cell: of what.
-        round: which round it was in, from 1.
-        load: what the clients saw.
+        cell: model, workload, server and number of clients.
+        round: its round, from 1.
+        load: the clients' measurements.
     """
 
     cell: Cell
@@ -45,13 +45,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class ModelSession:
-    """What was measured with one model.
+    """The measurements of one model.
 
     Args:
-        model: which.
-        tokens: of each request, by workload.
+        model: the measured model.
+        tokens: tokens of each request, by workload.
         trials: in the order in which they ran.
-        answers: that were compared with the first server's, those that were timed included.
+        answers: number of answers compared with the first server's, timed answers included.
     """
 
     model: Model
@@ -61,7 +61,7 @@ class ModelSession:
 
 
 class _Measurement:
-    """One model's servers and requests, and what was answered first."""
+    """The servers and requests of one model, and the first answers."""
 
     def __init__(
         self, design: Design, model: Model, directory: Path, servers: Servers, say: Say
@@ -95,7 +95,7 @@ class _Measurement:
         return ModelSession(self._model, tokens, tuple(trials), self._compared)
 
     def _compare(self, workload: Workload, server: Server) -> None:
-        """Sends a server every request of a workload once, so that it is warm too."""
+        """Sends a server every request of a workload once, which also warms it up."""
         clients = min(_COMPARING_CLIENTS, len(self._requests[workload]))
         cell = Cell(self._model, workload, server, clients)
         self._load(cell, requests=len(self._requests[workload]) // clients, keep_up=False)
@@ -107,7 +107,7 @@ class _Measurement:
             cell,
             seconds=seconds,
             warm_up_requests=0 if cell.concurrency == 1 else 1,
-            # The naive server answers in the order of arrival: what comes later changes nothing.
+            # The naive server answers in the order of arrival, so later requests change nothing.
             keep_up=cell.server.system is System.SLIPWAY,
         )
 
@@ -145,10 +145,10 @@ class _Measurement:
         return load
 
     def _check(self, cell: Cell, index: int, request: Request, answer: str) -> None:
-        """Holds an answer against the first that any server gave to the same request.
+        """Compares an answer with the first answer that any server gave to the same request.
 
         Raises:
-            BenchmarkError: they differ, so that one of the two did not do the same work.
+            BenchmarkError: they differ, so that one of the two servers did not do the same work.
         """
         found = read_answer(request, answer)
         expected = self._expected.setdefault((cell.workload, index), found)
@@ -165,11 +165,11 @@ def measure_model(
     """Measures everything with one model.
 
     Args:
-        design: what to run.
-        model: which.
-        folder: an empty one, for logs and sockets.
+        design: the plan of the run.
+        model: the model to measure.
+        folder: an empty folder, for logs and sockets.
         models: folder of the model directories, which are kept.
-        say: told how far it is.
+        say: called with lines of progress.
 
     Raises:
         BenchmarkError: a server did not start, or two servers gave different answers.
@@ -181,7 +181,7 @@ def measure_model(
 
 
 def measure_driver(design: Design, folder: Path) -> Mapping[int, LoadResult]:
-    """Measures the load driver against a server that does nothing; by the number of clients.
+    """Measures the load driver against an idle server; returns results by number of clients.
 
     Raises:
         BenchmarkError: a request failed.

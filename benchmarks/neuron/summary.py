@@ -1,4 +1,4 @@
-"""From trials to throughputs, latencies, intervals and verdicts."""
+"""Computes throughputs, latencies, intervals and verdicts from trials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchmarks.neuron.session import ModelSession, Trial
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of some requests, in seconds."""
+    """The latencies of some requests, in seconds."""
 
     count: int
     p50: float
@@ -34,7 +34,7 @@ class CellSummary:
     """The trials of one cell.
 
     Args:
-        cell: what ran.
+        cell: model, workload, server and number of clients.
         trials: in the order in which they ran.
         sentences_per_second: median of the trials; a request holds one.
         latencies: of the requests of all trials together.
@@ -47,25 +47,25 @@ class CellSummary:
 
     @property
     def throughputs(self) -> list[float]:
-        """Sentences per second of each trial."""
+        """Returns the sentences per second of each trial."""
         return [trial.load.requests_per_second for trial in self.trials]
 
     @property
     def p95s(self) -> list[float]:
-        """The 95th percentile of the latencies of each trial, in seconds."""
+        """Returns the 95th percentile of the latencies of each trial, in seconds."""
         return [latencies_of(trial.load.all_latencies_seconds).p95 for trial in self.trials]
 
 
 @dataclass(frozen=True)
 class GoalSummary:
-    """What was found of one promise.
+    """The result of one goal.
 
     Args:
-        goal: which.
+        goal: the two cells that are compared.
         throughput: as a multiple of the naive server's.
-        throughput_verdict: on it.
-        p95: the same of the 95th percentile.
-        p95_verdict: on it.
+        throughput_verdict: verdict on the throughput.
+        p95: 95th percentile as a multiple of the naive server's.
+        p95_verdict: verdict on the 95th percentile.
     """
 
     goal: Goal
@@ -85,7 +85,7 @@ class ModelSummary:
 
 
 def summarize(design: Design, sessions: Sequence[ModelSession]) -> tuple[ModelSummary, ...]:
-    """Computes everything; the same trials and seed give the same numbers."""
+    """Computes all results; the same trials and seed give the same numbers."""
     generator = np.random.default_rng(design.seed)
     found = []
     for session in sessions:

@@ -1,7 +1,7 @@
-"""The requests: questions of the sample's kind, and what their answers must have in common.
+"""The requests: questions of the sample's kind, and the agreement that their answers must have.
 
-They are the sample's own text (`samples/bert-qa/corpus.py`), of subjects that it was not trained
-on. Their lengths are as they come: 25 to 125 tokens, 54 in the mean.
+They are the sample's own text (`samples/bert-qa/corpus.py`), about subjects that it was not trained
+on. Their lengths are not adjusted: 25 to 125 tokens, 54 in the mean.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.program import ROOT
 
 _CORPUS = ROOT / "samples" / "bert-qa" / "corpus.py"
 _CORPUS_MODULE = "benchmarks.neuron.corpus"
-# Different requests, sent in turn; three of each client where there are the most.
+# Different requests, sent in turn; three for each client at the highest concurrency.
 _BODIES = 48
 # Scores are products of two probabilities in float32, computed in another order.
 _RELATIVE_TOLERANCE = 0.001
@@ -34,9 +34,9 @@ class Request:
     """One request.
 
     Args:
-        question: about the context.
-        context: of one window.
-        tokens: of both, special ones included.
+        question: asks about the context.
+        context: fits into one window.
+        tokens: tokens of both, special ones included.
     """
 
     question: str
@@ -45,7 +45,10 @@ class Request:
 
     @property
     def body(self) -> str:
-        """As it is sent; whole words would be a step of Slipway's that the naive server lacks."""
+        """Returns the request's body.
+
+        It does not ask for whole words, which would be a step that the naive server lacks.
+        """
         return json.dumps(
             {
                 "inputs": {"question": self.question, "context": self.context},
@@ -56,11 +59,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server found.
+    """The answer of a server.
 
     Args:
-        start: first character of the context.
-        end: the one after the last.
+        start: index of its first character in the context.
+        end: index after its last character.
         score: 0 to 1.
     """
 
@@ -69,14 +72,20 @@ class Answer:
     score: float
 
     def agrees_with(self, other: Answer) -> bool:
-        """Whether two servers found the same span, equally likely."""
+        """Returns whether two servers found the same span with the same probability."""
         return (self.start, self.end) == (other.start, other.end) and math.isclose(
             self.score, other.score, rel_tol=_RELATIVE_TOLERANCE
         )
 
 
 def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[Request, ...]:
-    """Returns the requests of a workload, the same for the same seed."""
+    """Returns the requests of a workload, the same for the same seed.
+
+    Args:
+        workload: gives the least length of a request.
+        tokenizer_file: counts the tokens.
+        seed: seed of the questions.
+    """
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     found: list[Request] = []
     for question, context in _examples(seed):
@@ -89,10 +98,10 @@ def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[
 
 
 def read_answer(request: Request, answer: str) -> Answer:
-    """Reads an answer.
+    """Parses an answer.
 
     Raises:
-        BenchmarkError: it is not one, or not about this context.
+        BenchmarkError: it is no answer, or not about this context.
     """
     try:
         document = json.loads(answer)
@@ -111,7 +120,7 @@ def _examples(seed: int) -> Iterator[tuple[str, str]]:
 
 
 def _corpus() -> ModuleType:
-    # By its path: the sample's folder is no package.
+    # Loaded by its path, because the sample's folder is no package.
     if _CORPUS_MODULE not in sys.modules:
         spec = importlib.util.spec_from_file_location(_CORPUS_MODULE, _CORPUS)
         if spec is None or spec.loader is None:

@@ -25,12 +25,12 @@ _PACKAGES = (
     "flask", "gunicorn", "numpy", "onnxruntime", "starlette", "tokenizers", "torch",
     "transformers", "uvicorn",
 )  # fmt: skip
-# Eight requests of ten texts: the goal's concurrency can share one batch.
+# Eight requests of ten texts, so that all requests of the goal's concurrency can share a batch.
 _MAX_BATCH_SIZE = 80
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line; what is wrong with it ends the process with 1."""
+    """Parses the command line; an invalid one ends the process with 1."""
     parser = Parser("benchmarks.tensorrt", __doc__, _RESULT)
     parser.add_argument(
         "--quick",

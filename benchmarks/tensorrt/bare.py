@@ -1,4 +1,4 @@
-"""The bare decode loop: what the container computes, without a server around it."""
+"""The bare decode loop: the container's computation, without a server around it."""
 
 from __future__ import annotations
 

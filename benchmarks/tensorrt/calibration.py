@@ -1,9 +1,10 @@
-"""How the published layout uses the cores best: workers, and threads of each.
+"""Finds the published layout's best use of the cores: workers, and threads of each.
 
-A worker answers one request at a time. A lone client is therefore served best by one worker with
-many threads, unless the model is too small for them; several clients by more workers with fewer
-threads each, or by one worker still, where memory is the limit. The published layout is measured in
-both forms, each where it is at its best: stronger than any one deployment of it.
+A worker answers one request at a time. One worker with many threads therefore serves a lone client
+best, unless the model is too small for them. Several clients are served best by more workers with
+fewer threads each, or by one worker if memory is the limit. The published layout is measured in
+both forms, each at its best number of clients. Together they are stronger than any single
+deployment of it.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class Measured:
     """Requests per second of one layout, with a cache.
 
     Args:
-        layout: which.
-        alone: of one client.
-        together: of `CONCURRENCY` clients.
+        layout: workers and threads.
+        alone: with one client.
+        together: with `CONCURRENCY` clients.
     """
 
     layout: Layout
@@ -41,7 +42,7 @@ class Calibration:
     Args:
         alone: for one client.
         together: for several.
-        measured: every candidate; empty where the number of workers was given.
+        measured: every candidate; empty if the number of workers was given.
     """
 
     alone: Layout
@@ -49,7 +50,7 @@ class Calibration:
     measured: tuple[Measured, ...] = ()
 
     def key(self, system: System, concurrency: int) -> ServerKey:
-        """Returns the server that answers so many clients of a system."""
+        """Returns the server of a system that answers that many clients."""
         if not system.answers_in_order:
             return ServerKey(system)
         return ServerKey(system, self.alone if concurrency == 1 else self.together)
@@ -64,7 +65,7 @@ def layouts(core_count: int) -> list[Layout]:
 
 
 def given(workers: int, core_count: int) -> Calibration:
-    """Returns the calibration where the user names the number of workers."""
+    """Returns the calibration for a number of workers that the user chose."""
     layout = Layout(workers, max(1, core_count // workers))
     return Calibration(layout, layout)
 
@@ -74,7 +75,7 @@ def calibrate(core_count: int, throughput: Callable[[Layout, int], float]) -> Ca
 
     Args:
         core_count: cores to use.
-        throughput: measures a layout with so many clients; requests per second.
+        throughput: measures a layout with a number of clients; returns requests per second.
     """
     measured = tuple(
         Measured(layout, throughput(layout, 1), throughput(layout, CONCURRENCY))

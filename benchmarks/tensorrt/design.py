@@ -1,4 +1,4 @@
-"""What is measured, what is promised of it, and in which order."""
+"""Defines the measurements, their goals and their order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_SECONDS = 60.0
 
 
 class System(StrEnum):
-    """What serves."""
+    """A kind of server."""
 
     SLIPWAY = "slipway"
     STATIC = "slipway-static"
@@ -20,7 +20,7 @@ class System(StrEnum):
 
     @property
     def label(self) -> str:
-        """For readers."""
+        """Returns its name for readers."""
         return {
             System.SLIPWAY: "Slipway",
             System.STATIC: "Slipway with static batching",
@@ -30,7 +30,7 @@ class System(StrEnum):
 
     @property
     def answers_in_order(self) -> bool:
-        """Whether each worker answers one request at a time, in the order of arrival."""
+        """Returns whether each worker answers one request at a time, in the order of arrival."""
         return self in (System.CACHED, System.UNCACHED)
 
 
@@ -39,14 +39,14 @@ class Model:
     """The shape of a GPT-2.
 
     Args:
-        name: in the results.
-        title: for readers.
+        name: key in the results.
+        title: shown to readers.
         layers: transformer blocks.
-        width: of the hidden states.
+        width: width of the hidden states.
         heads: attention heads.
-        vocabulary: tokens.
-        sample: a committed model with trained weights, by its folder; None makes random ones.
-        seconds: that each client of a measurement is measured for, at least.
+        vocabulary: number of tokens.
+        sample: folder of a committed model with trained weights; None makes random weights.
+        seconds: least time that each client of a measurement is measured for.
     """
 
     name: str
@@ -68,17 +68,18 @@ SAMPLE = Model(
 
 @dataclass(frozen=True)
 class Workload:
-    """What the requests are.
+    """The requests of a measurement.
 
     Args:
-        name: in the results.
-        texts: of each request.
-        prompt_tokens: of each text.
-        least_new_tokens: generated for each text of a request, by its own number.
-        most_new_tokens: as many as the least, or more.
-        requests: that count in a measurement, all clients together, at least.
-        systems: that are measured under it.
-        concurrencies: clients.
+        name: key in the results.
+        texts: texts of each request.
+        prompt_tokens: tokens of each text.
+        least_new_tokens: least number of tokens generated per text; each request has its own
+            number.
+        most_new_tokens: largest such number.
+        requests: least number of requests that count in a measurement, all clients together.
+        systems: systems that are measured under it.
+        concurrencies: numbers of clients.
     """
 
     name: str
@@ -101,7 +102,7 @@ MIXED = Workload("mixed", 1, 12, 4, 40, 16, _BATCHING, (1, 8, 16, 32))
 
 @dataclass(frozen=True)
 class Cell:
-    """What one measurement is of."""
+    """The model, workload, system and number of clients of one measurement."""
 
     model: Model
     workload: Workload
@@ -110,19 +111,19 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Its name in the results and in the progress."""
+        """Returns its name in the results and in the progress."""
         return f"{self.model.name} {self.workload.name} {self.system} x{self.concurrency}"
 
 
 @dataclass(frozen=True)
 class RatioGoal:
-    """A throughput as a multiple of another one.
+    """A goal for one throughput as a multiple of another.
 
     Args:
-        title: for readers.
-        cell: what is promised to be fast.
-        baseline: what it is compared with.
-        least: ratio of their requests per second.
+        title: shown to readers.
+        cell: the measurement that must be fast.
+        baseline: the measurement that it is compared with.
+        least: least ratio of their requests per second.
     """
 
     title: str
@@ -142,16 +143,16 @@ class Design:
     Args:
         models: measured one after the other; the goals are about the first.
         workloads: measured in turn, in one random order.
-        trials: measurements of each cell that a goal is about.
-        stated_trials: of every other cell.
+        trials: measurements of each cell with a goal.
+        stated_trials: measurements of every other cell.
         overhead_pairs: requests through HTTP and as many decode loops without.
-        seconds: that each client is measured for; None takes the model's.
-        cores: that each server uses, by its number of threads.
-        max_batch_size: of Slipway's server.
-        workers: of the published layout; None measures which number serves it best.
-        longest_seconds: cells are left out where the published layout would answer later.
-        seed: of the order, the requests and the random weights.
-        is_quick: that the figures are not meant to be read.
+        seconds: time that each client is measured for; None takes the model's.
+        cores: threads of each server.
+        max_batch_size: largest batch of Slipway's server.
+        workers: workers of the published layout; None measures which number serves it best.
+        longest_seconds: cells are left out if the published layout would take longer.
+        seed: seed of the order, the requests and the random weights.
+        is_quick: whether the run only tests the program, so that its figures mean nothing.
     """
 
     models: tuple[Model, ...]
@@ -169,12 +170,12 @@ class Design:
 
     @property
     def overhead_model(self) -> Model:
-        """The fastest one: with another, a decode loop varies by more than a server adds."""
+        """Returns the fastest model: decode loops of others vary by more than a server adds."""
         return min(self.models, key=lambda model: model.layers * model.width**2)
 
     @property
     def ratio_goals(self) -> tuple[RatioGoal, ...]:
-        """About the first model; those without a cell in this design are left out."""
+        """Returns the goals about the first model whose cells are in this design."""
         workloads = {workload.name: workload for workload in self.workloads}
 
         def goal(
@@ -225,7 +226,7 @@ class Design:
 
     def trials_of(self, cell: Cell) -> int:
         """Returns how often a cell is measured."""
-        # The same cells of every model: the goals are about the first, and stated of the others.
+        # Cells of the other models count like those of the first, which the goals are about.
         about = {
             (each.workload, each.system, each.concurrency)
             for goal in self.ratio_goals
@@ -237,9 +238,9 @@ class Design:
     def rounds(self, model: Model) -> list[list[Cell]]:
         """Returns the cells of a model in the order in which they run: rounds, each shuffled.
 
-        A machine that gets slower or faster does so for all of them alike.
+        A machine that gets slower or faster affects all of them alike.
         """
-        # Of an experiment, not of a secret.
+        # Random numbers of an experiment, not of a secret.
         generator = random.Random(f"{self.seed} {model.name}")  # noqa: S311
         rounds: list[list[Cell]] = []
         for number in range(self.trials):
@@ -259,7 +260,17 @@ def full_design(
     longest_seconds: float,
     seed: int,
 ) -> Design:
-    """Returns the design of `make bench-tensorrt`."""
+    """Returns the design of `make bench-tensorrt`.
+
+    Args:
+        trials: measurements of each cell with a goal.
+        stated_trials: measurements of every other cell, at most `trials`.
+        cores: threads of each server.
+        max_batch_size: largest batch of Slipway's server.
+        workers: workers of the published layout; None measures which number serves it best.
+        longest_seconds: cells are left out if the published layout would take longer.
+        seed: seed of the order, the requests and the random weights.
+    """
     return Design(
         models=(GPT2_124M, SAMPLE), workloads=(BATCH, MIXED), trials=trials,
         stated_trials=min(stated_trials, trials), overhead_pairs=200, seconds=None, cores=cores,
@@ -270,7 +281,15 @@ def full_design(
 def quick_design(
     *, cores: int, max_batch_size: int, workers: int | None, longest_seconds: float, seed: int
 ) -> Design:
-    """Returns a design that goes through everything, and proves nothing."""
+    """Returns a design that goes through everything; its figures mean nothing.
+
+    Args:
+        cores: threads of each server.
+        max_batch_size: largest batch of Slipway's server.
+        workers: workers of the published layout; None measures which number serves it best.
+        longest_seconds: cells are left out if the published layout would take longer.
+        seed: seed of the order, the requests and the random weights.
+    """
     return Design(
         models=(GPT2_SMALL, SAMPLE),
         workloads=(

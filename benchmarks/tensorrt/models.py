@@ -2,9 +2,9 @@
 
     python -m benchmarks.tensorrt.models '{"name": ...}' FOLDER SEED
 
-It runs in a process of its own, so that PyTorch is not in the benchmark's. Weights are random for
-the shapes that have no committed model: they take the same time. No token ends a text, so that
-every answer has all of its tokens, and the tokenizer has one word for each token.
+It runs in a process of its own, so that PyTorch is not in the benchmark's. Shapes without a
+committed model get random weights, which take the same time. No token ends a text, so that every
+answer has all of its tokens. The tokenizer has one word for each token.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _END_FIELDS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
 def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
-    """Returns a model's directory, made anew unless it was made of the same before.
+    """Returns a model's directory, which is made again unless its recipe is unchanged.
 
     Args:
-        model: what to make.
-        parent: folder of all the models.
-        seed: of random weights.
-        say: told when it takes time.
+        model: the model to make.
+        parent: folder of all models.
+        seed: seed of random weights.
+        say: called if making it takes time.
 
     Raises:
         BenchmarkError: making it failed.
@@ -102,7 +102,13 @@ def copy_sample(sample: Path, folder: Path) -> None:
 
 
 def make_random_model(model: Model, folder: Path, seed: int) -> None:
-    """Writes the checkpoint and the step graph of a GPT-2 with random weights."""
+    """Writes the checkpoint and the step graph of a GPT-2 with random weights.
+
+    Args:
+        model: the shape.
+        folder: receives the files.
+        seed: seed of the weights.
+    """
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -119,7 +125,13 @@ def make_random_model(model: Model, folder: Path, seed: int) -> None:
 
 
 def make(model: Model, folder: Path, seed: int) -> None:
-    """Writes a model directory."""
+    """Writes a model directory.
+
+    Args:
+        model: shape and weights.
+        folder: receives the files.
+        seed: seed of random weights.
+    """
     if model.sample:
         copy_sample(ROOT / model.sample, folder)
     else:

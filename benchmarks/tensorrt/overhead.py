@@ -1,10 +1,10 @@
-"""What the server adds to the decode loop: a request through HTTP against the loop in process.
+"""The time that the server adds to the decode loop: a request through HTTP against the bare loop.
 
     python -m benchmarks.tensorrt.overhead < {"port": ..., ...}
 
-Both run the same session class with the same threads on the same prompt, in this process and in
-the server's, in pairs: one after the other, in a random order. A machine that changes its speed
-does so for both.
+The loop runs in this process and in the server's, with the same session class, the same threads and
+the same prompt. They run in pairs: one after the other, in a random order. A machine that changes
+its speed affects both.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Overhead:
     """The pairs, in the order in which they ran.
 
     Args:
-        http_seconds: of the requests.
-        bare_seconds: of the decode loops.
+        http_seconds: times of the requests.
+        bare_seconds: times of the decode loops.
     """
 
     http_seconds: tuple[float, ...]
@@ -54,16 +54,16 @@ def measure_overhead(
     """Measures in a fresh process.
 
     Args:
-        port: of Slipway's server.
-        model_directory: that it serves.
-        request: with one text.
-        threads: that it computes with.
-        pairs: to measure.
-        seed: of the order in the pairs.
+        port: port of Slipway's server.
+        model_directory: the model that it serves.
+        request: must have one text.
+        threads: threads that the server computes with.
+        pairs: number of pairs to measure.
+        seed: seed of the order in the pairs.
         variables: environment of the process.
 
     Raises:
-        BenchmarkError: a request failed, or the answers of the two differ.
+        BenchmarkError: a request failed, or the two answers differ.
     """
     document = {
         "port": port, "model_directory": str(model_directory), "prompts": request.prompts,
@@ -86,7 +86,7 @@ def measure_overhead(
 
 # Any: JSON.
 def _measure(given: Mapping[str, Any]) -> Overhead:
-    # Here, so that the benchmark's own process does not load a runtime.
+    # Imported here, so that the benchmark's own process does not load a runtime.
     from benchmarks.tensorrt.bare import open_decode_loop
 
     [prompt] = given["prompts"]
@@ -116,7 +116,7 @@ def _measure(given: Mapping[str, Any]) -> Overhead:
 
     ways: dict[str, Callable[[], float]] = {"http": through_http, "bare": bare}
     times: dict[str, list[float]] = {way: [] for way in ways}
-    # Of an experiment, not of a secret.
+    # Random numbers of an experiment, not of a secret.
     generator = random.Random(given["seed"])  # noqa: S311
     for number in range(_WARM_UP_PAIRS + given["pairs"]):
         order = list(ways)

@@ -1,4 +1,4 @@
-"""The result as JSON with every trial, and as a page of Markdown."""
+"""Writes the result as JSON with every trial, and as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _QUICK = (
 
 @dataclass(frozen=True)
 class Setting:
-    """How it was measured.
+    """The circumstances of the measurement.
 
     Args:
-        command: that made the result.
-        driver: the load driver alone, by its number of clients.
+        command: the command that made the result.
+        driver: measurements of the load driver alone, by its number of clients.
     """
 
     command: str
@@ -47,7 +47,14 @@ class Setting:
 
 
 def as_json(design: Design, summary: Summary, setting: Setting, context: Context) -> dict[str, Any]:
-    """Returns the whole result as one JSON document; times are in milliseconds."""
+    """Returns the whole result as one JSON document; times are in milliseconds.
+
+    Args:
+        design: the plan of the run.
+        summary: the computed results.
+        setting: the command, and the load driver alone.
+        context: time, place and commit of the run.
+    """
     overhead = summary.overhead
     return {
         "benchmark": "tensorrt",
@@ -294,7 +301,7 @@ def _short(system: System) -> str:
 
 
 def _significant(value: float) -> str:
-    """Returns three digits that mean something, and no exponent."""
+    """Returns the number with three significant digits and no exponent."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:,.{digits}f}"
 
@@ -347,7 +354,7 @@ def _alone(design: Design, summary: Summary, setting: Setting) -> str:
 
 
 def _processor_milliseconds(load: LoadResult) -> float:
-    """Returns what a request cost the load driver, warm-up included."""
+    """Returns the processor time of the load driver per request, warm-up included."""
     sent = sum(count for _, _, count in load.answers)
     return load.driver_processor_seconds / sent * _MILLISECONDS
 

@@ -1,4 +1,4 @@
-"""Starts what is measured, each as the processes that a container would hold."""
+"""Starts the measured servers, each as the processes that a container would hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ _ARGUMENTS = {
 def container_variables(
     model_directory: Path, *, max_batch_size: int, threads: int
 ) -> dict[str, str]:
-    """Returns the settings of Slipway's server, as an endpoint's container would get them."""
+    """Returns the settings of Slipway's server, as an endpoint's container would get them.
+
+    Args:
+        model_directory: the model to serve.
+        max_batch_size: most rows of a batch.
+        threads: threads that compute.
+    """
     return {
         "SAGEMAKER_BIND_TO_PORT": "0",
         "SM_MODEL_DIR": str(model_directory),
@@ -33,11 +39,11 @@ def container_variables(
 
 @dataclass(frozen=True)
 class ServerKey:
-    """A server among those of one model.
+    """One server of a model.
 
     Args:
-        system: what serves.
-        layout: of the published layout; None for Slipway.
+        system: the kind of server.
+        layout: layout of the published stack; None for Slipway.
     """
 
     system: System
@@ -45,18 +51,18 @@ class ServerKey:
 
 
 class Servers:
-    """The servers of one model, each started when it is first asked for.
+    """The servers of one model, each started when it is first needed.
 
-    They all run at once and only one at a time is asked anything: one that waits takes no
-    processor. Use it as a context: leaving ends them all.
+    They all run at the same time, but only one is measured at a time: a waiting server takes no
+    processor. Use it as a context: leaving stops them all.
 
     Args:
-        folder: an empty one, for logs and sockets.
+        folder: an empty folder, for logs and sockets.
         model_directory: see `models`.
-        max_batch_size: of Slipway's server.
-        threads: of Slipway's server.
+        max_batch_size: largest batch of Slipway's server.
+        threads: threads of Slipway's server.
         environ: the user's variables.
-        say: told what is started.
+        say: called when a server is started.
     """
 
     def __init__(
@@ -86,7 +92,7 @@ class Servers:
         self._stack.close()
 
     def port(self, key: ServerKey) -> int:
-        """Returns a server's port; starts the server where it does not run yet.
+        """Returns a server's port; starts the server if it does not run yet.
 
         Raises:
             BenchmarkError: it did not start.

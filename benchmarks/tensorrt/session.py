@@ -1,4 +1,4 @@
-"""Goes through the design: one measurement after the other, none beside another."""
+"""Carries out the design: one measurement after the other, never two at the same time."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Trial:
     """One measurement.
 
     Args:
-        cell: of what.
-        round: which round it was in, from 1.
-        load: what the clients saw.
+        cell: model, workload, system and number of clients.
+        round: its round, from 1.
+        load: the clients' measurements.
     """
 
     cell: Cell
@@ -50,8 +50,8 @@ class Agreement:
     """Whether all servers gave the same tokens.
 
     Args:
-        texts: of all requests that more than one system answered.
-        same: of them, those with the same tokens in every answer of every system.
+        texts: texts of all requests that more than one system answered.
+        same: those texts with the same tokens in every answer of every system.
     """
 
     texts: int
@@ -60,16 +60,15 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ModelSession:
-    """What was measured with one model.
+    """The measurements of one model.
 
     Args:
-        model: which.
-        calibration: of the published layout.
+        model: the measured model.
+        calibration: layouts of the published stack.
         trials: in the order in which they ran.
-        left_out: cells that would have been answered later than the limit, with the seconds that
-            were expected.
-        overhead: of Slipway's server; None with the models that it is not measured with.
-        agreement: of the answers.
+        left_out: cells that would have taken longer than the limit, with the expected seconds.
+        overhead: overhead of Slipway's server; None with models that it is not measured with.
+        agreement: comparison of the answers.
     """
 
     model: Model
@@ -81,7 +80,7 @@ class ModelSession:
 
 
 class _Measurement:
-    """One model's servers and requests, and what was answered."""
+    """The servers and requests of one model, and the answers."""
 
     def __init__(
         self, design: Design, model: Model, directory: Path, servers: Servers, say: Say
@@ -142,7 +141,7 @@ class _Measurement:
         return calibrate(self._design.cores, throughput)
 
     def _warm_up(self, calibration: Calibration) -> _Expectation:
-        """Sends every server one request of each workload; returns what to expect of the cells."""
+        """Sends every server one request of each workload; returns the cells' expected times."""
         seconds: dict[tuple[Workload, ServerKey], float] = {}
         for cell in self._design.cells(self._model):
             key = calibration.key(cell.system, cell.concurrency)
@@ -217,13 +216,13 @@ class _Measurement:
 
 @dataclass(frozen=True)
 class _Expectation:
-    """How long the answers of a server that takes one request at a time will take."""
+    """The expected times of a server that takes one request at a time."""
 
     calibration: Calibration
     seconds: Mapping[tuple[Workload, ServerKey], float]
 
     def __call__(self, cell: Cell) -> float:
-        """Returns the seconds of a cell's answers; 0 where requests share batches."""
+        """Returns the seconds of a cell's answers; 0 if requests share batches."""
         key = self.calibration.key(cell.system, cell.concurrency)
         if key.layout is None:
             return 0.0
@@ -237,14 +236,14 @@ def measure_model(
     """Measures everything with one model.
 
     Args:
-        design: what to run.
-        model: which.
-        folder: an empty one, for logs and sockets.
+        design: the plan of the run.
+        model: the model to measure.
+        folder: an empty folder, for logs and sockets.
         models: folder of the model directories, which are kept.
-        say: told how far it is.
+        say: called with lines of progress.
 
     Raises:
-        BenchmarkError: a server did not start, or an answer is not what was asked for.
+        BenchmarkError: a server did not start, or an answer does not fit its request.
     """
     directory = ensure_model(model, models, design.seed, say)
     with Servers(
@@ -255,7 +254,12 @@ def measure_model(
 
 
 def measure_driver(design: Design, folder: Path, say: Say) -> Mapping[int, LoadResult]:
-    """Measures the load driver against a server that does nothing; by the number of clients.
+    """Measures the load driver against an idle server; returns results by number of clients.
+
+    Args:
+        design: gives the numbers of clients.
+        folder: an empty folder, for logs.
+        say: called with lines of progress.
 
     Raises:
         BenchmarkError: a request failed.

@@ -1,4 +1,4 @@
-"""From trials to throughputs, latencies, intervals and verdicts."""
+"""Computes throughputs, latencies, intervals and verdicts from trials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchmarks.tensorrt.session import ModelSession, Trial
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of some requests, in seconds."""
+    """The latencies of some requests, in seconds."""
 
     count: int
     shortest: float
@@ -36,7 +36,7 @@ class CellSummary:
     """The trials of one cell.
 
     Args:
-        cell: what ran.
+        cell: model, workload, system and number of clients.
         trials: in the order in which they ran.
         requests_per_second: median of the trials.
         latencies: of the requests of all trials together.
@@ -49,13 +49,13 @@ class CellSummary:
 
     @property
     def throughputs(self) -> list[float]:
-        """Requests per second of each trial."""
+        """Returns the requests per second of each trial."""
         return [trial.load.requests_per_second for trial in self.trials]
 
 
 @dataclass(frozen=True)
 class GoalSummary:
-    """A goal about a ratio, and what was found; no ratio where a cell was not measured."""
+    """A goal about a ratio, and its result; there is no ratio if a cell was not measured."""
 
     goal: RatioGoal
     ratio: Estimate | None
@@ -64,13 +64,13 @@ class GoalSummary:
 
 @dataclass(frozen=True)
 class OverheadSummary:
-    """What the server adds to the decode loop, in seconds.
+    """The time that the server adds to the decode loop, in seconds.
 
     Args:
-        http_p50: of the requests.
-        bare_p50: of the decode loops.
+        http_p50: median of the requests.
+        bare_p50: median of the decode loops.
         added: difference of the two.
-        verdict: on the goal.
+        verdict: verdict on the goal.
     """
 
     http_p50: float
@@ -93,8 +93,8 @@ class Summary:
 
     Args:
         models: in the order of the report.
-        goals: about the first of them.
-        overhead: of Slipway's server, with the model of the design that it is measured with.
+        goals: results of the goals, which are about the first model.
+        overhead: overhead of Slipway's server, with the design's `overhead_model`.
     """
 
     models: tuple[ModelSummary, ...]
@@ -103,7 +103,7 @@ class Summary:
 
 
 def summarize(design: Design, sessions: Sequence[ModelSession]) -> Summary:
-    """Computes everything; the same trials and seed give the same numbers."""
+    """Computes all results; the same trials and seed give the same numbers."""
     generator = np.random.default_rng(design.seed)
     models = tuple(
         ModelSummary(

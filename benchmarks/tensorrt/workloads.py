@@ -1,6 +1,6 @@
-"""The requests, and whether an answer has as many tokens as it must.
+"""The requests, and the check that an answer has as many tokens as it must.
 
-Texts are words of the tokenizer that `models` makes: each word is one token, so that a prompt has
+Texts are words of the tokenizer that `models` makes. Each word is one token, so a prompt has
 exactly the tokens it should, and the words of an answer are counted instead of trusted.
 """
 
@@ -16,7 +16,8 @@ from benchmarks.tensorrt.design import Model, Workload
 
 # Different requests, sent in turn.
 _BODIES = 64
-# So many requests in a row have lengths from every part of the range: short runs differ less.
+# That many requests in a row have lengths from every part of the range, so that short runs differ
+# less.
 _STRATA = 8
 
 
@@ -36,7 +37,7 @@ class Request:
 
     Args:
         prompts: tokens of each text.
-        new_tokens: to generate for each.
+        new_tokens: number of tokens to generate for each text.
     """
 
     prompts: tuple[tuple[int, ...], ...]
@@ -44,7 +45,7 @@ class Request:
 
     @property
     def body(self) -> str:
-        """As it is sent."""
+        """Returns the request's body."""
         return json.dumps(
             {
                 "inputs": [" ".join(map(word, prompt)) for prompt in self.prompts],
@@ -54,7 +55,13 @@ class Request:
 
 
 def make_requests(workload: Workload, model: Model, seed: int) -> tuple[Request, ...]:
-    """Returns a workload's requests; the same values give the same ones."""
+    """Returns a workload's requests; the same arguments give the same requests.
+
+    Args:
+        workload: numbers of texts and tokens.
+        model: gives the vocabulary.
+        seed: seed of the texts and lengths.
+    """
     # Of an experiment, not of a secret.
     generator = random.Random(f"{seed} {workload.name}")  # noqa: S311
     new_tokens: list[int] = []
@@ -81,13 +88,13 @@ def _draw(workload: Workload, part: int, generator: random.Random) -> int:
 
 
 def generated_tokens(request: Request, answer: str) -> tuple[tuple[int, ...], ...]:
-    """Reads an answer.
+    """Parses an answer.
 
     Returns:
         The generated tokens of each text.
 
     Raises:
-        BenchmarkError: it is no answer to the request: another number of texts, or of tokens.
+        BenchmarkError: the answer has another number of texts or of tokens than the request.
     """
     try:
         texts: Sequence[str] = [each["generated_text"] for each in json.loads(answer)]

@@ -1,8 +1,8 @@
-"""The script that DJL Serving calls: the container's own session and decode loop, its server not.
+"""The script that DJL Serving calls: the container's own session and decode loop, not its server.
 
-What computes is imported from containers.tensorrt, so that the servers alone differ. It is what a
-script of one's own would be: the requests of a batch are decoded together, and the batch ends with
-its longest answer.
+The computing code is imported from containers.tensorrt, so that only the servers differ. It is a
+typical custom script: the requests of a batch are decoded together, and the batch ends with its
+longest answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Generator:
     """The model.
 
     Args:
-        properties: DJL Serving's; `option.model_id` and `option.intra_op_threads`.
+        properties: DJL Serving's properties; `option.model_id` and `option.intra_op_threads` are
+            read.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -53,7 +54,7 @@ _generator: Generator | None = None
 
 
 def handle(inputs: Input) -> Output | None:
-    """Answers a call; None is the answer to the empty one that loads the model."""
+    """Answers a call; returns None for the empty call that loads the model."""
     global _generator
     if _generator is None:
         _generator = Generator(inputs.get_properties())
