@@ -140,7 +140,7 @@ class Demo:
         print(f"\n== {text}", flush=True)
 
     def _capture(self, command: tuple[str, ...]) -> str:
-        result = subprocess.run(  # noqa: S603  # our own arguments, no shell
+        result = subprocess.run(  # noqa: S603  # fixed arguments, no shell
             command, cwd=self._project, env=self._environment, text=True, capture_output=True,
             check=False,
         )  # fmt: skip

@@ -85,7 +85,7 @@ def _start(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
     try:
-        return subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+        return subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
             command,
             cwd=folder,
             env=dict(environment),

@@ -108,7 +108,7 @@ def _first_line(*command: str) -> str:
 
 
 def _output(*command: str) -> str:
-    return subprocess.run(  # noqa: S603  # our own arguments, no shell
+    return subprocess.run(  # noqa: S603  # fixed arguments, no shell
         command,
         env={**os.environ, "PATH": program_path()},
         capture_output=True,

@@ -39,7 +39,7 @@ class BackgroundProcess:
         self._log = log
         try:
             with log.open("wb") as output:
-                self._process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+                self._process = subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
                     command,
                     cwd=folder,
                     env=dict(environment),

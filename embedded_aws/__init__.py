@@ -1,8 +1,8 @@
 """An AWS on this machine: enough of it to deploy, invoke, change and destroy Slipway's stacks.
 
 One process serves every API on one loopback port. CloudFormation, SageMaker hosting and the
-evaluation of alarms are implemented here, because what matters to a deployment (waiting, failing,
-rolling back, serving, being told) happens in them; every other service is moto's. Nothing here
+evaluation of alarms are implemented here. The important events of a deployment happen in them:
+waiting, failing, rolling back, serving, notifying. Every other service is moto's. Nothing here
 reaches the network or touches a real account. docs/embedded-aws.md lists what is emulated and what
 is not.
 """

@@ -2,7 +2,7 @@
 
 Requests and responses follow botocore's service model, so that a field is spelled, required and
 bounded exactly as the real API's. An operation is a function from parsed parameters (a dict of the
-model's member names) to the response's members; it raises `ApiError` for the client's faults.
+model's member names) to the response's members. It raises `ApiError` for errors of the client.
 """
 
 from __future__ import annotations

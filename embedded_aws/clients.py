@@ -1,7 +1,7 @@
 """boto3 clients that talk to the embedded AWS itself.
 
-CloudFormation's resources are created through the same APIs a user calls, as the real
-CloudFormation does; a resource that these APIs refuse fails its stack with their message.
+CloudFormation's resources are created through the same APIs that a user calls, as in the real
+CloudFormation. A resource that these APIs refuse fails its stack with their message.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class LoopbackClients:
 
     def __init__(self, endpoint_url: str) -> None:
         self.endpoint_url = endpoint_url
-        # Nothing is taken from the user's profile or configuration files: a profile that does not
-        # exist here, or a retry mode meant for the real AWS, must not break or change a client.
+        # The user's profile and configuration files are not read. A profile that does not exist
+        # here, or a retry mode meant for the real AWS, must not break or change a client.
         isolated = {
             "profile": (None, None, None, None),
             "config_file": (None, None, os.devnull, None),

@@ -33,7 +33,8 @@ _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Raises|Returns|Yi
 _ARGUMENT = re.compile(r" {4}(\*{0,2}\w+)(?: \([^)]*\))?:\s*(.*)")
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s|\S*:$")
 _CODE = re.compile(r"``[^`]*``|`[^`]*`")
-_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`(\[*\d])")
+_END = re.compile(r"(?<=[.!?])\s+|(?<=[:;])\s+(?=[A-Z`(\[*\d])")
+_TURNS = {re.compile(rf"\b(?:{turn})\b", re.IGNORECASE): better for turn, better in TURNS.items()}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Documented = ast.Module | ast.ClassDef | _Function
 
@@ -219,9 +220,9 @@ def _of_prose(path: str, line: int, unit: str) -> Iterator[Finding]:
         shown = " ".join(words[:6])
         if len(words) > LONGEST_WORDS:
             yield Finding(path, line, f"{len(words)} words, at most {LONGEST_WORDS}: {shown} ...")
-        for turn, better in TURNS.items():
-            if re.search(rf"\b{turn}\b", sentence, re.IGNORECASE):
-                yield Finding(path, line, f'"{turn}": write {better}: {shown} ...')
+        for turn, better in _TURNS.items():
+            if match := turn.search(sentence):
+                yield Finding(path, line, f'"{match[0]}": write {better}: {shown} ...')
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,8 +1,8 @@
 """Finds sentences that are hard to read: `make lint`.
 
-On a page of the documentation it finds a sentence with too many words, a cell of a table with too
-many words to look up, and turns that make a reader go back. It leaves out fenced code and headings.
-In every file it finds riddles: phrases that are too short to be understood the first time.
+On a page of the documentation it finds sentences and table cells with too many words. It also finds
+turns that make a reader go back. It leaves out fenced code and headings. In every file it finds
+riddles: phrases that are too short to be understood the first time.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Each gunicorn worker loads the model once. Requests and answers have the form of
 container's (docs/requests.md), so that both servers get the same bytes. `inputs` is a text or a
 list of texts; of the parameters, only `max_new_tokens` is read.
 
-For speed it uses evaluation mode, inference mode, a fast tokenizer, one batch for the texts of a
-request, as many threads as it is given, and one generation before the first request.
+For speed it uses evaluation mode, inference mode, a fast tokenizer, and one batch for the texts of
+a request. It uses as many threads as it is given, and generates once before the first request.
 """
 
 from __future__ import annotations

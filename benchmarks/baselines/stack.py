@@ -71,7 +71,7 @@ def find_nginx() -> str:
 def nginx_version() -> str:
     """Returns nginx's version, such as 1.22.1."""
     # nginx prints it on standard error: "nginx version: nginx/1.22.1".
-    printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
+    printed = subprocess.run(  # noqa: S603  # fixed arguments, no shell
         [find_nginx(), "-v"], capture_output=True, text=True, check=True, timeout=60
     ).stderr
     return printed.rpartition("/")[2].split()[0]
@@ -205,7 +205,7 @@ class PublishedStack:
             raise
 
     def recent_output(self) -> str:
-        """Returns the last lines of gunicorn, then those of nginx."""
+        """Returns the last lines of gunicorn, then the last lines of nginx."""
         return "\n".join(process.recent_output() for process in self._processes)
 
     def stop(self) -> None:

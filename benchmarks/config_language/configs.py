@@ -1,8 +1,8 @@
 """Makes a project of many configs, all valid and no two the same.
 
 The templates are the configs that the project ships, so that a family is measured as soon as it has
-one, and the files of `templates/` for other families. Names and numbers vary. A number only grows,
-because a number that is large enough in the template stays large enough.
+one. Other families have files in `templates/`. Names and numbers vary. A number only grows, because
+a number that is large enough in the template stays large enough.
 """
 
 from __future__ import annotations

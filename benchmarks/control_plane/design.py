@@ -122,9 +122,9 @@ class Design:
     def rounds(self) -> list[list[Cell]]:
         """Returns the cells in the order in which they are timed.
 
-        Every round has each cell at most once, in its own order, so that a machine that gets slower
-        or faster over the run affects all sizes alike. Cells with fewer trials are spread over the
-        rounds.
+        Every round has each cell at most once, in its own order. A machine that gets slower or
+        faster over the run therefore affects all sizes alike. Cells with fewer trials are spread
+        over the rounds.
         """
         # Random numbers of an experiment, not of a secret.
         generator = random.Random(self.seed)  # noqa: S311

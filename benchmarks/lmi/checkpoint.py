@@ -2,7 +2,7 @@
 
 Every file of weights is the same block several times. The archive is compressed block by block, as
 a gzip file may be. Extracting it gives the same and costs the same as for an archive compressed in
-one piece: gzip looks back 32 kB only, and a block is far longer. Only little data is therefore
+one piece. gzip looks back 32 kB only, and a block is far longer. Only little data is therefore
 made, and none of it is read from the disk while it is served.
 """
 

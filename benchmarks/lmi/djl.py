@@ -108,7 +108,7 @@ def _packages(python: str) -> dict[str, str]:
         "    except metadata.PackageNotFoundError:\n        pass\n"
     )
     try:
-        printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
+        printed = subprocess.run(  # noqa: S603  # fixed arguments, no shell
             [python, "-I", "-c", script, *names],
             capture_output=True, text=True, check=True, timeout=_VERSION_SECONDS,
         ).stdout  # fmt: skip
@@ -138,7 +138,7 @@ def _packages(python: str) -> dict[str, str]:
 
 def _java_version(java: Path) -> str:
     # On standard error: openjdk version "17.0.17" 2025-10-21
-    printed = subprocess.run(  # noqa: S603  # our own arguments, no shell
+    printed = subprocess.run(  # noqa: S603  # fixed arguments, no shell
         [java, "-version"], capture_output=True, text=True, check=True, timeout=_VERSION_SECONDS
     ).stderr
     return printed.splitlines()[0].partition('"')[2].partition('"')[0] or printed.splitlines()[0]

@@ -76,7 +76,7 @@ class _Answers:
         self.same = 0
 
     def compare(self, system: System, texts: Sequence[str]) -> None:
-        """Compares a server's answers with those of the first server.
+        """Compares a server's answers with the first server's.
 
         Raises:
             BenchmarkError: they differ, so that the times would be of different work.

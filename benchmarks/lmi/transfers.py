@@ -70,7 +70,7 @@ def program_versions() -> dict[str, str]:
     commands = {"s5cmd": [_s5cmd(), "version"]}
     commands |= {program: [_find(program), "--version"] for program in ("tar", "gzip")}
     return {
-        program: subprocess.run(  # noqa: S603  # our own arguments, no shell
+        program: subprocess.run(  # noqa: S603  # fixed arguments, no shell
             command, capture_output=True, text=True, check=True, timeout=_END_SECONDS
         )
         .stdout.splitlines()[0]
@@ -177,7 +177,7 @@ def _tar(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Starts tar; leaving the block ends it with the gzip that it starts."""
     try:
-        process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+        process = subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
             [_find("tar"), "-xzf", archive, "-C", str(folder)],
             env=dict(variables),
             stdin=subprocess.PIPE if archive == "-" else subprocess.DEVNULL,

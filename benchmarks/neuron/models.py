@@ -135,7 +135,7 @@ def make(model: Model, folder: Path, seed: int) -> None:
 def load_weights(model: BertForQuestionAnswering, graph: Path) -> None:
     """Gives a model the weights of the graph that was exported from it.
 
-    The exporter keeps all names except those of the matrices, which it transposes. A matrix is
+    The exporter keeps all names except the names of the matrices, which it transposes. A matrix is
     recognised by the bias that is added to its product.
 
     Raises:

@@ -226,7 +226,7 @@ class Design:
 
     def trials_of(self, cell: Cell) -> int:
         """Returns how often a cell is measured."""
-        # Cells of the other models count like those of the first, which the goals are about.
+        # Cells of the other models count like the first model's cells, which the goals are about.
         about = {
             (each.workload, each.system, each.concurrency)
             for goal in self.ratio_goals

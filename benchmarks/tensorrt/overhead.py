@@ -69,7 +69,7 @@ def measure_overhead(
         "port": port, "model_directory": str(model_directory), "prompts": request.prompts,
         "new_tokens": request.new_tokens, "threads": threads, "pairs": pairs, "seed": seed,
     }  # fmt: skip
-    ended = subprocess.run(  # our own arguments, no shell
+    ended = subprocess.run(  # fixed arguments, no shell
         [sys.executable, "-m", "benchmarks.tensorrt.overhead"],
         input=json.dumps(document),
         cwd=ROOT,

@@ -146,7 +146,7 @@ def _started(
 ) -> subprocess.Popen[bytes]:
     command = [*child.command, str(scratch)]
     try:
-        return subprocess.Popen(  # noqa: S603  (our own module)
+        return subprocess.Popen(  # noqa: S603  (a module of Slipway)
             command, stdin=subprocess.PIPE, env=environment
         )
     except OSError as error:

@@ -2,7 +2,7 @@
 
 - `none`: every token by itself.
 - `simple`: neighbours with one label are one entity. A label `B-X` begins a new one, `I-X` goes on.
-- `first`, `average`, `max`: like `simple`, but for whole words. The word's label is the label of
+- `first`, `average`, `max`: like `simple`, applied to whole words. The word's label is the label of
   its first token, of the mean of its tokens' scores, or of the token with the highest score.
 
 Words are split as the tokenizer splits them. An entity's text is cut out of the text that the

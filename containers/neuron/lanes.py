@@ -53,7 +53,7 @@ class WorkerProcess:
         pairs = [socket.socketpair() for _ in range(command.lanes)]
         theirs = [pair[1] for pair in pairs]
         try:
-            self.process = subprocess.Popen(  # noqa: S603  (our own module)
+            self.process = subprocess.Popen(  # noqa: S603  (a module of Slipway)
                 [*command.arguments, *(str(end.fileno()) for end in theirs)],
                 env=placement.environment(command.environment),
                 # The pipe is never written to. The worker ends when it closes, and so with this

@@ -189,8 +189,8 @@ def check_manifest(
 ) -> None:
     """Checks that the graphs match the container's settings and run in its versions.
 
-    On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled:
-    a sample stands in for a model on any number of cores.
+    On the CPU there are no cores, products are not cast, and a batch may be smaller than compiled.
+    A sample therefore stands in for a model on any number of cores.
 
     Args:
         manifest: describes the graphs.

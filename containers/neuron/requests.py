@@ -1,4 +1,4 @@
-"""The requests that clients send: those of Hugging Face's tasks, checked in full.
+"""The requests that clients send: Hugging Face's tasks, checked in full.
 
 - question answering: `{"inputs": {"question": TEXT, "context": TEXT}, "parameters": {...}}`
 - sequence classification: `{"inputs": TEXT, "parameters": {"top_k", "function_to_apply"}}`
@@ -7,8 +7,8 @@
 
 `inputs` may also be an array in every task. Names and meanings follow the specifications at
 https://huggingface.co/docs/inference-providers/tasks and `transformers`' pipelines. Two rules are
-stricter: an unknown field or parameter is an error, and so is a text that is too long, unless the
-request asks to cut it off.
+stricter. An unknown field or parameter is an error. A text that is too long is an error too, unless
+the request asks to cut it off.
 """
 
 from collections.abc import Mapping

@@ -7,8 +7,8 @@ therefore grow by themselves, and an idle server computes a lone input at once.
 
 There is one wait. Straight after a batch, its clients are about to send their next requests.
 Starting with the few inputs that are queued would split the same clients into a small and a large
-batch for ever. The next batch therefore waits, for at most the configured delay after a batch
-ended, for as many inputs as were in that batch and in the queue at that moment.
+batch for ever. The next batch therefore waits for as many inputs as were in that batch and in the
+queue when it ended. It waits for at most the configured delay.
 
 A model with several devices computes several batches at a time, and may choose which inputs go
 together; everything else is the same.

@@ -1,9 +1,9 @@
 """Connections with time limits, so that a slow or silent client cannot hold one for ever.
 
-uvicorn closes only a connection that is idle after an answer. These connections also limit the time
-in which a client sends its first request, the rest of a request's headers, or the rest of a body
-that was answered already. They limit the time in which a client takes what was sent to it. The
-request's own time-out applies to a body that the server waits for.
+uvicorn closes only a connection that is idle after an answer. These connections limit further
+times. A client must send its first request in time, and the rest of a request's headers, or of a
+body that was answered already. It must also read in time what was sent to it. The request's own
+time-out applies to a body that the server waits for.
 """
 
 import asyncio

@@ -7,9 +7,9 @@ disconnected.
 
 There is one wait. When inputs finish, their clients are about to send their next requests. If the
 first of these joined alone, the same clients would be split for ever into groups that begin at
-different times, and each group would compute a beginning of its own. For at most the configured
-delay after inputs finished, the batcher therefore waits for as many new inputs as finished. The
-other inputs are computed meanwhile.
+different times. Each group would compute a beginning of its own. For at most the configured delay
+after inputs finished, the batcher therefore waits for as many new inputs as finished. The other
+inputs are computed meanwhile.
 """
 
 import asyncio

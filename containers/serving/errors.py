@@ -2,7 +2,7 @@
 
 The message of a `ServingError` reaches the client unchanged. It names what the client sent and the
 limit, never a path, a class or a traceback. An exception that is not in the table is a bug of
-Slipway: the client gets a plain 500, and the log gets the traceback under the request's id.
+Slipway. The client then gets a plain 500, and the log gets the traceback under the request's id.
 """
 
 import json

@@ -31,9 +31,9 @@ class ModelLostError(Exception):
 class Model(Protocol[ParsedT_co, RenderedT_contra]):
     """The methods of every model; a model is also a `Predictor` or a `StepwisePredictor`.
 
-    `load` and the computing methods run on the same thread, never at the same time, because CUDA
-    contexts and many engines belong to the thread that made them. `parse` and `render` run on other
-    threads meanwhile, so they may only read what `load` left.
+    `load` and the computing methods run on the same thread, never at the same time. CUDA contexts
+    and many engines belong to the thread that made them. `parse` and `render` run on other threads
+    meanwhile, so they may only read what `load` left.
     """
 
     def load(self, model_dir: Path) -> None:

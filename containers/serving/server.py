@@ -223,9 +223,9 @@ def run_until_terminated(
 ) -> NoReturn:
     """Serves until SIGTERM or SIGINT, then ends the process.
 
-    Exit codes: 0 after a complete drain; 1 when the model directory or the port is not usable, the
-    model was lost, or requests were cut off at the end of the drain time-out; 2 for an unexpected
-    error in loading.
+    The exit code is 0 after a complete drain and 2 for an unexpected error in loading. It is 1 when
+    the model directory or the port is not usable, or the model was lost. It is also 1 when requests
+    were cut off at the end of the drain time-out.
 
     Args:
         predictor: the model, not loaded yet.

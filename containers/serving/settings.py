@@ -1,9 +1,9 @@
 """Settings from environment variables: parsed once, every problem reported at once.
 
-A container's program makes one `EnvironmentReader`, passes it to the serving core and the family to
-read their variables, and calls `finish`, which raises with all problems together. A `SLIPWAY_*`
-variable that was never read is a problem too, because a misspelt variable would otherwise be
-ignored.
+A container's program makes one `EnvironmentReader` and passes it to the serving core and the family
+to read their variables. Then it calls `finish`, which raises with all problems together. A
+`SLIPWAY_*` variable that was never read is a problem too, because a misspelt variable would
+otherwise be ignored.
 """
 
 from collections.abc import Mapping, Sequence

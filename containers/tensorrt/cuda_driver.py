@@ -9,8 +9,8 @@ kernel drivers of data-center GPUs. The rules, all read on 2026-11-22:
 - The package's library is used only if the driver is older than the library. AWS's images decide so
   (aws/deep-learning-containers at e0ecedea6a, scripts/docker/common/start_cuda_compat.sh), and
   NVIDIA prefers it to an older driver's library.
-- NVIDIA's images keep it in `compat/lib.real`. Their own entry point puts that directory on the
-  path, and Slipway's entry point replaces theirs
+- NVIDIA's images keep it in `compat/lib.real`. The entry point of these images puts that directory
+  on the path, but Slipway's entry point replaces it
   (https://github.com/triton-inference-server/server/issues/3518). CUDA's Linux packages, and so
   AWS's images, have it in `compat`.
 - Only a call shows whether the library and the driver work together: `cuInit` returns 803 if the

@@ -6,7 +6,7 @@ one row.
 
 Prompts join between two steps: they are computed up to their first token by themselves, and their
 rows are put below the others. After each step the continuing rows are selected out of the key/value
-cache. An ended row is left out, a row that several beams continue is copied, and leading columns
+cache. An ended row is left out, and a row that several beams continue is copied. Leading columns
 that are padding for every row are cut off. The cache's length thus never exceeds the longest live
 row's prompt and new tokens. The caller keeps that length within the model's positions.
 """

@@ -7,7 +7,7 @@ only here: an unknown parameter, a parameter that would have no effect, and two 
 cannot go together. `num_return_sequences`, `num_beams`, `length_penalty` and `early_stopping` have
 their meaning in `transformers.GenerationConfig`.
 
-A request that asks for more than one sequence per text must fit one batch: its texts times the
+A request that asks for more than one sequence per text must fit one batch. Its texts times the
 greater of `num_beams` and `num_return_sequences` are at most `max_batch_size`.
 """
 

@@ -18,8 +18,8 @@ class StepSession(Protocol[CacheT]):
     A cache holds the keys and values of a batch's rows, each padded on the left to as many columns
     as the longest. It stays where the runtime computes, and only the runtime reads it. Every method
     takes over the caches that it is given: callers may not use them again. At most two caches are
-    therefore in use at a time: the cache of the rows being decoded, and the cache of rows about to
-    join them.
+    therefore in use at a time. One holds the rows being decoded, the other the rows about to join
+    them.
     """
 
     def prefill(

@@ -46,9 +46,9 @@ class GrowingText:
 class AnswerText:
     """Collects a row's text up to the first of its stop texts; one object per generation.
 
-    The first stop text is the one that is complete first, character by character, so the cut does
-    not depend on how the text falls into tokens. If several stop texts end with the same character,
-    the longest counts.
+    The first stop text is the text that is complete first, character by character. The cut
+    therefore does not depend on how the text falls into tokens. If several stop texts end with the
+    same character, the longest counts.
 
     Args:
         decode: returns the text of token ids.

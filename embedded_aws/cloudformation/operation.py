@@ -160,7 +160,7 @@ class ResourceSteps:
 
         Its update handler then applies every property of the template. A public log of a creation
         that imports has these events and reasons ("Apply stack-level tags to imported resource if
-        applicable."); the handler changes more than tags.
+        applicable."). The handler changes more than tags.
 
         Raises:
             StepFailedError: the resource is gone, or a property cannot be applied.

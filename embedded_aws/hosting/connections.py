@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-# A container may close a connection that idled longer just as a request goes out, and a request
-# that may have been received must not be sent twice. Servers' own limits start at 2 s.
+# A container may close a connection that idled longer just as a request goes out. A request that
+# may have been received must not be sent twice. Servers' own limits start at 2 s.
 _MAX_IDLE_SECONDS = 1.0
 _READ_BYTES = 1 << 16
 _PING_TIMEOUT_SECONDS = 2.0  # SageMaker's, docs: "containers must respond within 2 seconds"

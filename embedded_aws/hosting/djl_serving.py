@@ -247,7 +247,7 @@ def main() -> int:
         return 1
     address = f"http://127.0.0.1:{os.environ['SAGEMAKER_BIND_TO_PORT']}"
     config = directory / "config.properties"
-    # As in the image, but for the address and the model store: a path would need the escapes of
+    # As in the image, except the address and the model store: a path would need the escapes of
     # Java's format.
     config.write_text(
         f"inference_address={address}\nmanagement_address={address}\nload_models=ALL\n"

@@ -1,7 +1,7 @@
 """The framing of AWS's event streams: the answer of InvokeEndpointWithResponseStream.
 
 A message is its length, the length of its headers, a CRC of these eight bytes, headers, payload,
-and a CRC of everything before; whole numbers are big-endian.
+and a CRC of everything before. Whole numbers are big-endian.
 (https://smithy.io/2.0/aws/amazon-eventstream.html)
 """
 

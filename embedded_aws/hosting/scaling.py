@@ -1,7 +1,7 @@
 """Scalable targets: the changes that a registered variant forbids, and how deletion removes them.
 
-The rules are those of AWS's guide (read 2026-11-22). "If the update would change the instance type
-for any model that is a target for auto scaling, the update fails" (endpoint-scaling-update.html).
+The rules are from AWS's guide (read 2026-11-22). "If the update would change the instance type for
+any model that is a target for auto scaling, the update fails" (endpoint-scaling-update.html).
 DeleteEndpoint deregisters the variants (endpoint-delete-with-scaling.html). Neither the guide nor a
 public page that was read quotes a message: the wording of the refusal is unconfirmed.
 """
@@ -60,7 +60,7 @@ class ScalableVariants:
             )
 
     def deregister(self, names: Iterable[str]) -> None:
-        """Deregisters those of the variants that are registered."""
+        """Deregisters the variants, as far as they are registered."""
         for name in self._registered(list(names)):
             self._client.deregister_scalable_target(
                 ServiceNamespace=_NAMESPACE,

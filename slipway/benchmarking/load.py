@@ -268,7 +268,7 @@ def drive_from_own_process(
         most = specification.warm_up_requests + specification.requests + 1
         limit_seconds = specification.seconds + most * specification.timeout_seconds
     try:
-        ended = subprocess.run(  # noqa: S603  # our own arguments, no shell
+        ended = subprocess.run(  # noqa: S603  # fixed arguments, no shell
             [sys.executable, "-m", _MODULE],
             input=json.dumps(asdict(specification)),
             cwd=_ROOT,

@@ -99,7 +99,7 @@ def _run(
             source, destination = _quoted(str(item.source)), _quoted(item.destination)
             commands.write(f"cp --raw {options}{source} {destination}\n")
         commands.seek(0)
-        process = subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+        process = subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
             [executable(), "--json", "--log", "info", "run"],
             env=dict(environment),
             stdin=commands,

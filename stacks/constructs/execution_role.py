@@ -15,7 +15,7 @@ from stacks.constructs import machine_metrics
 class ExecutionRole(Construct):
     """May read artifacts, pull one image, write one log group and machine metrics, and no more.
 
-    The artifacts are those of every model that shares the place, or an isolated model's own.
+    It may read the artifacts of every model that shares the place, or an isolated model's own.
 
     The role does not name a single artifact. CloudFormation updates the role before the endpoint,
     so a digest in it would cut the running fleet off from its own weights during an update. The

@@ -2,7 +2,7 @@
 
 SageMaker publishes CPU, memory, disk and GPU use as the execution role. The role policies that AWS
 lists for CreateModel and CreateTrainingJob therefore contain `cloudwatch:PutMetricData` and
-`logs:DescribeLogStreams`; without the first, these metrics never appear and nothing reports it.
+`logs:DescribeLogStreams`. Without the first, these metrics never appear and nothing reports it.
 
 Sources, read 2026-11-22:
 https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html (CreateModel API and

@@ -1,11 +1,10 @@
 """The Lambda function that refuses to deploy a foundation over one that it would damage.
 
 It runs alone: no import from here. Every resource of the foundation depends on the custom resource
-that calls it. When it refuses, CloudFormation has therefore changed nothing but this function
-itself.
+that calls it. When it refuses, CloudFormation has therefore changed only this function itself.
 
 - A new foundation is refused if the artifact bucket of an earlier foundation exists and is
-  encrypted with another key: the artifacts in it would be unreadable.
+  encrypted with another key. The artifacts in it would be unreadable.
 - An update is refused if another project deployed the foundation, or a newer version of it.
   CloudFormation passes the properties of both.
 

@@ -13,6 +13,8 @@ from tools.docstrings import described_methods, findings, main
 from tools.prose import LONGEST_WORDS
 
 ROOT = Path(__file__).parents[2]
+HALF = LONGEST_WORDS // 2 + 1
+TOO_LONG = f"{LONGEST_WORDS + 1} words, at most {LONGEST_WORDS}"
 LONG = " ".join(["Word", *["word"] * LONGEST_WORDS])
 
 
@@ -112,12 +114,10 @@ def test_a_command_tells_its_user_what_to_do() -> None:
 
 
 def test_long_sentences_and_turns_are_found_in_docstrings_and_comments() -> None:
-    assert messages(f'"""{LONG}."""\n') == [
-        (1, f"36 words, at most {LONGEST_WORDS}: Word word word word word word ...")
-    ]
-    half = " ".join(["word"] * 18)
+    assert messages(f'"""{LONG}."""\n') == [(1, f"{TOO_LONG}: Word word word word word word ...")]
+    half = " ".join(["word"] * HALF)
     assert messages(f"a = 1\n# {half}\n# {half}\nb = 2  # {half}\nc = 3  # {half}\n") == [
-        (2, f"36 words, at most {LONGEST_WORDS}: word word word word word word ...")
+        (2, f"{TOO_LONG}: word word word word word word ...")
     ]
     assert messages('class A:\n    """A class of ours."""\n') == [
         (2, '"of ours": write "Slipway\'s" before the noun: A class of ours. ...')
@@ -130,7 +130,7 @@ def test_code_tables_and_formulas_are_left_out() -> None:
 
 
 def test_a_described_parameter_is_a_sentence_of_its_own() -> None:
-    half = " ".join(["word"] * 20)
+    half = " ".join(["word"] * HALF)
     assert messages(function(described(a=half, b=half), parameters="a, b")) == []
 
 

@@ -225,7 +225,7 @@ def _run(*command: str, seconds: float | None = None) -> None:
     # Git's messages are matched, so they must be in English; it must not ask for a password.
     environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
-        finished = subprocess.run(  # noqa: S603  # arguments of our own
+        finished = subprocess.run(  # noqa: S603  # fixed arguments
             command, capture_output=True, text=True, check=False, env=environment, timeout=seconds
         )
     except subprocess.TimeoutExpired:

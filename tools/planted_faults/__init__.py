@@ -13,10 +13,10 @@ every process imports the copy. The checkout is only read.
 
 `record` runs the tests once under coverage.py and stores which test executes which line. Lines that
 a fixture executes for a module or a session count for every test that uses the fixture. Lines that
-a process executes count for the test, or the fixture, that started it. Two things are unknown: the
-owner of a process that an embedded AWS starts, because it inherits no variables, and the lines of a
-killed process. The caches of `functools` are cleared before each test, so that a test also executes
-lines whose result another test would have cached.
+a process executes count for the test, or the fixture, that started it. Two things are unknown. One
+is the owner of a process that an embedded AWS starts, because it inherits no variables. The other
+is the lines of a killed process. The caches of `functools` are cleared before each test, so that a
+test also executes lines whose result another test would have cached.
 
 A line that runs when its module is imported belongs to no test. Its candidates are the tests that
 execute a line which mentions the name that it defines, and the tests that execute the same file.

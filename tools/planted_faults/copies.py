@@ -132,7 +132,7 @@ class Copy:
         environment = self._environment() | dict(variables) | {_MARK: mark}
         with contextlib.ExitStack() as stack:
             sink = stack.enter_context(output.open("wb")) if output else None
-            process = subprocess.Popen(  # noqa: S603  # arguments of our own
+            process = subprocess.Popen(  # noqa: S603  # fixed arguments
                 [self.python, *arguments],
                 cwd=self.project,
                 env=environment,
@@ -213,7 +213,7 @@ class Copy:
         there = [name for name in PACKAGES if (self.project / name).is_dir()]
         told = ""
         for options in ([], ["-I"], ["-c", _IN_A_SUBPROCESS]):
-            told += subprocess.run(  # noqa: S603  # arguments of our own
+            told += subprocess.run(  # noqa: S603  # fixed arguments
                 [self.python, *options, "-c", _IMPORTED_FROM, *there],
                 cwd=self._folder, env={}, capture_output=True, text=True, check=True,
             ).stdout  # fmt: skip

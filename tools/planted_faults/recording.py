@@ -104,7 +104,7 @@ def _combine(root: Path, data: Path, pieces: Path) -> None:
 
 def run_coverage(root: Path, variables: dict[str, str], *arguments: str) -> None:
     """Runs the program of coverage.py with the recordings' configuration."""
-    told = subprocess.run(  # noqa: S603  # arguments of our own
+    told = subprocess.run(  # noqa: S603  # fixed arguments
         [sys.executable, "-m", "coverage", arguments[0], f"--rcfile={_CONFIGURATION}",
          *arguments[1:]],
         cwd=root, env={**os.environ, **variables}, capture_output=True, text=True, check=False,

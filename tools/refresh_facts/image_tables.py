@@ -146,8 +146,8 @@ huggingface-vllm-inference-neuronx 0.11.0-optimum0.4.5 py310 ubuntu22.04 2.26.1
 """
 # Neuron SDKs whose runtime may not start on an older Neuron driver. Columns: the SDK from which a
 # row holds (until the next row's), its runtime library, the oldest driver ("unknown" without a
-# source), and a remark. The driver is the host's: botocore gives that of each InferenceAmiVersion.
-# The source is aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21),
+# source), and a remark. The driver is the host's: botocore gives the driver of each
+# InferenceAmiVersion. The source is aws-neuron/aws-neuron-sdk at 81ce03ae (2026-08-21),
 # release-notes/components/runtime.rst (AWS names no oldest driver of earlier SDKs for Inferentia 2
 # and Trainium 1).
 NEURON_DRIVERS = (

@@ -98,8 +98,8 @@ CORRECTIONS: Mapping[str, Mapping[str, Row]] = {
     "ml.trn2.48xlarge": {"accelerator": {"memory_gib": 96}},
     # Left as in EC2: g5, except g5.48xlarge. sagemaker-core 2.27.0 (instance_gpu_info.json) says
     # 24,576 MiB per GPU and EC2 22,888; for g5.48xlarge both say 22,888. The smaller number counts,
-    # because a model must fit. All other counts and sizes of the two agree, and so do vCPUs, memory
-    # and GPUs of the 98 types that sagemaker-hyperpod 3.12.0 and EC2's recording share.
+    # because a model must fit. All other counts and sizes of the two agree. So do vCPUs, memory and
+    # GPUs of the 98 types that sagemaker-hyperpod 3.12.0 and EC2's recording share.
 }
 
 

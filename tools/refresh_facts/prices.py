@@ -54,7 +54,7 @@ ANALYZER_TABLE = "INSTANCE_TYPES"
 # Where fmbench 2.1.1 (pricing_fallback.yml, 2025-04) gives a hosting price too, the two agree to
 # within a cent for 27 types. They differ for ml.p4d.24xlarge and ml.p5.48xlarge, whose prices AWS
 # lowered in 2025-06 by just that share, and for ml.trn1.32xlarge: 24.73 against 28.497 for hosting.
-# Nothing explains the latter, so Trainium stays unknown. So does ml.t2.medium: a cent is a fifth of
+# Nothing explains the latter, so Trainium stays unknown. So does ml.t2.medium. A cent is a fifth of
 # its price, and it alone of its family is listed at EC2's own price, not 20 % above.
 ANALYZER_DOUBTFUL = ("ml.t2.medium", "ml.trn1.2xlarge", "ml.trn1.32xlarge")
 

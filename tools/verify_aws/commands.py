@@ -76,7 +76,7 @@ def _start(
     command: Sequence[str], folder: Path, variables: Mapping[str, str]
 ) -> subprocess.Popen[str]:
     try:
-        return subprocess.Popen(  # noqa: S603  # our own arguments, no shell
+        return subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
             command,
             cwd=folder,
             env=variables,

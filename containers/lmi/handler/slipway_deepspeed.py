@@ -4,10 +4,10 @@ For djl-deepspeed 0.21 to 0.27, and without the kernels on a CPU. Version 0.27 t
 on by itself, which only AWS's own handlers serve. For a script, Slipway therefore writes
 `option.rolling_batch=disable`.
 
-Options read from serving.properties (`option.`), with their defaults: model_id,
+Options read from serving.properties (`option.`), with their defaults. For loading: model_id,
 tensor_parallel_degree 1, dtype fp16, task (by the checkpoint's architecture), max_tokens 1024,
-checkpoint, enable_cuda_graph false, trust_remote_code false, max_new_tokens 256, default_new_tokens
-20, max_inputs 32.
+checkpoint, enable_cuda_graph false, trust_remote_code false. For requests: max_new_tokens 256,
+default_new_tokens 20, max_inputs 32.
 """
 
 from __future__ import annotations

@@ -11,6 +11,6 @@ image for inf2 and trn1 has newer versions of all three. `worker` and its import
 Python 3.10 and to the interfaces that transformers 4.40 and 5 share.
 
 A graph for Neuron is compiled on any processor, but runs only on Neuron devices. **Nothing was
-compiled for a device so far, and no compiler of AWS's was at hand**: the calls follow AWS's
+compiled for a device so far, and no compiler of AWS's was at hand**. The calls follow AWS's
 documentation, and run against stand-ins of torch_neuron and torch_neuronx.
 """

@@ -24,7 +24,7 @@ _DTYPES: Final[dict[Literal["fp16", "fp32"], torch.dtype]] = {
     "fp32": torch.float32,
 }
 # Unequal lengths cover padding. The lengths are small, because a step of 1.5 billion parameters
-# takes seconds on a CPU, and both implementations decode each prompt alone and in a batch.
+# takes seconds on a CPU. Both implementations decode each prompt alone and in a batch.
 _PROMPT_LENGTHS: Final = (7, 1, 4)
 _NEW_TOKENS: Final = 4
 

@@ -18,8 +18,8 @@ Precision: TypeAlias = Literal["fp32", "fp16"]
 
 OPSET_VERSION = 20
 # Above this size the weights lie beside the graph, in one file, for two reasons. Protobuf messages
-# end at 2 GiB. A graph with its weights inside is in memory three times while it is written:
-# exporting 1.1 GiB of GPT-2 took 3.2 times that at its peak, the model itself included. With the
+# end at 2 GiB. A graph with its weights inside is in memory three times while it is written.
+# Exporting 1.1 GiB of GPT-2 took 3.2 times that at its peak, the model itself included. With the
 # weights beside the graph it took 1.1 times that.
 EXTERNAL_DATA_THRESHOLD_BYTES = 256 * 2**20
 

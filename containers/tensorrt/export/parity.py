@@ -35,9 +35,9 @@ from containers.tensorrt.external_data import ExportError
 # The largest difference accepted between two float32 implementations of one model.
 LOGIT_TOLERANCE = 2e-3
 # The same for float16, as a share of the largest logit, since float16 rounds in proportion to the
-# number. ONNX Runtime and PyTorch differed by at most 0.0058 over 3,300 positions of the committed
-# sample and random models of 2 to 12 layers with logits from 0.4 to 19. Both were about equally far
-# from the float32 model.
+# number. ONNX Runtime and PyTorch differed by at most 0.0058 over 3,300 positions. The models were
+# the committed sample and random models of 2 to 12 layers with logits from 0.4 to 19. Both were
+# about equally far from the float32 model.
 HALF_LOGIT_TOLERANCE = 1e-2
 # The same for T5, whose graphs hold more digits than its float16 model does (see `t5`). Graphs and
 # model differed by at most 0.0212 over some 100 random models. The float16 model was then 0.0228

@@ -31,9 +31,9 @@ any token until the batch ends, or is left out of the next step's inputs: no row
 
 `float` is float32 in graphs of precision fp32, and float16 in graphs of precision fp16. In fp16
 graphs, weights and the inputs and outputs of every matrix product are float16. There are two
-exceptions, because T5's activations outgrow float16, whose largest number is 65504. The largest
-activations are those of the layer called `wo`; transformers keeps that layer in float32 for this
-reason. The exceptions are:
+exceptions, because T5's activations outgrow float16, whose largest number is 65504. The layer
+called `wo` has the largest activations; transformers keeps that layer in float32 for this reason.
+The exceptions are:
 
 - The residual stream, to which every layer adds, is float32 from the embedding to the last norm,
   and so are the norms inside. transformers does the same from the first `wo` on.

@@ -4,7 +4,7 @@ It runs on the CPU, unless ONNX Runtime has CUDA and finds a GPU. With a GPU, th
 the GPU and back in every step, so only an engine uses a GPU well.
 
 The graph's contract: inputs `input_ids`, `attention_mask`, `position_ids` (int64) and
-`past_key_values.{i}.key` / `.value` (float32); outputs `logits` [batch, 1, vocabulary], of the last
+`past_key_values.{i}.key` / `.value` (float32). Outputs `logits` [batch, 1, vocabulary], of the last
 position only, and `present.{i}.key` / `.value`. One graph does prefill and decoding.
 """
 

@@ -35,7 +35,7 @@ def open_session(
 
     Raises:
         ModelLoadError: the engine cannot serve here, or the graph cannot be loaded. A graph beside
-            an engine does not serve in its place: the publisher pays for a GPU, and would get the
+            an engine does not serve in its place. The publisher pays for a GPU, and would get the
             speed of a CPU without noticing.
     """
     engines = engine_files(model_dir)

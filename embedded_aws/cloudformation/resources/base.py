@@ -1,8 +1,8 @@
 """The interface of a resource type, and the objects that it may use.
 
-A handler creates, changes and deletes one kind of resource through the public API of its service,
-so that describe calls show it and botocore checks every field's name and type. It never changes a
-stack: it reports the physical id as soon as there is one, returns the attributes, and raises to
+A handler creates, changes and deletes one kind of resource through the public API of its service.
+Describe calls therefore show it, and botocore checks every field's name and type. It never changes
+a stack: it reports the physical id as soon as there is one, returns the attributes, and raises to
 fail the resource.
 """
 

@@ -1,11 +1,11 @@
 """The layout of a batch's keys and values on the GPU, and how its rows move.
 
-An arena holds one cache. It has a plane for each key and value tensor, in the plane a line for each
-head of each row, and in the line a column for each token: [tensors, rows, heads, columns,
-head_dim]. There are gaps only at a plane's end, since TensorRT takes tensors of [rows, heads,
-columns, head_dim] without any. A plane has room for the most rows whatever their number, so its
-size depends on the columns alone. Rows at the end can therefore be dropped in place, and others put
-below them. All planes are alike, so one copy moves rows in all tensors.
+An arena holds one cache. It has a plane for each key and value tensor. A plane has a line for each
+head of each row, and a line has a column for each token: [tensors, rows, heads, columns, head_dim].
+There are gaps only at a plane's end, since TensorRT takes tensors of [rows, heads, columns,
+head_dim] without any. A plane has room for the most rows whatever their number, so its size depends
+on the columns alone. Rows at the end can therefore be dropped in place, and others put below them.
+All planes are alike, so one copy moves rows in all tensors.
 
 A step reads one arena and writes another, and prompts about to join have the third. The memory is
 allocated once, and nothing is allocated between steps.

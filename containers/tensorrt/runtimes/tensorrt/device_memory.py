@@ -1,7 +1,7 @@
 """The GPU, its memory, and the copies and calls that it carries out one after the other.
 
-Addresses are plain numbers here and in all calls. CUDA's bindings accept an array as well, but they
-first ask any object for its value as a number, and an array of one element may have one.
+Addresses are plain numbers here and in all calls. CUDA's bindings accept an array as well. They
+first ask any object for its value as a number, however, and an array of one element may have one.
 """
 
 from dataclasses import dataclass
