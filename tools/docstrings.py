@@ -32,6 +32,7 @@ _IMPERATIVE = re.compile(
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Raises|Returns|Yields):")
 _ARGUMENT = re.compile(r" {4}(\*{0,2}\w+)(?: \([^)]*\))?:\s*(.*)")
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s|\S*:$")
+_DIAGRAM = re.compile(r" (=|->) ")
 _CODE = re.compile(r"``[^`]*``|`[^`]*`")
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[:;])\s+(?=[A-Z`(\[*\d])")
 _TURNS = {re.compile(rf"\b(?:{turn})\b", re.IGNORECASE): better for turn, better in TURNS.items()}
@@ -88,6 +89,7 @@ def findings(path: str, text: str, described: Described | None = None) -> Iterat
         SyntaxError: the text is not Python.
     """
     module = ast.parse(text)
+    _mark_commands(module)
     yield from _of_docstrings(path, module, described or {}, is_public=True)
     for line, comment in _comments(text):
         yield from _of_prose(path, line, comment)
@@ -130,13 +132,26 @@ def _of_first_word(path: str, line: int, node: _Function, docstring: str) -> Ite
         )
 
 
-def _is_command(node: _Function) -> bool:
-    return any(
-        isinstance(decorator, ast.Call)
-        and isinstance(decorator.func, ast.Attribute)
-        and decorator.func.attr in ("command", "callback")
-        for decorator in node.decorator_list
+def _mark_commands(module: ast.Module) -> None:
+    """Adds a decorator to functions that are registered as in `app.command()(function)`."""
+    functions = {node.name: node for node in module.body if isinstance(node, _Function)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and _makes_command(node.func):
+            for argument in node.args:
+                if isinstance(argument, ast.Name) and argument.id in functions:
+                    functions[argument.id].decorator_list.append(node.func)
+
+
+def _makes_command(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("command", "callback")
     )
+
+
+def _is_command(node: _Function) -> bool:
+    return any(map(_makes_command, node.decorator_list))
 
 
 def _of_arguments(
@@ -181,11 +196,13 @@ def _arguments(docstring: str) -> dict[str, str] | None:
 def _units(docstring: str) -> Iterator[str]:
     """Yields the paragraphs, list items and described parameters of a docstring, in one line each.
 
-    Tables and formulas (lines that start with a bar or contain an equals sign) are left out.
+    Tables, formulas and diagrams (lines with a bar, an equals sign or an arrow) are left out.
     """
     lines = list[str]()
     for text in [*docstring.splitlines(), ""]:
-        is_prose = bool(text.strip()) and not text.lstrip().startswith("|") and " = " not in text
+        is_prose = (
+            bool(text.strip()) and not text.lstrip().startswith("|") and not _DIAGRAM.search(text)
+        )
         begins = not is_prose or _ITEM.match(text) or _ARGUMENT.match(text)
         if begins or _SECTION.fullmatch(text):
             if lines:

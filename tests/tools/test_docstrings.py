@@ -111,6 +111,8 @@ def test_a_docstring_begins_with_what_the_function_returns_or_does() -> None:
 
 def test_a_command_tells_its_user_what_to_do() -> None:
     assert messages(f"@app.command()\n{function('Copy a file.')}") == []
+    assert messages(f"{function('Copy a file.')}app.command()(copy)\n") == []
+    assert len(messages(f"{function('Copy a file.')}app.command()\n")) == 2
 
 
 def test_long_sentences_and_turns_are_found_in_docstrings_and_comments() -> None:
