@@ -99,7 +99,7 @@ lint: $(VENV)/.ready-dev ## Check style, types, and the prose of pages, docstrin
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m tools.prose $(PROSE)
-	@$(BIN)/python -m tools.docstrings containers embedded_aws stacks tools benchmarks app.py demo.py
+	@$(BIN)/python -m tools.docstrings slipway containers embedded_aws stacks tools benchmarks app.py demo.py
 	@$(BIN)/mypy
 
 .PHONY: export

@@ -1,7 +1,7 @@
 """Access to an environment's account: boto3 clients and the environment of child processes.
 
-For `local` that is the embedded AWS and nothing else, whatever credentials the shell has; for any
-other environment the shell's credentials, once they have been seen to be of the right account.
+For `local` that is only the embedded AWS, whatever credentials the shell has. For any other
+environment it is the shell's credentials, after a check that they belong to the right account.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Access:
 
     Args:
         region: the environment's region.
-        variables: what to set (or, where None, unset) in the environment of clients and processes.
+        variables: variables to set in the environment of clients and processes; None unsets one.
     """
 
     def __init__(self, region: str, variables: Mapping[str, str | None]) -> None:
@@ -89,11 +89,11 @@ class Access:
         return make_client(service, endpoint_url=url, config=config)
 
     def credentials(self) -> ReadOnlyCredentials:
-        """Returns the credentials as they are now; renews them first where they end soon.
+        """Returns the present credentials, renewed first if they end soon.
 
         Raises:
-            Exception: there are none, or they cannot be renewed. Behind botocore's providers are
-                the user's own programs, files and terminal, so this can be any exception.
+            Exception: there are none, or they cannot be renewed. botocore's providers run the
+                user's own programs and read files and the terminal, so this can be any exception.
         """
         found = self._session.get_credentials()
         if found is None:
@@ -103,8 +103,8 @@ class Access:
     def process_environment(self) -> dict[str, str]:
         """Returns the environment for a child process that talks to this account.
 
-        There are no credentials in it, nor what an SDK would find some by. The user's files are
-        hidden for the same reason; what boto3 read in them beside credentials is set here.
+        It contains no credentials, and nothing by which an SDK would find some. The user's files
+        are hidden for the same reason; the settings that boto3 read in them are set here.
         """
         merged: dict[str, str | None] = {
             **os.environ,
@@ -168,7 +168,7 @@ def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
 
 @contextlib.contextmanager
 def account_errors() -> Iterator[None]:
-    """Reports a call that the account denied, or that did not get through, as the user's."""
+    """Turns a denied or failed call to the account into a `UserError`."""
     try:
         yield
     except (BotoCoreError, ClientError) as error:
@@ -183,12 +183,12 @@ def open_access(environment: Environment, root: Path) -> Access:
     """Opens access to an environment.
 
     Args:
-        environment: which.
+        environment: gives account and region.
         root: the project; its embedded AWS is `local`.
 
     Raises:
-        UserError: the embedded AWS is not running, there are no credentials, or they are another
-            account's.
+        UserError: the embedded AWS is not running, there are no credentials, or they belong to
+            another account.
     """
     if environment.is_local:
         return Access(environment.region, local_variables(root, environment.region))
@@ -197,8 +197,8 @@ def open_access(environment: Environment, root: Path) -> Access:
     try:
         access = Access(environment.region, {})
         access.credentials()
-    # A profile that is not there, a program that does not start, an answer that is not JSON: each
-    # of the user's, and each another exception.
+    # A missing profile, a program that does not start, or an answer that is not JSON. Each is the
+    # user's problem, and each raises another exception.
     except Exception as error:
         raise UserError([credentials_problem(what, error, log_in)]) from None
     try:
@@ -216,7 +216,7 @@ def open_access(environment: Environment, root: Path) -> Access:
 
 
 def local_variables(root: Path, region: str) -> dict[str, str | None]:
-    """Returns what points a process at the project's embedded AWS; None means unset.
+    """Returns the variables that point a process at the project's embedded AWS; None means unset.
 
     Raises:
         UserError: it is not running.

@@ -1,8 +1,8 @@
-"""What a user can do wrong, as data.
+"""Errors of users, as data.
 
-A `Problem` says where, which field, which value, what is allowed and what to do. A `UserError` is
-raised for nothing else: it means exit code 1 and a report. Any other exception that reaches the
-command line is our bug: exit code 2 and a traceback.
+A `Problem` has the place, the field, the value, the allowed values and the remedy. A `UserError` is
+raised only for problems: it means exit code 1 and a report. Any other exception that reaches the
+command line is a bug of Slipway: exit code 2 and a traceback.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class UserError(Exception):
 
 
 def dotted(field: FieldPath) -> str:
-    """Writes a field path as people do: `endpoint.instances[0]`."""
+    """Returns a field path in its usual notation: `endpoint.instances[0]`."""
     text = ""
     for part in field:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -129,5 +129,5 @@ def nearest(word: object, choices: Iterable[str]) -> str | None:
 
 
 def relative(path: PurePath, root: PurePath) -> str:
-    """Writes a path relative to the project, with forward slashes on every system."""
+    """Returns a path relative to the project, with forward slashes on every system."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()

@@ -1,7 +1,7 @@
 """A project on disk: its configs, locks and environments, brought together into plans.
 
-This is where files are read and `resolve`, which is pure, is called; app.py and every command
-share it, so that `slipway plan` shows what `cdk synth` renders.
+Files are read here, and `resolve`, which is pure, is called here. app.py and every command share
+this module, so that `slipway plan` shows what `cdk synth` renders.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Project:
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        """The model configs by name."""
+        """Returns the model configs by name."""
         return config_files(self.root)
 
     def select(self, patterns: Sequence[str]) -> list[str]:
@@ -93,7 +93,7 @@ class Project:
         """Loads one model config as an environment sees it.
 
         Raises:
-            UserError: everything that is wrong with it.
+            UserError: every problem of the config.
         """
         if name not in self.files:
             # Says what there is, with the nearest name.
@@ -102,7 +102,7 @@ class Project:
 
     @cached_property
     def environment_names(self) -> list[str]:
-        """The environments by name; raises `UserError`."""
+        """Returns the environments by name; raises `UserError`."""
         return environment_names(self.root)
 
     def environment(self, name: str) -> Environment:
@@ -110,7 +110,7 @@ class Project:
         return load_environment(name, self.root)
 
     def lock_path(self, name: str) -> Path:
-        """Path of a model's lock file, whether it exists or not."""
+        """Returns the path of a model's lock file, whether it exists or not."""
         return self.root / CONFIG_DIRECTORY / f"{name}.lock.json"
 
     def lock(self, name: str) -> Lock:
@@ -154,10 +154,10 @@ class Project:
             ) from None
 
     def lmi_bases(self, environment: str) -> list[tuple[str, str]]:
-        """Lists which of AWS's LMI images ours are built on, for the configs that there are.
+        """Returns AWS's images that Slipway's LMI images are built on, for the project's configs.
 
-        Every config counts, whatever was selected, so that nobody's selection changes what is
-        built. One that is wrong does not.
+        Every config counts, whatever was selected, so that a selection does not change which images
+        are built. An invalid config does not count.
 
         Returns:
             Frameworks and versions, in order and once each.
@@ -178,7 +178,7 @@ class Project:
 
     @cached_property
     def image_digests(self) -> Mapping[str, str]:
-        """Fingerprint of the sources of each image, by container family."""
+        """Returns the fingerprint of the sources of each image, by container family."""
         return {family: self.image_digest(family) for family in IMAGE_SOURCES}
 
     def image_digest(self, family: str) -> str:
@@ -196,8 +196,13 @@ class Project:
     ) -> DeploymentPlan:
         """Makes one model's plan.
 
+        Args:
+            name: file stem of the config.
+            environment: the environment to deploy to.
+            allow_unpublished: whether a plan without a published artifact is allowed.
+
         Raises:
-            UserError: everything that stands in its way, with places.
+            UserError: every problem that prevents the plan, with places.
         """
         loaded = self.config(name, environment.name)
         lock = self.lock(name)

@@ -1,10 +1,9 @@
-"""A server that answers at once and does nothing: what a load driver costs is measured with it.
+"""A server that answers at once and does nothing, to measure a load driver with.
 
     python -m slipway.benchmarking.idle_server
 
-It prints its port and serves until it is ended. It understands just enough HTTP to keep up with
-clients that send one request at a time with a Content-Length, so that little of the time is its
-own.
+It prints its port and serves until it is ended. It understands just enough HTTP for clients that
+send one request at a time with a Content-Length. Little of the measured time is therefore its own.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""The load driver: so many clients, each with one request on its way at any time.
+"""The load driver: a number of clients, each with one request in flight at any time.
 
     python -m slipway.benchmarking.load < specification.json
 
-It runs in a process of its own, so that what it costs is not in the server's process or in the
-benchmark's. A client is a thread with one connection: with at most a few dozen of them that costs
-less per request than any asynchronous client, and nothing waits for anything but the network.
+It runs in a process of its own, so that its cost is not in the server's process or in the
+benchmark's. A client is a thread with one connection. With at most a few dozen clients, that costs
+less per request than any asynchronous client, and a client waits only for the network.
 
-How the load runs: every client connects; all start together; each sends its warm-up requests, then
-the requests that count, one after the other. A client goes on until it has sent enough of them and
-has done so for long enough.
+The load runs in these steps. Every client connects, and all start together. Each sends its warm-up
+requests, then the requests that count, one after the other. A client continues until it has sent
+enough of them and has done so for long enough.
 
-Throughput is the number of clients divided by the mean time that a request keeps its client:
-Little's law, for clients that never pause. Whole cycles of every client are in it, so that it makes
-no difference where in a batch of answers the measurement begins or ends.
+Throughput is the number of clients divided by the mean time that a request keeps its client. That
+is Little's law, for clients that never pause. It uses whole cycles of every client, so it makes no
+difference where in a batch of answers the measurement begins or ends.
 
-That takes a server which serves its clients alike. Where one lets some wait until others have
-ended, they are not measured together, and Little's law counts each as if they were. What such a
-server does is what it answered, by the time from the first request to the last answer; at the end
-of it fewer clients are left, so that it takes many requests.
+This requires a server that serves its clients alike. If a server lets some clients wait until
+others have ended, Little's law counts them as if they were measured together. The throughput of
+such a server is its number of answers divided by the time from the first request to the last
+answer. Fewer clients are left at the end of that time, so it takes many requests.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LoadError(Exception):
     """The load could not be driven: a request failed, or the driver did.
 
     Args:
-        message: which request, and what was answered.
+        message: names the request and the answer.
     """
 
 
@@ -56,18 +56,19 @@ class LoadSpecification:
     """One load.
 
     Args:
-        host: where to connect.
-        port: where to connect.
-        path: of the POST requests.
+        host: name or address of the server.
+        port: TCP port of the server.
+        path: path of the POST requests.
         bodies: sent in turn; each client begins at another one.
-        clients: requests under way at any time.
-        warm_up_requests: of each client, before those that count.
-        requests: of each client that count, at least.
-        seconds: that each client's requests that count take together, at least.
-        keep_up: clients that have enough go on, uncounted, until all have enough, so that the last
-            ones are answered under the same load. A server that answers one request at a time in
-            the order of arrival needs no such thing: what comes later does not change its answers.
-        timeout_seconds: of one request.
+        clients: requests in flight at any time.
+        warm_up_requests: requests of each client before those that count.
+        requests: least number of requests of each client that count.
+        seconds: least time of each client's requests that count, together.
+        keep_up: whether clients that have enough continue, uncounted, until all have enough. The
+            last clients are then answered under the same load. A server that answers one request at
+            a time in order of arrival does not need it, because later requests do not change its
+            answers.
+        timeout_seconds: time of one request.
     """
 
     host: str
@@ -84,16 +85,16 @@ class LoadSpecification:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What the clients saw.
+    """The measurements of a load.
 
     Args:
-        latencies_seconds: of the requests that count, client by client: from sending the first
-            byte to having read the last.
-        spans_seconds: of each client, from the start of its first request that counts to the end
-            of its last.
+        latencies_seconds: of the requests that count, client by client: from sending the first byte
+            to having read the last.
+        spans_seconds: of each client, from the start of its first request that counts to the end of
+            its last.
         answers: how often a body got an answer, warm-up and uncounted requests included: pairs of
             the body's index and the answer, with their count.
-        driver_processor_seconds: that the driver's process took while the clients ran.
+        driver_processor_seconds: processor time of the driver's process while the clients ran.
         seconds: from the first request of any client to the last answer, warm-up and uncounted
             requests included.
     """
@@ -106,17 +107,17 @@ class LoadResult:
 
     @property
     def requests_per_second(self) -> float:
-        """Throughput of a server that serves its clients alike; see the module."""
+        """Returns the throughput of a server that serves its clients alike; see the module."""
         return len(self.spans_seconds) * len(self.all_latencies_seconds) / sum(self.spans_seconds)
 
     @property
     def answers_per_second(self) -> float:
-        """Throughput of any server, over many requests; see the module."""
+        """Returns the throughput of any server, over many requests; see the module."""
         return sum(count for _, _, count in self.answers) / self.seconds
 
     @property
     def all_latencies_seconds(self) -> list[float]:
-        """Of all clients together."""
+        """Returns the latencies of all clients together."""
         return [latency for client in self.latencies_seconds for latency in client]
 
 
@@ -147,7 +148,7 @@ class _Load:
         """Runs all clients to their end.
 
         Raises:
-            LoadError: a request failed; with the first such one.
+            LoadError: the message names the first request that failed.
         """
         threads = [
             threading.Thread(target=self._run_client, args=(number,), daemon=True)
@@ -257,9 +258,9 @@ def drive_from_own_process(
     """Drives a load from a fresh process.
 
     Args:
-        specification: of the load.
-        limit_seconds: after which it has failed; None allows every client's requests one time-out
-            each, and some time to start.
+        specification: the load.
+        limit_seconds: time after which the load has failed; None allows every client's requests one
+            time-out each, and some time to start.
 
     Raises:
         LoadError: see `drive`; or the process failed or took too long.

@@ -78,7 +78,7 @@ def validate(
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names the first of many: more would bury the rest of the line."""
+    """Returns the first of many names, because more would bury the rest of the line."""
     named, left = names[:_NAMED], len(names) - _NAMED
     return ", ".join(named) + (f" and {left} more" if left > 0 else "")
 
@@ -86,7 +86,10 @@ def _listed(names: Sequence[str]) -> str:
 def _checked(
     project: Project, name: str, environment: Environment
 ) -> tuple[list[Problem], list[PlanWarning]]:
-    """What is wrong with a model in the environment, or in one that its file has a section for."""
+    """Returns the problems of a model, and its warnings in the environment.
+
+    The problems include those in every other environment that its file has a section for.
+    """
     problems: dict[Problem, None] = {}
     try:
         # Whether it was published is a question for the deploy, not for the file.

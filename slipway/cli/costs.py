@@ -1,4 +1,4 @@
-"""How an estimated cost is written for people."""
+"""Formats an estimated cost for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from slipway.planning.cost import VOLUME, CostEstimate, UsdPerMonth
 
 
 def describe(cost: CostEstimate) -> str:
-    """Writes an estimate as the row of `slipway plan`: whole dollars, with what is left out."""
+    """Returns the row of `slipway plan`: whole dollars, with the unknown parts."""
     types = [name for name in cost.unknown if name != VOLUME]
     missing = f"no published price of {' and '.join(types)} in {cost.region}"
     if cost.instances == UsdPerMonth(None, None, None):

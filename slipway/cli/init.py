@@ -121,7 +121,7 @@ def init(
 
 
 def _new_file(root: Path, name: str) -> tuple[Path, str]:
-    """Returns where the config goes, and how messages name it."""
+    """Returns the path of the config, and its name in messages."""
     from slipway.config.schema import NAME_PATTERN, is_model_name
 
     if not is_model_name(name):
@@ -154,7 +154,7 @@ def _known(container: str) -> Container:
 
 
 def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
-    """Refuses an option that would be passed over in silence."""
+    """Refuses an option that the container family would silently ignore."""
     from slipway.config.starter import LMI_FRAMEWORKS
 
     problems = [
@@ -220,7 +220,7 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 
 def _missing(container: str, given: Mapping[str, Any]) -> list[str]:
-    """Lists what has to be said still, in the order of the file."""
+    """Returns the answers that are still missing, in the order of the file."""
     wanted = ["family", "parameters", "instance"]
     if given["sample"] is None and given["weights"] is None:
         wanted.append("sample" if container in _TRIED_WITH_A_SAMPLE else "weights")
@@ -235,7 +235,7 @@ def _missing(container: str, given: Mapping[str, Any]) -> list[str]:
 
 
 def _answered(container: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Asks for what is missing on a terminal; names all of it where there is none."""
+    """Asks for missing answers on a terminal; without a terminal, names all of them in an error."""
     missing = _missing(container, given)
     if missing and not sys.stdin.isatty():
         options = ", ".join(
@@ -260,10 +260,10 @@ def _flag(name: str) -> str:
 
 
 def _checked(name: str, environments: Sequence[Environment]) -> ModelConfig:
-    """Returns the written config where every environment takes it.
+    """Returns the written config if every environment accepts it.
 
     Raises:
-        UserError: everything that is wrong with it in any of them.
+        UserError: every problem in any of the environments.
     """
     project = current_project()
     problems: dict[Problem, None] = {}
@@ -327,6 +327,6 @@ def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -
 
 
 def _environment_options(environment: Environment) -> tuple[str, str]:
-    """Returns what to add to a command of Slipway's, and to one of the CDK CLI's."""
+    """Returns the options to add to a Slipway command, and to a command of the CDK CLI."""
     name = environment.name
     return ("", "") if name == LOCAL else (f" --env {name}", f" -c env={name}")

@@ -121,7 +121,7 @@ def _request(name: str, body: str | None, file: str | None) -> bytes:
 
 
 def _check_json(request: bytes, file: str | None) -> None:
-    """Finds here, with its place, what the container could only call a bad request."""
+    """Checks the request as JSON, because the container could only call it a bad request."""
     place = file if file and file != "-" else "the request"
     remedy = "Send valid JSON, or name another `--content-type`."
     try:

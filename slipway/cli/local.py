@@ -118,7 +118,7 @@ def _loss(process: int) -> str:
 
 @contextlib.contextmanager
 def _user_errors() -> Iterator[None]:
-    """The embedded AWS reports in its own type; its messages name the remedy themselves."""
+    """Turns errors of the embedded AWS, whose messages name the remedy, into `UserError`."""
     from embedded_aws.errors import LocalAwsError
 
     try:

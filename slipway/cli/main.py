@@ -1,6 +1,7 @@
 """`slipway`: registers the commands and turns outcomes into exit codes.
 
-0 is good, 1 is the user's to put right (a report on standard error), 2 is our bug (a traceback).
+Exit code 0 is success. 1 is a problem that the user can solve (a report on standard error). 2 is a
+bug of Slipway (a traceback).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def print_error(error: UserError, *, as_json: bool) -> None:
 
 
 def human_size(size_bytes: float) -> str:
-    """Writes a size with a decimal unit: `4.9 MB`."""
+    """Returns a size with a decimal unit: `4.9 MB`."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size_bytes < 1000:
             return f"{size_bytes:.0f} {unit}" if unit == "bytes" else f"{size_bytes:.1f} {unit}"

@@ -81,7 +81,7 @@ def publish(
 
 
 def _with_files(project: Project, environment: Environment) -> list[str]:
-    """Returns the models to publish, those with a mistake among them: publishing reports it."""
+    """Returns the models to publish, including invalid ones, whose problems publishing reports."""
     from slipway.planning.artifacts import has_source
 
     names = []
@@ -127,11 +127,11 @@ def _print(result: Published, name: str, project: Project, environment: Environm
 class ProgressBar:
     """Progress on standard error.
 
-    On a terminal a bar of bytes, or a line with a clock while a training job runs; elsewhere a line
-    for each change of such a job, and nothing of bytes.
+    On a terminal it shows a bar of bytes, or a line with a clock while a training job runs.
+    Elsewhere it prints a line for each change of such a job, and does not count bytes.
 
     Args:
-        console: where it is shown; by default standard error.
+        console: receives the output; by default standard error.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -157,7 +157,7 @@ class ProgressBar:
         self._end()
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        """Says how much there is to do; where that is nothing, no bar is shown."""
+        """Begins an activity of that many bytes; with 0 bytes, no bar is shown."""
         self._end()
         if not self._console.is_terminal or total_bytes == 0:
             return
@@ -170,7 +170,7 @@ class ProgressBar:
         self._progress.start()
 
     def advance(self, size_bytes: int) -> None:
-        """Says that so much more is done."""
+        """Adds bytes to the bar."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task, size_bytes)
 
@@ -179,7 +179,13 @@ class ProgressBar:
         self._console.print(line, markup=False)
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows how a training job stands."""
+        """Shows the state of a training job.
+
+        Args:
+            name: TrainingJobName.
+            state: SageMaker's secondary status.
+            elapsed_seconds: time since the job was created.
+        """
         minutes, seconds = divmod(int(elapsed_seconds), 60)
         line = f"{name}: {state}, {minutes}:{seconds:02}"
         if self._console.is_terminal:
@@ -193,7 +199,7 @@ class ProgressBar:
         self._state = (name, state)
 
     def _end(self) -> None:
-        """Takes away what moves on a terminal."""
+        """Removes the moving line from a terminal."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = self._task = None

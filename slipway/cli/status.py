@@ -1,4 +1,4 @@
-"""`slipway status`: the one command for whoever is woken up."""
+"""`slipway status`: the first command to run when an endpoint has a problem."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _print_log(found: Status) -> None:
 
 
 def _readable(text: str) -> str:
-    """A structured line of our containers as words; any other line as it is."""
+    """Returns a structured line of Slipway's containers as words; any other line unchanged."""
     try:
         fields = json.loads(text)
     except ValueError:
@@ -162,7 +162,7 @@ def _verdict(found: Status) -> list[str]:
 
 
 def _served_rows(endpoint: EndpointStatus, found: Status) -> list[tuple[str, str]]:
-    """Image and weights: live, then where the stack or the files say otherwise."""
+    """Returns rows for image and weights: live, then the stack's or the files' if they differ."""
     served, declared, planned = endpoint.served, found.declared, found.planned
     rows = [("config", served.config)]
     if declared is not None and declared.config != served.config:

@@ -1,7 +1,7 @@
-"""Reads YAML and remembers where every field stands.
+"""Reads YAML and remembers the position of every field.
 
-PyYAML's loader would forget positions and let the last of two equal keys win silently; here the
-node graph is walked instead, so that a problem found later can name line and column.
+PyYAML's loader would forget positions, and the last of two equal keys would win silently. This
+module walks the node graph instead, so that a problem found later can name line and column.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _CORRECT_YAML = (
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed YAML file. Readers share it: nothing may change what it holds.
+    """A parsed YAML file. Readers share it, so nothing may change its content.
 
     Args:
-        path: the file, as it is written in messages.
+        path: the file's name in messages.
         content: the root mapping.
-        positions: where each field stands: its key, or the item in a list.
-        problems: what is wrong with the text itself (duplicate keys).
+        positions: position of each field: its key, or the item in a list.
+        problems: problems with the text itself (duplicate keys).
     """
 
     path: str
@@ -51,17 +51,19 @@ class Document:
     problems: tuple[Problem, ...]
 
     def locate(self, field: FieldPath) -> Location:
-        """Returns the place of a field, or of its nearest parent that is in the file."""
+        """Returns the place of a field, or of its nearest parent in the file."""
         for length in range(len(field), 0, -1):
             if field[:length] in self.positions:
                 return self.positions[field[:length]]
         return Location(self.path, 1, 1)
 
     def overlaid(self, field: FieldPath) -> Document:
-        """Lays a mapping of the file over its root: mappings are merged, all else is replaced.
+        """Returns the document with one of its mappings laid over its root.
+
+        Mappings are merged, all other values are replaced.
 
         Args:
-            field: where the mapping is. What comes from it keeps its own place in the file.
+            field: path of the mapping. Its values keep their own places in the file.
         """
         overlay: Any = self.content
         for part in field:

@@ -1,8 +1,8 @@
-"""Environments: the accounts and regions a model can be deployed to, and what is named after them.
+"""Environments: the accounts and regions a model can be deployed to, and the names in them.
 
-Every name in an account comes from here, because two projects may share one. With a project, names
-hold it in a place where no name without a project and none of another project can be the same:
-neither a project nor an environment has a hyphen, and a model's name has no two in a row.
+Every name in an account comes from here, because two projects may share one. A project's name
+stands in each of its names, at a place where no other project's name can be the same. Neither a
+project nor an environment has a hyphen, and a model's name has no two hyphens in a row.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LONGEST_BUCKET_NAME = 63
 
 
 def parameter_prefix(project: str, environment: str) -> str:
-    """Returns what the names of a foundation's parameters in SSM begin with.
+    """Returns the beginning of the names of a foundation's parameters in SSM.
 
     Args:
-        project: empty where environments.yaml has none.
-        environment: name of the environment.
+        project: empty if environments.yaml has none.
+        environment: key of the environment in environments.yaml.
     """
     return f"/slipway/{project}/{environment}/" if project else f"/slipway/{environment}/"
 
@@ -112,46 +112,46 @@ class Environment(EnvironmentName):
 
     @property
     def artifact_bucket(self) -> str:
-        """Name of the bucket with the models' files; known offline, so that plans can hold it."""
+        """Returns the name of the bucket with the models' files; known offline, for plans."""
         return f"{self.key_alias}-{self.account}-{self.region}"
 
     @property
     def access_log_bucket(self) -> str:
-        """Name of the bucket with the access logs of the models' files."""
+        """Returns the name of the bucket with the access logs of the models' files."""
         return f"{self.artifact_bucket}-logs"
 
     @property
     def bucket_name_excess(self) -> int:
-        """By how many characters the longest bucket name is longer than S3 allows; 0 if it fits."""
+        """Returns how many characters the longest bucket name has too many; 0 if it fits."""
         return max(0, len(self.access_log_bucket) - LONGEST_BUCKET_NAME)
 
     @property
     def key_alias(self) -> str:
-        """Alias of the artifact key, without `alias/`."""
+        """Returns the alias of the artifact key, without `alias/`."""
         project = f"{self.project}-" if self.project else ""
         return f"slipway-{project}{self.name}"
 
     @property
     def known_log_key_arn(self) -> str | None:
-        """ARN of the log groups' key where the file has it; None for one that the foundation makes.
+        """Returns the ARN of the log groups' key if the file has it.
 
-        It is also None where log groups have no key.
+        It is None for a key that the foundation makes, and if log groups have no key.
         """
         return self.artifact_key_arn if self.log_key == ARTIFACT_KEY else self.log_key
 
     @property
     def parameter_prefix(self) -> str:
-        """What the names of the foundation's parameters in SSM begin with."""
+        """Returns the beginning of the names of the foundation's parameters in SSM."""
         return parameter_prefix(self.project, self.name)
 
     @property
     def repository_prefix(self) -> str:
-        """What the names of the repositories of our images begin with."""
+        """Returns the beginning of the names of the repositories of Slipway's images."""
         return f"slipway/{self.project}/" if self.project else "slipway/"
 
     @property
     def tags(self) -> dict[str, str]:
-        """Tags of every resource that belongs to the environment."""
+        """Returns the tags of every resource that belongs to the environment."""
         project = {"slipway:project": self.project} if self.project else {}
         return {"slipway:environment": self.name, **project}
 
@@ -166,5 +166,5 @@ class Environment(EnvironmentName):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is the embedded AWS."""
+        """Returns whether this is the embedded AWS."""
         return self.name == LOCAL

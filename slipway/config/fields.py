@@ -1,4 +1,4 @@
-"""Finds the section and the field of the schema that a path in a file leads to."""
+"""Finds the section and the field of the schema for a path in a file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Model = type[BaseModel]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a path leads to in the schema.
+    """The part of the schema that a path leads to.
 
     Args:
-        field: the path as it is in the file. The validator's own has the tag of each union in it.
-        section: the section that holds the path's last named field; None outside the schema.
-        info: that field; None where the section has no such field.
-        sections: what stands there: several where it is a union, none where it is no section.
+        field: the path as in the file; the validator's own path has the tag of each union in it.
+        section: the section with the path's last named field; None outside the schema.
+        info: that field; None if the section has no such field.
+        sections: the sections at the path: several for a union, none if it is no section.
     """
 
     field: FieldPath
@@ -33,10 +33,10 @@ class Place:
 
 
 def find(model: Model, path: Sequence[str | int]) -> Place:
-    """Follows a path of the validator's through the schema.
+    """Follows a path of the validator through the schema.
 
     Args:
-        model: where it starts.
+        model: root of the path.
         path: names, list indices and tags of unions.
     """
     place = Place((), None, None, (model,))
@@ -57,7 +57,7 @@ def find(model: Model, path: Sequence[str | int]) -> Place:
 
 
 def tag_of(section: Model) -> str | None:
-    """The value that tells a section of a union from the others, or None."""
+    """Returns the value that distinguishes a section in a union, or None."""
     for info in section.model_fields.values():
         if typing.get_origin(info.annotation) is Literal and info.is_required():
             values = typing.get_args(info.annotation)

@@ -1,4 +1,4 @@
-"""What is wrong with an environment's `image_builds` beside its fields' own forms."""
+"""Checks of an environment's `image_builds` beyond the form of its fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def image_build_problems(
     """Yields the problems of one environment's `image_builds`.
 
     Args:
-        environment: the environment.
+        environment: has the checked section.
         environments: everything in environments.yaml, in the file's order.
         root: the project.
     """

@@ -37,14 +37,14 @@ class LoadedConfig:
     document: Document
 
     def locate(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Fills in the places of problems that a later stage found; in the file's order."""
+        """Returns problems of a later stage with their places, in the file's order."""
         return _in_file_order(self.document, problems)
 
 
 def config_files(root: Path) -> dict[str, Path]:
     """Returns the model configs of a project by name (file stem), in order of name.
 
-    Hidden files are an editor's.
+    Hidden files are ignored, because editors make them.
     """
     files = sorted((root / CONFIG_DIRECTORY).glob("*.yaml"))
     return {path.stem: path for path in files if not path.name.startswith(".")}
@@ -62,7 +62,7 @@ def load_config(
         known_environments: names that such a section may have.
 
     Raises:
-        UserError: everything that is wrong with the file.
+        UserError: every problem of the file.
     """
     document = read_document(path, relative(path, root))
     problems = list(document.problems)
@@ -91,7 +91,7 @@ def load_config(
 def _misplaced(
     overlays: Mapping[str, object], known_environments: Collection[str]
 ) -> Iterator[Problem]:
-    """What a section for an environment may not be or hold."""
+    """Yields the problems of sections for environments: unknown names and forbidden content."""
     for name, content in overlays.items():
         if name not in known_environments:
             guess = nearest(name, known_environments)
@@ -210,12 +210,12 @@ def _validate(
 
 
 def _follows_from_another(detail: ErrorDetails) -> bool:
-    """Whether a list is "too short" only because its wrong items were not counted."""
+    """Returns whether a list is "too short" only because its wrong items were not counted."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
 def _project(document: Document, problems: list[Problem]) -> str:
-    """Reads the project's name; an empty one where the file has none, or a wrong one."""
+    """Returns the project's name; empty if the file has none, or a wrong one."""
     if PROJECT_KEY not in document.content:
         return ""
     found = _validate(

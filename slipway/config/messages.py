@@ -1,4 +1,4 @@
-"""Turns the validator's findings into messages that teach: value, what is allowed, remedy."""
+"""Turns the validator's findings into messages with value, allowed values and remedy."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def _missing_field(place: Place) -> Problem:
 
 
 def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
-    """The field that chooses a section, such as `serving.container`, is missing or wrong."""
+    """Returns the problem of a missing or wrong field that chooses a section.
+
+    Such a field is `serving.container`.
+    """
     name = str(context["discriminator"]).strip("'")
     allowed = [tag for section in place.sections if (tag := tag_of(section))]
     listed = ", ".join(allowed)

@@ -40,7 +40,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def is_model_name(text: str) -> bool:
-    """Whether a model may be called so."""
+    """Returns whether a model may have this name."""
     try:
         _NAME.validate_python(text)
     except ValidationError:

@@ -1,7 +1,7 @@
-"""A first model config: valid, and every field with the schema's own words above it.
+"""A first model config: valid, with the schema's own words above every field.
 
-What it has to be told is an answer; all else is a default that suits the container family and the
-instance type. Whether it all goes together is for the rules to say.
+Some values are answers of the user. All others are defaults that suit the container family and the
+instance type. The rules check whether they go together.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ _NOTES: Mapping[tuple[str, str], str] = {
 
 @dataclass(frozen=True)
 class Answers:
-    """What a first config has to be told.
+    """The answers of the user for a first config.
 
     Args:
-        name: of the model.
+        name: name of the model.
         container: family of the container.
         family: architecture of the network.
         parameters: number of its weights.
         shape: further fields of the section `model`, as `read_checkpoint` finds them.
         instance: hosting instance type.
-        latency_milliseconds: that the 99th percentile of the answers should stay under.
+        latency_milliseconds: objective for the 99th percentile of the answers.
         sample: directory of a small model, relative to the project.
-        weights: the section `artifacts.weights`, as `parse_weights` makes it.
-        framework: of `LMI_FRAMEWORKS`, for LMI; without it the living one.
-        task: what is asked of the model, for Neuron.
-        repository: directory of a model repository, for Triton.
-        image_uri: of a custom container.
+        weights: the section `artifacts.weights`, as `parse_weights` returns it.
+        framework: for LMI, one of `LMI_FRAMEWORKS`; None takes the living one.
+        task: for Neuron, the model's task.
+        repository: for Triton, directory of a model repository.
+        image_uri: for a custom container, its image.
     """
 
     name: str
@@ -81,10 +81,10 @@ class Answers:
 
 
 def parse_weights(text: str) -> dict[str, str]:
-    """Reads `hub:OWNER/NAME@REVISION`, `s3://BUCKET/PREFIX/` or a directory's path.
+    """Parses `hub:OWNER/NAME@REVISION`, `s3://BUCKET/PREFIX/` or a directory's path.
 
     Raises:
-        UserError: a repository of the Hub without its commit.
+        UserError: a repository of the Hub has no commit.
     """
     if text.startswith("s3://"):
         return {"source": "s3", "uri": text}
@@ -215,7 +215,7 @@ _SERVING: Mapping[Container, Callable[[Answers, Accelerator | None], dict[str, A
 
 
 def _concurrent_requests(serving: Mapping[str, Any]) -> int:
-    """Returns how many requests an instance is held at: a batch of them."""
+    """Returns the number of requests per instance that autoscaling aims at: one batch."""
     for name in ("max_rolling_batch_size", "max_batch_size", "batch_size"):
         if name in serving:
             return int(serving[name])

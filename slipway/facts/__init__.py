@@ -1,1 +1,1 @@
-"""What is known of the world, as dated tables with their sources, and typed readers of them."""
+"""Facts about AWS and libraries, as dated tables with sources, and typed readers of them."""

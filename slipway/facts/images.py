@@ -1,4 +1,4 @@
-"""The container images that AWS provides: tags, registries, what is inside, what still lives.
+"""The container images that AWS provides: tags, registries, contents, and which are maintained.
 
 `python -m tools.refresh_facts.images` writes the table and names its sources.
 """
@@ -18,9 +18,9 @@ class UnknownImageError(LookupError):
     """The table has no such image.
 
     Args:
-        what: `framework`, `version` or `region`: the part that is not known.
-        value: what was asked for.
-        known: what the table has instead, for a message that names the nearest.
+        what: the unknown part: `framework`, `version` or `region`.
+        value: the value that was asked for.
+        known: values of the table, for a message that names the nearest.
     """
 
     def __init__(
@@ -96,28 +96,27 @@ class ImageFacts:
     """One image in one region.
 
     Args:
-        framework: the name in this table: the SDK's name of a DJL image, else the repository, with
-            `-gpu` or `-cpu` where one version has an image for each.
+        framework: the name in this table. It is the SDK's name of a DJL image, or else the
+            repository. It ends with `-gpu` or `-cpu` if one version has an image for each.
         version: the name in this table; the tag may hold more.
         region: for example `eu-west-1`.
-        account: the registry's AWS account there; None where the image is not published.
+        account: the registry's AWS account there; None if the image is not published.
         domain_suffix: of that region, for example `amazonaws.com.cn`.
         repository: for example `djl-inference`.
         tag: the full tag.
-        accelerator: what it runs on: `gpu`, `neuron` (Inferentia 1 only), `neuronx` (Inferentia 2
-            and Trainium) or `cpu`.
-        server: what answers requests in it, with its version where a source says.
-        cuda_version: of the image, for example `12.8`; None where it has no CUDA.
+        accelerator: device that it runs on: `gpu`, `neuron` (Inferentia 1 only), `neuronx`
+            (Inferentia 2 and Trainium) or `cpu`.
+        server: server in the image, with its version if a source gives it.
+        cuda_version: of the image, for example `12.8`; None without CUDA.
         minimum_compute_capability: lowest GPU architecture it supports, for example `sm75`; None
-            where it has no CUDA and where no source says.
-        python_version: for example `3.12`; None where no source says.
-        neuron_sdk_version: None where it has no Neuron SDK.
+            without CUDA, and if no source says.
+        python_version: for example `3.12`; None if no source says.
+        neuron_sdk_version: None without a Neuron SDK.
         components: versions of libraries in it, by name; not complete.
-        legacy: None where the image is living.
-        inference_ami: what InferenceAmiVersion has to be by default; None means that it stays
-            unset.
-        inference_ami_reason: why it is that.
-        compressed_size_gb: what a host downloads, in GB; None where no source says.
+        legacy: None if the image is maintained.
+        inference_ami: the default of InferenceAmiVersion; None leaves it unset.
+        inference_ami_reason: reason of that default.
+        compressed_size_gb: size of the download, in GB; None if no source says.
     """
 
     framework: str
@@ -141,12 +140,12 @@ class ImageFacts:
 
     @property
     def status(self) -> Literal["living", "legacy"]:
-        """Whether to build on it."""
+        """Returns whether AWS still maintains the image."""
         return "living" if self.legacy is None else "legacy"
 
     @property
     def uri(self) -> str | None:
-        """What a model's `Image` is; None where it is not published in the region."""
+        """Returns the URI for a model's `Image`; None if it is not published in the region."""
         if self.account is None:
             return None
         registry = f"{self.account}.dkr.ecr.{self.region}.{self.domain_suffix}"
@@ -264,7 +263,12 @@ def neuron_inference_ami() -> InferenceAmi:
 
 @functools.cache
 def image(framework: str, version: str, region: str) -> ImageFacts:
-    """Returns what is known of an image in a region, published there or not.
+    """Returns the facts of an image in a region, whether or not it is published there.
+
+    Args:
+        framework: one of `frameworks()`.
+        version: one of `versions(framework)`.
+        region: for example `eu-west-1`.
 
     Raises:
         UnknownFrameworkError: there is no such framework.

@@ -39,12 +39,12 @@ class Accelerator:
 
     @property
     def is_nvidia_gpu(self) -> bool:
-        """Whether CUDA and TensorRT run on it."""
+        """Returns whether CUDA and TensorRT run on it."""
         return self.kind == "gpu" and self.product.startswith("NVIDIA ")
 
     @property
     def neuron_cores(self) -> int | None:
-        """NeuronCores of the whole instance; None where it has no Neuron device."""
+        """Returns the NeuronCores of the whole instance; None if it has no Neuron device."""
         per_device = self.neuron_cores_per_device
         return None if per_device is None else per_device * self.count
 
@@ -74,17 +74,20 @@ class InstanceFacts:
 
     @property
     def compute_capability(self) -> str | None:
-        """That of its GPUs, for example `sm75`; None without one, and where no source says."""
+        """Returns the compute capability of its GPUs, for example `sm75`.
+
+        None without a GPU, and if no source says.
+        """
         return self.accelerator.compute_capability if self.accelerator else None
 
     @property
     def gpu_count(self) -> int:
-        """Its GPUs; 0 without any, and where no source says."""
+        """Returns the number of its GPUs; 0 without any, and if no source says."""
         return self.accelerator.count if self.accelerator and self.accelerator.kind == "gpu" else 0
 
     @property
     def accelerator_title(self) -> str:
-        """Its GPU or Neuron device, as messages name it."""
+        """Returns the name of its GPU or Neuron device for messages."""
         if self.accelerator is None:
             return "no GPU"
         capability, product = self.compute_capability, self.accelerator.product
@@ -92,7 +95,7 @@ class InstanceFacts:
 
 
 def instance_facts(name: str, row: Mapping[str, Any]) -> InstanceFacts:
-    """Makes one instance type of its row in the table."""
+    """Returns an instance type's facts from its row in the table."""
     accelerator = row["accelerator"]
     return InstanceFacts(
         name,

@@ -1,8 +1,8 @@
-"""What DJL Serving reads in an LMI image: server keys, `option.` keys, engines, entry points.
+"""Settings that DJL Serving reads in an LMI image: server keys, options, engines, entry points.
 
-Unknown keys are accepted silently by the server, so this table is what finds a misspelt one. It is
-kept by hand from djl-serving's sources; lmi.json, lmi_options.json and lmi_vllm.json name the file
-and the reference behind each group. Nothing here is read before the first `lmi_version`.
+The server silently accepts unknown keys, so only this table finds a misspelt one. It is maintained
+by hand from djl-serving's sources; lmi.json, lmi_options.json and lmi_vllm.json name the file and
+the reference behind each group. Nothing here is read before the first `lmi_version`.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class LmiVersion:
         return None
 
     def is_open(self, handler: str) -> bool:
-        """Whether the handler also uses keys that no list names, so that none can be misspelt."""
+        """Returns whether the handler accepts unlisted options, so that they are not errors."""
         if handler == CUSTOM:
             return True
         spans = _table("lmi.json")["handlers"][handler]["open"]
@@ -206,13 +206,13 @@ class LmiVersion:
     def options_for(
         self, handler: str, rolling_batch: str | None = None
     ) -> Mapping[str, OptionFacts]:
-        """Returns the options that a handler reads, with those that the server itself reads.
+        """Returns the options that a handler reads, including those that the server itself reads.
 
         Args:
             handler: one of `handlers`.
-            rolling_batch: with which the options are those that then apply. Without it, the options
-                of every rolling batch are among them, each saying which one reads it; where two
-                readings of a key differ, the wider one is returned.
+            rolling_batch: the options are those that apply with this value. With None, the options
+                of every rolling batch are returned, and each says which rolling batch reads it. If
+                two readings of a key differ, the wider one is returned.
 
         Raises:
             KeyError: the handler is not one of this image's.

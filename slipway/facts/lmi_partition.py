@@ -1,8 +1,9 @@
-"""How the images of LMI are told to partition weights in a training job, and what they write then.
+"""How the images of LMI partition weights in a training job, and what they write.
 
-`lmi_frameworks.json` says which command an image has; `lmi_partition.json`, what decides in a job:
-arguments, options that the parts depend on, what the server is told to load them, and what lies
-beside them. Each row names its source in djl-serving or in the framework.
+`lmi_frameworks.json` says which command an image has. `lmi_partition.json` has everything that
+decides in a job: arguments, options that the parts depend on, and files beside them. It also has
+the settings with which the server loads the parts. Each row names its source in djl-serving or in
+the framework.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What hosting costs on demand, where a published source says so.
+"""The on-demand prices of hosting that a published source gives.
 
-A price that no source gives is None, never 0: whoever adds up has to say that a part is unknown.
-`python -m tools.refresh_facts.prices` reads the current ones from the Pricing API.
+A price that no source gives is None, never 0: a sum must say that a part is unknown. `python -m
+tools.refresh_facts.prices` reads the current prices from the Pricing API.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class TensorRTRelease:
     minimum_compute_capability: str
 
     def runs_on(self, compute_capability: str) -> bool:
-        """Whether it supports GPUs of a compute capability, for example `sm70`."""
+        """Returns whether it supports GPUs of a compute capability, for example `sm70`."""
         return architecture(compute_capability) >= architecture(self.minimum_compute_capability)
 
 

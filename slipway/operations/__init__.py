@@ -1,1 +1,1 @@
-"""Looks into a live account and answers; never changes anything."""
+"""Reads a live account and answers questions about it; never changes anything."""

@@ -1,4 +1,4 @@
-"""The last deployment of a stack: its status, what it declares, and what failed in it."""
+"""The last deployment of a stack: its status, its resources, and their failures."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Deployment:
 
     @property
     def in_progress(self) -> bool:
-        """Whether CloudFormation is at work on it."""
+        """Returns whether CloudFormation is still working on it."""
         return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
 
     @property
     def failed(self) -> bool:
-        """Whether it went wrong, undone or not."""
+        """Returns whether it failed, whether or not it was rolled back."""
         return self.status.endswith("_FAILED") or "ROLLBACK" in self.status
 
 

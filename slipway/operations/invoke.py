@@ -24,13 +24,13 @@ _READ_TIMEOUT_SECONDS = 70  # SageMaker's 60, and the way there and back
 
 @dataclass(frozen=True)
 class Answer:
-    """What an endpoint answered.
+    """An endpoint's answer.
 
     Args:
         body: as the container wrote it.
-        content_type: of the body.
+        content_type: Content-Type of the body.
         variant: production variant that served it.
-        latency_seconds: from the call to the last byte, on the client's clock, with the set-up
+        latency_seconds: from the call to the last byte, on the client's clock, including the set-up
             of the connection.
         request_id: SageMaker's.
     """
@@ -77,15 +77,15 @@ class Request:
 
 
 def invoke(request: Request, access: Access) -> Answer:
-    """Sends one request, once: what fails is shown, not tried again.
+    """Sends one request, once: a failure is reported, not retried.
 
     Args:
-        request: what is sent.
-        access: to the endpoint's account.
+        request: endpoint, body and headers.
+        access: clients of the endpoint's account.
 
     Raises:
-        UserError: the body is too large, there is no such endpoint, the model answered an error,
-            or there was no answer.
+        UserError: the body is too large, there is no such endpoint, the model answered an error, or
+            there was no answer.
     """
     begun = time.perf_counter()
     with _located_errors(request.endpoint_name):
@@ -95,15 +95,15 @@ def invoke(request: Request, access: Access) -> Answer:
 
 
 def invoke_stream(request: Request, access: Access, show: Callable[[bytes], None]) -> StreamAnswer:
-    """As `invoke`, but shows the parts of the answer as they arrive.
+    """Sends one request like `invoke`, and shows the parts of the answer as they arrive.
 
     Args:
-        request: what is sent; the container decides by its body whether it streams.
-        access: to the endpoint's account.
-        show: is called with every part.
+        request: the container decides by its body whether it streams.
+        access: clients of the endpoint's account.
+        show: called with every part.
 
     Raises:
-        UserError: as of `invoke`, or the stream broke off.
+        UserError: as for `invoke`, or the stream broke off.
     """
     begun = time.perf_counter()
     parts: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What is left of a destroyed model: whatever would still be billed, or clutter the account."""
+"""Resources left of a destroyed model, which would still be billed or clutter the account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an endpoint configuration serves, read back from SageMaker."""
+"""The image and weights that an endpoint configuration serves, read back from SageMaker."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/fi
 
 @dataclass(frozen=True)
 class Served:
-    """What one endpoint configuration makes an endpoint serve.
+    """The image and weights of one endpoint configuration.
 
     Args:
         config: name of the endpoint configuration.
-        image: image URI of its model; None where the configuration or the model is gone.
-        artifact: label of its model data, or of the weights that its variables name where it has
-            none; the address where that is none of ours.
+        image: image URI of its model; None if the configuration or the model is gone.
+        artifact: label of its model data; without model data, of the weights that its variables
+            name. If Slipway did not publish them, it is their URI.
     """
 
     config: str
@@ -60,12 +60,12 @@ def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def same_config(name: str, arn: str) -> bool:
-    """Whether an ARN is that of a configuration: SageMaker writes ARNs in lower case."""
+    """Returns whether an ARN belongs to a configuration; SageMaker writes ARNs in lower case."""
     return name.lower() == arn.rpartition("/")[2].lower()
 
 
 def config_name(sagemaker: Any, arn: str) -> str:
-    """Finds the name, in its own case, behind an endpoint configuration's ARN."""
+    """Returns the name, in its own case, behind an endpoint configuration's ARN."""
     for page in sagemaker.get_paginator("list_endpoint_configs").paginate():
         for item in page["EndpointConfigs"]:
             if item["EndpointConfigArn"] == arn:

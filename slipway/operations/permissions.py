@@ -19,7 +19,7 @@ from slipway.planning.plan import DeploymentPlan
 # deployed templates with the role `lookup`.
 _BOOTSTRAP_QUALIFIER = "hnb659fds"
 _BOOTSTRAP_ROLES = ("deploy-role", "file-publishing-role", "lookup-role")
-# Repositories of the images that Slipway builds; those of AWS can be listed by nobody else.
+# Repositories of the images that Slipway builds; users cannot list AWS's repositories.
 _OURS = "slipway/"
 
 Statement = dict[str, Any]

@@ -74,7 +74,7 @@ def preflight(
             passed.append(f"artifact {plan.artifact.digest}")
         else:
             problems.append(problem)
-    # The embedded AWS runs the programs of our images from the checkout.
+    # The embedded AWS runs the programs of Slipway's images from the checkout.
     ours = plan.image.repository.startswith(_OUR_REPOSITORIES)
     family = plan.image.repository.rpartition("/")[2] if ours else ""
     if plan.environment != LOCAL and family in IMAGE_SOURCES:

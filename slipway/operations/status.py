@@ -1,7 +1,7 @@
-"""`slipway status`: what an endpoint really serves, beside what its stack and its files say.
+"""`slipway status`: compares what an endpoint really serves with its stack and its files.
 
-After a failed update SageMaker serves on with the old configuration and calls it InService; only
-the comparison tells. Nothing here changes anything.
+After a failed update SageMaker continues to serve the old configuration and calls it InService;
+only the comparison shows this. Nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -118,18 +118,18 @@ class Status:
 
     @property
     def in_progress(self) -> bool:
-        """Whether a change is under way, so that differences are to be expected."""
+        """Returns whether a change is in progress, so that differences are to be expected."""
         return bool(
             (self.deployment and self.deployment.in_progress)
             or (self.endpoint and self.endpoint.status in _CHANGING)
         )
 
     def troubles(self) -> list[str]:
-        """What somebody has to look at, worst first; none means all is well."""
+        """Returns the problems that need attention, worst first; empty if all is well."""
         return [*self._endpoint_troubles(), *self._stack_troubles(), *self._alarm_troubles()]
 
     def notes(self) -> list[str]:
-        """What is worth knowing and needs nobody."""
+        """Returns remarks that need no action."""
         if self._undone_without_loss:
             return [
                 "a deployment failed and was undone; what is served is what the files say: "
@@ -147,7 +147,7 @@ class Status:
 
     @property
     def _undone_without_loss(self) -> bool:
-        """Whether the last update was rolled back, and its change was taken back in the files.
+        """Returns whether the last update was rolled back, and its change removed from the files.
 
         CloudFormation keeps the status until a later update has something to do.
         """
@@ -174,7 +174,7 @@ class Status:
             )
 
     def _stack_tells(self, reason: str) -> bool:
-        """Whether the stack's own report has the endpoint's reason in it."""
+        """Returns whether the stack's own report contains the endpoint's reason."""
         return self.deployment is not None and any(
             reason in failure for failure in self.deployment.failures
         )

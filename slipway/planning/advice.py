@@ -1,4 +1,4 @@
-"""What a reviewer should know, and what stops nothing: each a function, as the rules are."""
+"""Warnings for a reviewer, which stop nothing; each is a function, like the rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEARLY_FULL = 0.9
 
 @dataclass(frozen=True)
 class Subject:
-    """What there is to say something about."""
+    """The config, the plan and the facts that a warning is about."""
 
     situation: Situation
     artifact: ArtifactPlan
@@ -41,7 +41,7 @@ Advice = Callable[[Subject], Iterator[PlanWarning]]
 
 
 def unpublished(subject: Subject) -> Iterator[PlanWarning]:
-    """Such a plan is for reading and linting."""
+    """Warns of an unpublished plan, which is for reading and linting only."""
     if subject.artifact.published:
         return
     environment = subject.situation.environment
@@ -58,7 +58,7 @@ def unpublished(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
-    """Images that AWS has stopped to develop get no security fixes either."""
+    """Warns of images that AWS no longer develops, because they get no security fixes either."""
     situation = subject.situation
     aws = aws_image(situation.config, situation.environment.region)
     if aws is None or aws.legacy is None:
@@ -78,7 +78,10 @@ def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def triton_path_traversal(subject: Subject) -> Iterator[PlanWarning]:
-    """NVIDIA's release notes name the fix in the front end that SageMaker talks to."""
+    """Warns of Triton releases before the fix that NVIDIA's release notes name.
+
+    The fix is in the front end that SageMaker talks to.
+    """
     serving = subject.situation.config.serving
     if isinstance(serving, TritonServing) and serving.version < _TRITON_WITHOUT_TRAVERSAL:
         yield PlanWarning(
@@ -90,7 +93,7 @@ def triton_path_traversal(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def single_instance(subject: Subject) -> Iterator[PlanWarning]:
-    """One instance lies in one zone."""
+    """Warns of a single instance, because it lies in a single zone."""
     config = subject.situation.config
     least = (
         config.autoscaling.min_instance_count if config.autoscaling
@@ -108,7 +111,10 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
-    """Not every type is hosted in every region. The list follows AWS's prices, which lag behind."""
+    """Warns of a type that is not listed in the region, since not every region hosts all.
+
+    The list follows AWS's prices, which lag behind.
+    """
     situation = subject.situation
     region = situation.environment.region
     here = hosted_types(region)
@@ -123,9 +129,9 @@ def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def memory_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
-    """The estimate has an assumption in it; this near the end it should be measured.
+    """Warns of nearly full memory: the estimate has an assumption in it and should be measured.
 
-    A server that keeps to a share of the memory, as vLLM does, has left the rest free already.
+    A server that limits itself to a share of the memory, as vLLM does, leaves the rest free anyway.
     """
     situation = subject.situation
     for instance in situation.instances:
@@ -141,9 +147,10 @@ def memory_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def disk_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
-    """Logs and caches lie on the same disk; what was published may be larger than the config said.
+    """Warns of a nearly full disk: logs and caches lie on it too.
 
-    A sum above the disk is here too: the rules do not see what was published.
+    The published artifact may also be larger than the config said. A sum above the disk is included
+    here, because the rules do not see the published size.
     """
     situation, endpoint = subject.situation, subject.situation.config.endpoint
     size_gb = _stored_gb(subject)
@@ -165,7 +172,10 @@ def disk_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
-    """No source gives SageMaker's rate, so that this is no rule; a longer timeout costs nothing."""
+    """Warns of a download that may time out.
+
+    No source gives SageMaker's rate, so this is no rule; a longer timeout costs nothing.
+    """
     size_gb = _stored_gb(subject)
     if size_gb is None:
         return

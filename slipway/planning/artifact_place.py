@@ -1,11 +1,11 @@
-"""Where a model's artifacts lie in the environment's bucket, and which key encrypts them.
+"""The place of a model's artifacts in the environment's bucket, and the key that encrypts them.
 
-Whatever composes the address of an artifact takes it from here: a role that reads one place, and a
-publisher that writes to another one, would only meet in a real account.
+Every URI of an artifact is made here. Otherwise a role might read one place and a publisher write
+to another, and only a real account would show it.
 
 Shared artifacts lie under `artifacts/` and are encrypted with the key of the foundation. Every
-model's role reads them. Those of an isolated model lie under `models/NAME/artifacts/` and are
-encrypted with a key of the model, which the stack `artifacts-NAME` makes.
+model's role reads them. The artifacts of an isolated model lie under `models/NAME/artifacts/`. They
+are encrypted with a key of the model, which the stack `artifacts-NAME` makes.
 """
 
 from __future__ import annotations
@@ -48,35 +48,35 @@ class ArtifactPlace:
 
     @property
     def is_isolated(self) -> bool:
-        """Whether no other model's role may read it."""
+        """Returns whether no other model's role may read it."""
         return bool(self.root)
 
     @property
     def artifacts_prefix(self) -> str:
-        """Key prefix of all artifacts of the place, with the final slash."""
+        """Returns the key prefix of all artifacts of the place, with the final slash."""
         return f"{self.root}{SHARED_ARTIFACTS}"
 
     @property
     def recipes_prefix(self) -> str:
-        """Key prefix of the records that name the inputs of each artifact, with a final slash."""
+        """Returns the key prefix of the records of each artifact's inputs, with the final slash."""
         return f"{self.root}recipes/"
 
     @property
     def output_prefix(self) -> str:
-        """Key prefix of what training jobs write, with the final slash.
+        """Returns the key prefix of training jobs' output, with the final slash.
 
-        It begins alike everywhere, because one rule of the bucket deletes it all.
+        It begins the same everywhere, because one rule of the bucket deletes all of it.
         """
         return f"{OUTPUT_PREFIX}{self.root}"
 
     @property
     def key_parameter(self) -> str:
-        """Name of the parameter in SSM with the key's ARN."""
+        """Returns the name of the parameter in SSM with the key's ARN."""
         return f"{self.parameter_prefix}{ARTIFACT_KEY_ARN}"
 
     @property
     def compile_role_parameter(self) -> str:
-        """Name of the parameter in SSM with the ARN of the role that compiles."""
+        """Returns the name of the parameter in SSM with the ARN of the role that compiles."""
         return f"{self.parameter_prefix}{COMPILE_ROLE_ARN}"
 
     def manifest_key(self, digest: str) -> str:

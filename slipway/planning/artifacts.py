@@ -1,9 +1,9 @@
-"""Which files a deployment uses: the parts that its lock names, or the reason that there are none.
+"""Selects the published parts that a deployment uses, or gives the reason that there are none.
 
-LMI's model data is its `code` (serving.properties and a model.py), and the container copies the
-`weights` itself, or what they were partitioned into, which is `compiled`. With settings as
-variables the model data is the `weights`, as it is for an image of the user's own. The model data
-of every other container is `compiled`, or its sample.
+LMI's model data is its `code` (serving.properties and a model.py). The container itself copies the
+`weights`, or, if they were partitioned, `compiled`. With settings as variables the model data is
+the `weights`, as it is for an image of the user's own. The model data of every other container is
+`compiled`, or its sample.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Parts:
 
 
 def any_source(config: ModelConfig) -> bool:
-    """Whether the config names any files at all."""
+    """Returns whether the config names any files."""
     artifacts = config.artifacts
     return any((artifacts.sample, artifacts.release, artifacts.weights))
 
 
 def has_source(config: ModelConfig, environment: Environment) -> bool:
-    """Whether there is something to publish for the environment."""
+    """Returns whether there is something to publish for the environment."""
     artifacts = config.artifacts
     if environment.artifacts == "sample":
         return artifacts.sample is not None
@@ -63,7 +63,15 @@ def parts(
     *,
     allow_unpublished: bool,
 ) -> Parts | Problem:
-    """Returns the published parts, those of an unpublished plan, or what has to be done first."""
+    """Returns the published parts, parts of an unpublished plan, or the problem to solve first.
+
+    Args:
+        config: a valid config.
+        environment: deploys its sample or its release.
+        instances: every type the endpoint may run on.
+        lock: the model's published artifacts.
+        allow_unpublished: whether a plan without a published artifact is allowed.
+    """
     packaged, told = has_code(config, environment), is_told_by_variables(config, environment)
     locked = lock.artifact(config, environment) if has_source(config, environment) else None
     place = artifact_place(config, environment)

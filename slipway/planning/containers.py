@@ -1,4 +1,4 @@
-"""What the container is and what it is told: image, host image, variables, serving.properties."""
+"""The image of a container, and its settings: host image, variables, serving.properties."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def image_plan(
     Args:
         config: a config that breaks no rule.
         instances: every type it may run on.
-        environment: whose registry has the images that we build.
-        image_digests: fingerprint of the sources of each image we build, by container family.
-        allow_unpublished: plan with an image that does not exist.
+        environment: its registry has the images that Slipway builds.
+        image_digests: fingerprint of the sources of each image that Slipway builds, by container
+            family.
+        allow_unpublished: whether an image that does not exist is allowed.
     """
     serving = config.serving
     if isinstance(serving, CustomServing):
@@ -82,7 +83,7 @@ def _custom_image(serving: CustomServing) -> ImagePlan:
 
 
 def _base(config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str) -> str:
-    """What an image of ours is built on, as it stands in the tag."""
+    """Returns the base of an image that Slipway builds, in the form of its tag."""
     release = tensorrt_release(config, instances)
     if release is not None:
         return f"trt{release.version}"
@@ -97,7 +98,7 @@ def _base(config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str
 def tensorrt_release(
     config: ModelConfig, instances: tuple[InstanceFacts, ...]
 ) -> TensorRTRelease | None:
-    """Returns the TensorRT in our own container: as configured, or the newest for the GPUs."""
+    """Returns the TensorRT of Slipway's container: as configured, or the newest for the GPUs."""
     serving = config.serving
     if not isinstance(serving, TensorRTServing):
         return None
@@ -115,7 +116,13 @@ def tensorrt_release(
 def cuda_version(
     config: ModelConfig, instances: tuple[InstanceFacts, ...], region: str
 ) -> str | None:
-    """Returns the CUDA in the image, for example `12.4`; None where it has none or nobody says."""
+    """Returns the CUDA in the image, for example `12.4`; None without CUDA or a source.
+
+    Args:
+        config: names the image.
+        instances: every type it may run on; they decide Slipway's TensorRT release.
+        region: region of AWS's image.
+    """
     if isinstance(config.serving, CustomServing):
         return config.serving.cuda_version
     release = tensorrt_release(config, instances)
@@ -182,7 +189,7 @@ def _ami_of_image(
 
 
 def _has_neuron_host(instance: InstanceFacts) -> bool:
-    """Whether there is a host image for the type's Neuron devices: for inf1 there is none."""
+    """Returns whether there is a host image for the type's Neuron devices; inf1 has none."""
     generation = instance.accelerator.neuron_generation if instance.accelerator else None
     return generation not in (None, neuron.PIPELINE_GENERATION)
 
@@ -190,7 +197,13 @@ def _has_neuron_host(instance: InstanceFacts) -> bool:
 def serving_properties(
     config: ModelConfig, environment: Environment, parts: Parts
 ) -> dict[str, str]:
-    """Returns an LMI package's serving.properties; empty where there is none."""
+    """Returns an LMI package's serving.properties; empty if the config has no package.
+
+    Args:
+        config: a config that breaks no rule.
+        environment: gives the settings that it overrides.
+        parts: give the URI of the weights.
+    """
     serving = config.serving
     if not isinstance(serving, LmiServing) or parts.weights is None:
         return {}
@@ -200,7 +213,13 @@ def serving_properties(
 def container_environment(
     config: ModelConfig, instance: InstanceFacts, environment: Environment
 ) -> dict[str, str]:
-    """Returns the variables that the container is started with in an environment."""
+    """Returns the variables of the container.
+
+    Args:
+        config: a config that breaks no rule.
+        instance: preferred type, which decides the layout on NeuronCores.
+        environment: decides whether the sample or the release is served.
+    """
     serving = config.serving
     if isinstance(serving, CustomServing):
         return dict(serving.environment)

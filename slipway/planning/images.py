@@ -1,4 +1,4 @@
-"""Which of AWS's images a config runs in or is built on, and whether the image is ours."""
+"""AWS's image that a config runs in or is built on, and whether Slipway builds the image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEURON_BASES: Mapping[str, str] = {
 
 
 def image_family(config: ModelConfig) -> str | None:
-    """Returns the container family whose image we build for a config; None where others do.
+    """Returns the container family whose image Slipway builds for a config, or None.
 
     The image is in the repository `slipway/FAMILY`, made of what `IMAGE_SOURCES` lists.
     """
@@ -42,8 +42,8 @@ def image_family(config: ModelConfig) -> str | None:
 def image_name(config: ModelConfig) -> tuple[str, str] | None:
     """Returns framework and version, as facts/images.json has them, of AWS's image.
 
-    It is the container itself, or what our own Neuron or LMI container is built on. None for a
-    custom image, and for our TensorRT container, whose base is NVIDIA's.
+    It is the container itself, or the base of Slipway's own Neuron or LMI container. It is None for
+    a custom image, and for Slipway's TensorRT container, whose base is NVIDIA's.
     """
     serving = config.serving
     if isinstance(serving, LmiServing):
@@ -57,10 +57,10 @@ def image_name(config: ModelConfig) -> tuple[str, str] | None:
 
 
 def aws_image(config: ModelConfig, region: str) -> ImageFacts | None:
-    """Returns what is known of AWS's image, or of the one that ours is built on.
+    """Returns the facts of AWS's image, or of AWS's base of Slipway's image.
 
-    None where there is none, and where no image of that version or region is known: a rule of its
-    own says so.
+    None if there is none, and if no image of that version or region is known: a rule of its own
+    reports that.
     """
     name = image_name(config)
     if name is None:
@@ -72,10 +72,10 @@ def aws_image(config: ModelConfig, region: str) -> ImageFacts | None:
 
 
 def neuron_base_tag(framework: str, version: str) -> str:
-    """Returns what the tag of our Neuron container begins with: the base that it is built on."""
+    """Returns the beginning of the tag of Slipway's Neuron container, which names its base."""
     return f"{framework.removeprefix('pytorch-inference-')}{version}"
 
 
 def compiler_image(serving: ImagePlan) -> ImagePlan:
-    """Returns the image that compiles for one of ours: built from the same sources, beside it."""
+    """Returns the image that compiles for a container of Slipway, built from the same sources."""
     return replace(serving, tag=f"{serving.tag}-compiler")

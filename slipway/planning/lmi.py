@@ -1,7 +1,7 @@
-"""What an LMI container is told: serving.properties, and the variables of the container.
+"""The settings of an LMI container: serving.properties, and the container's variables.
 
-Pure: config and facts in, keys and values out. Whether they go together is for the rules to say
-(`slipway.planning.rules.lmi`, `slipway.planning.rules.lmi_options`); a key that the version does
+Pure: config and facts in, keys and values out. The rules check whether they go together
+(`slipway.planning.rules.lmi`, `slipway.planning.rules.lmi_options`). A key that the version does
 not read is left out here.
 """
 
@@ -48,8 +48,8 @@ _ROLLS_UNLESS_TOLD = (0, 27, 0)
 _RETRIES = 10
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
-# From here on the script that builds engines and the handlers hand the precision to TensorRT-LLM as
-# it is written, which has names of its own and builds for no other: "Unsupported dtype: fp16"
+# From here on, the script that builds engines and the handlers pass the precision to TensorRT-LLM
+# unchanged. TensorRT-LLM has its own names and builds for no other: "Unsupported dtype: fp16"
 # (serving/docker/partition/trt_llm_partition.py of 0.33.0, tensorrt_llm/_utils.py).
 _TENSORRT_LLMS_NAMES = (0, 33, 0)
 _TENSORRT_LLM = ("tensorrt_llm", "trtllm_async")
@@ -65,16 +65,16 @@ _CACHE_DIRECTORY = "/tmp"  # noqa: S108 - a path in the container, the only one 
 
 @dataclass(frozen=True)
 class LmiSetup:
-    """A config's LMI section with what follows from it.
+    """A config's LMI section with the values that follow from it.
 
     Args:
         serving: the section.
         version: facts of the image's server.
         engine: the value of `engine`, as given or by the framework.
-        entry_point: the handler's module; None for a model.py of one's own, for an engine without
-            Python, and where there is none.
-        handler: as in `LmiVersion.handlers`, ours being a custom one; None where the image has
-            none for this config.
+        entry_point: the handler's module; None for a model.py of the user's own, for an engine
+            without Python, and if there is none.
+        handler: as in `LmiVersion.handlers`; Slipway's is a custom handler. None if the image has
+            no handler for this config.
         entry_point_is_default: whether the server takes that entry point by itself.
     """
 
@@ -87,51 +87,57 @@ class LmiSetup:
 
     @property
     def image(self) -> str:
-        """Framework and version, as messages name them."""
+        """Returns framework and version for messages."""
         return f"{self.version.framework} {self.version.version}"
 
     @property
     def ours(self) -> OurHandler | None:
-        """Slipway's handler, where our image answers with it."""
+        """Returns Slipway's handler if Slipway's image answers with it."""
         if self.serving.image == "managed":
             return None
         return our_handler(self.version.framework, self.version.version)
 
     @property
     def reader(self) -> str:
-        """What reads the options, as messages name it."""
+        """Returns the name of the program that reads the options, for messages."""
         return self.image if self.entry_point is None else f"{self.entry_point} of {self.image}"
 
     @property
     def is_settled(self) -> bool:
-        """Whether a handler of the image's answers, of which more is known than of one's own."""
+        """Returns whether a handler of the image answers, and not a user's own.
+
+        More is known of the image's handler.
+        """
         return self.handler is not None and self.handler != CUSTOM
 
     @property
     def runs_python(self) -> bool:
-        """Whether the engine starts Python: some only embed texts, without a handler."""
+        """Returns whether the engine starts Python: some only embed texts, without a handler."""
         return self.engine not in self.version.embedding_engines
 
     @property
     def devices_per_copy(self) -> int:
-        """Accelerators, or NeuronCores, that one copy of the model takes."""
+        """Returns the accelerators, or NeuronCores, that one copy of the model takes."""
         return self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
 
     @property
     def is_open(self) -> bool:
-        """Whether the handler accepts unlisted options, so that unknown keys are not errors."""
+        """Returns whether the handler accepts unlisted options, so that they are not errors."""
         return self.handler is None or self.version.is_open(self.handler)
 
     @cached_property
     def every_option(self) -> Mapping[str, OptionFacts]:
-        """What the handler reads with one rolling batch or another; empty without a handler."""
+        """Returns the options that the handler reads with any rolling batch.
+
+        It is empty without a handler.
+        """
         return {} if self.handler is None else self.version.options_for(self.handler)
 
     @cached_property
     def rolling_batch(self) -> str | None:
-        """The value that applies, `disable` and None alike being none.
+        """Returns the value that applies; `disable` and None both mean none.
 
-        DJL Serving turns the rolling batch off where it forms batches itself.
+        DJL Serving turns the rolling batch off if it forms batches itself.
         """
         if self.serving.rolling_batch is not None:
             return self.serving.rolling_batch
@@ -142,38 +148,41 @@ class LmiSetup:
 
     @property
     def rolls(self) -> bool:
-        """Whether requests join and leave a running batch."""
+        """Returns whether requests join and leave a running batch."""
         return self.rolling_batch not in (None, OFF) or self.handler in _ASYNCHRONOUS
 
     @cached_property
     def options(self) -> Mapping[str, OptionFacts]:
-        """What the handler reads with the rolling batch that applies; `auto` may be any."""
+        """Returns the options that the handler reads with the present rolling batch.
+
+        `auto` may be any rolling batch.
+        """
         if self.handler is None or self.rolling_batch == AUTO:
             return self.every_option
         return self.version.options_for(self.handler, self.rolling_batch or OFF)
 
     @property
     def dtype_key(self) -> str:
-        """What the handler calls the precision: the first of them had another name for it."""
+        """Returns the handler's key for the precision, which had another name at first."""
         return (
             "data_type" if "dtype" not in self.options and "data_type" in self.options else "dtype"
         )
 
     @property
     def dtype_value(self) -> str:
-        """The precision as what reads it names it."""
+        """Returns the precision in the notation of its reader."""
         own_names = ordered(self.version.version) >= _TENSORRT_LLMS_NAMES
         if self.handler in _TENSORRT_LLM and own_names:
             return _NAMES_OF_PRECISIONS.get(self.serving.dtype, self.serving.dtype)
         return self.serving.dtype
 
     def reads(self, key: str) -> bool:
-        """Whether an option has an effect, or is passed on to what may read it."""
+        """Returns whether an option has an effect, or is passed on to a possible reader."""
         return key in self.options or (self.handler is not None and self.is_open)
 
 
 def lmi_setup(serving: LmiServing) -> LmiSetup:
-    """Finds out what answers requests.
+    """Returns the setup of an LMI section: which handler answers requests, with which options.
 
     Raises:
         UnknownVersionError: there is no such image.
@@ -213,23 +222,23 @@ def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:
 
 
 def ordered(version: str) -> tuple[int, ...]:
-    """Returns what versions are compared by."""
+    """Returns a version in a form that can be compared."""
     return tuple(int(part) for part in version.split("."))
 
 
 def lmi_properties(
     config: ModelConfig, weights_uri: str | None, loading: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Returns the keys and values of serving.properties, in the order to write them in.
+    """Returns the keys and values of serving.properties, in the order of the file.
 
-    Values are as the server parses them; whoever writes the file escapes what Java's properties
-    format needs escaped.
+    Values are in the form that the server parses. The writer of the file adds the escapes of Java's
+    properties format.
 
     Args:
         config: a config that breaks no rule.
-        weights_uri: S3 prefix of the weights' files, which the container copies; None where they
-            are in the model's directory.
-        loading: what parts of weights need to be loaded; None for weights as they are.
+        weights_uri: S3 prefix of the weights' files, which the container copies; None if they are
+            in the model's directory.
+        loading: settings with which parts of weights are loaded; None for unpartitioned weights.
 
     Raises:
         UnknownVersionError: there is no such image.

@@ -1,4 +1,4 @@
-"""What a reviewer should know about LMI containers (facts: lmi). It stops nothing."""
+"""Warnings about LMI containers for a reviewer (facts: lmi). They stop nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slipway.planning.lmi import LmiSetup, ordered, rendered
 from slipway.planning.plan import PlanWarning
 from slipway.planning.rules.lmi import device_name, devices, model_type
 
-# Whoever lists all advice imports this module.
+# The module that lists all warnings imports this module.
 if TYPE_CHECKING:
     from slipway.planning.advice import Advice, Subject
 
@@ -22,7 +22,7 @@ _OWN_VLLM_HANDLER_VERSION = (0, 35, 0)
 
 
 def idle_accelerators(subject: Subject) -> Iterator[PlanWarning]:
-    """The server starts as many copies as fit, and leaves the rest unused."""
+    """Warns of accelerators that stay unused: the server starts only as many copies as fit."""
     setup = subject.situation.lmi
     if setup is None or not setup.runs_python:
         return
@@ -58,7 +58,7 @@ def _one_worker_option(setup: LmiSetup) -> str | None:
 
 
 def family_is_not_at_home(subject: Subject) -> Iterator[PlanWarning]:
-    """DJL Serving would take another engine, or has no fast kernels for such a model."""
+    """Warns of a model for which DJL Serving would take another engine, or has no fast kernels."""
     setup, family = subject.situation.lmi, model_type(subject.situation)
     if setup is None or family is None:
         return
@@ -82,7 +82,7 @@ def family_is_not_at_home(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def outdated_options(subject: Subject) -> Iterator[PlanWarning]:
-    """Read today, gone with a later version."""
+    """Warns of options that a later version no longer reads."""
     setup = subject.situation.lmi
     if setup is None:
         return
@@ -96,7 +96,10 @@ def outdated_options(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def unchecked_options(subject: Subject) -> Iterator[PlanWarning]:
-    """Where a handler passes every key on, nobody says that one is misspelt (facts: lmi)."""
+    """Warns of a handler that passes every key on, since no table finds a misspelt key.
+
+    (facts: lmi)
+    """
     setup = subject.situation.lmi
     if setup is None or not setup.is_settled or not setup.is_open:
         return
@@ -113,7 +116,10 @@ def unchecked_options(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def rolling_batches_fail_together(subject: Subject) -> Iterator[PlanWarning]:
-    """Seen on DJL Serving 0.36: tests/containers/lmi/real/test_shipped_vllm.py."""
+    """Warns of rolling batches whose requests fail together.
+
+    Seen on DJL Serving 0.36: tests/containers/lmi/real/test_shipped_vllm.py.
+    """
     setup = subject.situation.lmi
     if setup is None or setup.version.framework != "djl-lmi":
         return

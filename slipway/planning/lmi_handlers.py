@@ -1,8 +1,8 @@
-"""Slipway's own handlers for LMI, which `image: built` has inside.
+"""Slipway's own handlers for LMI, which `image: built` contains.
 
 They are the files of containers/lmi/handler. The image has them on its PYTHONPATH, and the package
-names the one that answers by its module: every version of DJL Serving imports `option.entryPoint`
-as one where it is no path (djl_python/service_loader.py), and takes it before any model.py.
+names the handler by its module. Every version of DJL Serving imports `option.entryPoint` as a
+module if it is no path (djl_python/service_loader.py), and prefers it to any model.py.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from slipway.config.sections.serving import LmiServing
 
 @dataclass(frozen=True)
 class OurHandler:
-    """One of containers/lmi/handler.
+    """A handler of containers/lmi/handler.
 
     Args:
         module: the value of `option.entryPoint`.
         replaces: the image's handler for the same engine, as in `LmiVersion.handlers`; defects of
             the engine are under its name.
-        title: the engine, as messages name it.
+        title: name of the engine in messages.
         dtypes: precisions that it loads weights in.
-        options: what it reads of `option.KEY`, beside what the server itself reads.
-        older_versions: those of the framework that it does not run in.
+        options: keys of `option.KEY` that it reads, in addition to the server's own.
+        older_versions: versions of the framework that it does not run in.
     """
 
     module: str
@@ -61,11 +61,11 @@ OUR_HANDLERS: Mapping[str, OurHandler] = {
 
 
 def our_handler(framework: str, version: str) -> OurHandler | None:
-    """Returns the handler that our image of that framework and version has inside, if any."""
+    """Returns the handler in Slipway's image of that framework and version, or None."""
     handler = OUR_HANDLERS.get(framework)
     return None if handler is None or version in handler.older_versions else handler
 
 
 def brings_handler(serving: LmiServing) -> bool:
-    """Whether no handler of AWS's image answers: a model.py of the user's does, or ours."""
+    """Returns whether the user's model.py or Slipway's handler answers, and not AWS's."""
     return serving.script is not None or serving.image == "built"

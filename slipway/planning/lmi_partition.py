@@ -1,7 +1,7 @@
 """LMI weights that are partitioned before they are served: the training job, and how they load.
 
-The image's own command splits the weights, on as many GPUs as will serve them, and writes the parts
-with a serving.properties of its own beside them. That file is compared with what Slipway publishes
+The image's own command splits the weights, on as many GPUs as will serve them. It writes the parts,
+and a serving.properties of its own beside them. That file is compared with what Slipway publishes
 and not served: it names a directory of the job, and knows nothing of the other settings.
 
 Pure: config and facts in, arguments and settings out. What cannot be partitioned is for the rules

@@ -6,8 +6,8 @@ in 0.28), ModelInfo.java, ConfigManager.java and LmiConfigRecommender.java. OPTI
 x, and SERVING_X is the server's own default of the key x.
 
 No variable names the weights: SageMaker places them in the model store, /opt/ml/model, and the
-server takes that directory for its one model (mapModelUrl of the same classes; serving/docs/lmi,
-deployment_guide/configurations.md of 0.36). HF_MODEL_ID would name a second one.
+server takes that directory for its one model. (Sources: mapModelUrl of the same classes;
+serving/docs/lmi, deployment_guide/configurations.md of 0.36.) HF_MODEL_ID would name a second one.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ ArtifactSet = Literal["sample", "release"]
 class LockedPart(Section):
     """One published part of an artifact.
 
-    `source` says where it came from: a directory of the project, `s3://...`, `OWNER/NAME@COMMIT` of
-    the Hugging Face Hub, or, of what a training job compiled, the job. `target` is what it runs on,
+    `source` says where it came from: a directory of the project, `s3://...`, or `OWNER/NAME@COMMIT`
+    of the Hugging Face Hub. For compiled files it is the training job. `target` is what it runs on,
     or `any`. `compiler` is there only where Slipway compiled it.
     """
 
@@ -40,9 +40,9 @@ class LockedPart(Section):
 class LockedArtifact(Section):
     """One published artifact: its parts, and the config fields they were made from.
 
-    Which parts there are depends on the container: LMI has `weights`, as `compiled` what they were
-    partitioned into, where they were, and `code` unless its settings are variables; the others have
-    `compiled`, with the `weights` that it was compiled from where Slipway compiled it.
+    The parts depend on the container. LMI has `weights`. It also has `compiled` if the weights were
+    partitioned, and `code` unless its settings are variables. The other containers have `compiled`.
+    If Slipway compiled it, they also have the `weights` that it was compiled from.
     """
 
     inputs_digest: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -77,7 +77,13 @@ class Lock(Section):
     def with_artifact(
         self, config: ModelConfig, environment: Environment, artifact: LockedArtifact
     ) -> Lock:
-        """Returns the lock after that artifact was published."""
+        """Returns the lock after an artifact was published; this lock is not changed.
+
+        Args:
+            config: decides whether each environment has its own artifact.
+            environment: the environment that was published to.
+            artifact: replaces the earlier artifact.
+        """
         if _is_of_an_environment(config, environment):
             merged = {**(self.environments or {}), environment.name: artifact}
             return self.model_copy(update={"environments": dict(sorted(merged.items()))})
@@ -89,10 +95,10 @@ class Lock(Section):
 
 
 def is_compiled(config: ModelConfig, environment: Environment) -> bool:
-    """Whether Slipway compiles what that environment deploys.
+    """Returns whether Slipway compiles the artifact that an environment deploys.
 
-    The embedded AWS has no GPU: other models are compiled for its processor, and weights that would
-    be partitioned are served there as they are.
+    The embedded AWS has no GPU. Models are compiled for its processor, and weights that would be
+    partitioned are served there unpartitioned.
     """
     sources = config.artifacts
     if environment.is_local and config.serving.container == "lmi":
@@ -106,7 +112,7 @@ def is_compiled(config: ModelConfig, environment: Environment) -> bool:
 
 
 def has_code(config: ModelConfig, environment: Environment) -> bool:
-    """Whether the model data is a package of code, with weights that the container copies itself.
+    """Returns whether the model data is a package of code that copies the weights itself.
 
     CloudFormation has no AdditionalModelDataSources yet (aws-cdk-lib 2.275, CfnModel), so SageMaker
     cannot bring the weights beside the package.
@@ -117,7 +123,7 @@ def has_code(config: ModelConfig, environment: Environment) -> bool:
 
 
 def is_told_by_variables(config: ModelConfig, environment: Environment) -> bool:
-    """Whether the model data is LMI's weights alone, and variables say all the rest."""
+    """Returns whether the model data is LMI's weights alone, and variables hold all settings."""
     serving = config.serving
     is_release = environment.artifacts == "release"
     return isinstance(serving, LmiServing) and is_release and serving.configuration == "environment"

@@ -1,9 +1,10 @@
-"""What a model takes of an accelerator's memory: an estimate, part by part.
+"""Estimates the use of an accelerator's memory, part by part.
 
-Weights are exact, but for the few (layer norms, at times embeddings) that tensor parallelism leaves
-on every accelerator. The key/value cache is that of the largest batch of the longest requests; it
-needs the shape of the network. The rest (CUDA's context or Neuron's runtime, activations, the
-allocator's slack) is a flat assumption, which no measurement of ours stands behind yet.
+Weights are exact, except for a few that tensor parallelism leaves on every accelerator (layer
+norms, at times embeddings). The key/value cache is sized for the largest batch of the longest
+requests; it needs the shape of the network. The rest is CUDA's context or Neuron's runtime,
+activations, and the allocator's slack. It is a flat assumption, which no measurement of Slipway
+confirms yet.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ class MemoryEstimate:
     """Memory use in GiB, for the most heavily loaded accelerator of one copy.
 
     Args:
-        accelerator: product.
-        memory_gib: memory of one.
-        available_gib: what the server takes of it at most: with vLLM the share that it allocates
-            when it starts, else all.
+        accelerator: maker and product.
+        memory_gib: memory of one accelerator.
+        available_gib: the part that the server may use: with vLLM the share that it allocates when
+            it starts, else all.
         dtype: precision that the weights are served in.
-        accelerators_per_copy: that one copy of the model is spread over, evenly.
-        copies: of the model on the instance.
-        copies_per_accelerator: that one accelerator holds, rounded up; 1 where it holds a part.
-        copy_weights_gib: of the released model, once.
-        weights_gib: on the accelerator: its part of one copy, or all of several.
-        cache_gib: keys and values of full batches; 0 for encoders, None where it is not known.
+        accelerators_per_copy: accelerators that one copy of the model is spread over, evenly.
+        copies: copies of the model on the instance.
+        copies_per_accelerator: copies that one accelerator holds, rounded up; 1 if it holds a part.
+        copy_weights_gib: weights of the released model, once.
+        weights_gib: weights on the accelerator: its part of one copy, or several copies.
+        cache_gib: keys and values of full batches; 0 for encoders, None if unknown.
         cache_unknown: why `cache_gib` is None, as half a sentence.
-        overhead_gib: assumed for everything else.
+        overhead_gib: assumption for everything else.
     """
 
     accelerator: str
@@ -73,12 +74,12 @@ class MemoryEstimate:
 
     @property
     def total_gib(self) -> float:
-        """Sum of the parts that are known."""
+        """Returns the sum of the known parts."""
         return self.weights_gib + (self.cache_gib or 0.0) + self.overhead_gib
 
     @property
     def room(self) -> str:
-        """What there is of one accelerator, for people: `16.0 GiB (NVIDIA T4)`."""
+        """Returns the memory of one accelerator, for people: `16.0 GiB (NVIDIA T4)`."""
         text = f"{self.memory_gib:.1f} GiB ({self.accelerator})"
         if self.available_gib < self.memory_gib:
             text += f", of which vLLM takes {100 * self.available_gib / self.memory_gib:.0f} %"
@@ -86,7 +87,7 @@ class MemoryEstimate:
 
     @property
     def parts(self) -> str:
-        """The sum, for people: weights with their precision and layout, cache, the rest."""
+        """Returns the sum, for people: weights with their precision and layout, cache, the rest."""
         layout = self.dtype
         if self.copies_per_accelerator > 1:
             layout += f", {self.copies_per_accelerator} copies"
@@ -124,25 +125,26 @@ def estimate(config: ModelConfig, instance: InstanceFacts) -> MemoryEstimate | N
 
     What is assumed of each container:
 
-    - `tensorrt`: one copy on one GPU. Its cache, in the engine's precision, is there three times: a
+    - `tensorrt`: one copy on one GPU. Its cache, in the engine's precision, exists three times. A
       step reads one and writes another, and texts about to join the batch have the third.
     - `triton`: `instance_group_count` copies on each GPU. Each has weights and a cache of its own,
       as the processes of the Python backend do that own the decode loop.
     - `lmi`: a copy over `tensor_parallel_degree` x `pipeline_parallel_degree` accelerators, and as
       many copies as the instance has room for, none sharing an accelerator. On Neuron devices both
       degrees count cores, and the cores of a device share its memory. vLLM allocates
-      `gpu_memory_utilization` of each GPU (0.9 where the option is not set) when it starts; its
-      cache is what weights and activations leave of that, and requests wait where it is full. So
-      `cache_gib` is what the configured batch would want of that share, not what is allocated.
-    - `neuron`: a copy for each graph of each worker, each core holding its part; the cores of a
+      `gpu_memory_utilization` of each GPU (default 0.9) when it starts. Its cache is the part that
+      weights and activations leave, and requests wait if it is full. So `cache_gib` is what the
+      configured batch would want of that share, not what is allocated.
+    - `neuron`: a copy for each graph of each worker, each core holding its part. The cores of a
       device share its memory, and workers fill one device before the next. Weights are kept in
       `dtype`, which the compiler casts fp32 to.
-    - `custom`: weights in `dtype`, spread over all accelerators: what the server makes of them
-      Slipway does not know, and more than all there are it cannot have.
+    - `custom`: weights in `dtype`, spread over all accelerators. Slipway does not know how the
+      server uses them, but it cannot use more than all.
 
     Returns:
-        The estimate; None without accelerators or where their memory is not known, where a
-        container cannot run on them (a rule's to say), and for a custom one without `dtype`.
+        The estimate. It is None without accelerators, if their memory is not known, and for a
+        custom container without `dtype`. It is also None if a container cannot run on them, which a
+        rule reports.
     """
     serving, accelerator = config.serving, instance.accelerator
     if accelerator is None or accelerator.memory_gib is None or serving.dtype is None:
@@ -234,12 +236,13 @@ def _cache_gib(config: ModelConfig, layout: _Layout, value_bytes: int) -> float 
     """Returns the keys and values on one accelerator in GiB, or why they are not known.
 
     In a decoder every token of the prompt and of the answer leaves a key and a value in each layer.
-    In T5's two stacks the decoder keeps those of the answer's tokens (self-attention) and, computed
-    once, those of the encoder's output at every token of the prompt (cross-attention): of one size,
-    so that the sum over tokens is the same. An encoder alone keeps none.
+    T5 has two stacks. Its decoder keeps keys and values of the answer's tokens (self-attention). It
+    also keeps, computed once, keys and values of the encoder's output at every token of the prompt
+    (cross-attention). Both have the same size, so the sum over tokens is the same. An encoder alone
+    keeps none.
 
-    Divided by tensor parallelism, an accelerator holds one head at least: fewer than there are
-    parts are held more than once.
+    Divided by tensor parallelism, an accelerator holds one head at least: fewer heads than parts
+    are held more than once.
     """
     model, serving = config.model, config.serving
     if isinstance(serving, CustomServing):

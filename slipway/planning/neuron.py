@@ -143,7 +143,7 @@ def container_environment(config: ModelConfig, instance: InstanceFacts) -> dict[
     return {
         # Of each worker's process, which inherits it. NEURONCORE_GROUP_SIZES has no effect.
         "NEURON_RT_NUM_CORES": str(placement.cores_per_worker),
-        # Unset it would be the number of vCPUs, which on most types is above that of the cores.
+        # Unset it would be the number of vCPUs, which most types have more of than cores.
         "SAGEMAKER_MODEL_SERVER_WORKERS": str(placement.workers),
         "SLIPWAY_DTYPE": serving.dtype,
         "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
@@ -164,8 +164,8 @@ def aws_neuron_image(image_uri: str) -> ImageFacts | None:
         image_uri: address in ECR, with its tag or digest.
 
     Returns:
-        The newest image of that repository, which need not be the one of the tag; None for images
-        that are not AWS's or not for Neuron.
+        The newest image of that repository, whatever its tag is; None for images that are not AWS's
+        or not for Neuron.
     """
     registry, _, path = image_uri.partition("/")
     account, _, _, region, *_ = registry.split(".")

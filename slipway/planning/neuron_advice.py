@@ -1,4 +1,4 @@
-"""What a reviewer should know about Inferentia and Trainium (facts: neuron). It stops nothing."""
+"""Warnings about Inferentia and Trainium for a reviewer (facts: neuron). They stop nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slipway.facts.instances import InstanceFacts
 from slipway.planning.neuron import aws_neuron_image, aws_neuron_sdk, counted, place
 from slipway.planning.plan import PlanWarning
 
-# Whoever lists all advice imports this module.
+# The module that lists all warnings imports this module.
 if TYPE_CHECKING:
     from slipway.planning.advice import Advice, Subject
 
@@ -24,7 +24,7 @@ _TORCHSERVE_WORKERS = ("SAGEMAKER_TS_MIN_WORKERS", "SAGEMAKER_TS_MAX_WORKERS")
 
 
 def idle_cores(subject: Subject) -> Iterator[PlanWarning]:
-    """Cores that are paid for and that no worker takes."""
+    """Warns of cores that are paid for but used by no worker."""
     config = subject.situation.config
     for instance in subject.situation.instances:
         placement = place(config, instance)
@@ -38,7 +38,7 @@ def idle_cores(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def workers_not_busy(subject: Subject) -> Iterator[PlanWarning]:
-    """Too few requests in flight: a pipeline has empty stages, a batch is padded."""
+    """Warns of too few requests in flight: a pipeline has empty stages, a batch is padded."""
     config = subject.situation.config
     serving = config.serving
     if not isinstance(serving, NeuronServing) or serving.expected_concurrency is None:
@@ -64,7 +64,7 @@ def workers_not_busy(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def driver_may_be_too_old(subject: Subject) -> Iterator[PlanWarning]:
-    """A runtime of which AWS's notes leave open whether it starts on the host's driver."""
+    """Warns of a runtime that, by AWS's notes, may not start on the host's driver."""
     serving, host = subject.situation.config.serving, neuron_inference_ami()
     sdk = aws_neuron_sdk(serving.image_uri) if isinstance(serving, CustomServing) else None
     need = neuron_driver_need(sdk) if sdk else None
@@ -77,7 +77,7 @@ def driver_may_be_too_old(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def group_sizes_have_no_effect(subject: Subject) -> Iterator[PlanWarning]:
-    """The variable of the first runtime; the present one reads others."""
+    """Warns of the variable of the first runtime; the present runtime reads others."""
     environment = _custom_environment(subject)
     if "NEURONCORE_GROUP_SIZES" in environment and any(_neuron_types(subject)):
         yield PlanWarning(
@@ -88,7 +88,7 @@ def group_sizes_have_no_effect(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def workers_follow_processors(subject: Subject) -> Iterator[PlanWarning]:
-    """AWS's servers count vCPUs, of which most types have more than NeuronCores."""
+    """Warns of AWS's servers that count vCPUs, of which most types have more than NeuronCores."""
     environment, server = _custom_environment(subject), _aws_server(subject)
     if not server.startswith(_SERVERS) or _WORKERS in environment:
         return
@@ -106,7 +106,7 @@ def workers_follow_processors(subject: Subject) -> Iterator[PlanWarning]:
 
 
 def torchserve_variables_leave_one_worker(subject: Subject) -> Iterator[PlanWarning]:
-    """With any variable of its family set, TorchServe's numbers of workers default to 1."""
+    """Warns of variables of TorchServe, with which its numbers of workers default to 1."""
     environment = _custom_environment(subject)
     given = _torchserve_variables(environment)
     missing = [name for name in _TORCHSERVE_WORKERS if name not in environment]

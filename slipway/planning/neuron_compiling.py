@@ -1,4 +1,4 @@
-"""What the training job that compiles for Neuron devices is told."""
+"""The settings of the training job that compiles for Neuron devices."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from slipway.planning.targets import CPU
 
 @dataclass(frozen=True)
 class NeuronCompilation:
-    """A compilation, but for where it runs.
+    """A compilation, without the place where it runs.
 
     Args:
-        compiler: what makes the graphs, for example `Neuron SDK 2.20.2`.
-        hyperparameters: what the container's `compile` command is told.
+        compiler: name of the compiler, for example `Neuron SDK 2.20.2`.
+        hyperparameters: settings of the container's `compile` command.
     """
 
     compiler: str
@@ -31,8 +31,8 @@ def neuron_compilation(
 ) -> NeuronCompilation:
     """Returns how a config's checkpoint is compiled for a target.
 
-    On the CPU there are no cores, and products are not cast: its graphs stand in for those of any
-    placement and precision.
+    On the CPU there are no cores, and products are not cast: its graphs stand in for the graphs of
+    any placement and precision.
 
     Args:
         config: a config of the Neuron container that breaks no rule.
@@ -61,7 +61,7 @@ def neuron_compilation(
 
 
 def _sdk(serving: NeuronServing, region: str) -> str:
-    """The SDK of the base that the compiler's image is built on, whose compiler it is."""
+    """Returns the SDK of the base of the compiler's image, whose compiler it is."""
     framework = NEURON_BASES[serving.framework]
     base = image(framework, newest_neuron_version(framework), region)
     return base.neuron_sdk_version or "of an unknown version"

@@ -24,8 +24,8 @@ class ImagePlan:
         account: registry account, 12 digits.
         region: registry region.
         repository: ECR repository, for example `slipway/tensorrt`.
-        tag: of an image we build, the fingerprint of its sources: the same sources, the same tag;
-            of a custom one, its tag or `sha256:` digest.
+        tag: for an image that Slipway builds, the fingerprint of its sources. For a custom image,
+            its tag or `sha256:` digest.
     """
 
     account: str
@@ -35,7 +35,7 @@ class ImagePlan:
 
     @property
     def uri(self) -> str:
-        """Address that SageMaker pulls."""
+        """Returns the URI that SageMaker pulls."""
         suffix = ".cn" if self.region.startswith("cn-") else ""
         registry = f"{self.account}.dkr.ecr.{self.region}.amazonaws.com{suffix}"
         separator = "@" if self.tag.startswith("sha256:") else ":"
@@ -51,10 +51,10 @@ class ArtifactPlan:
         digest: SHA-256 of the artifact's manifest: other bytes, another digest.
         size_bytes: sum of its files.
         file_count: number of its files.
-        target: what it was compiled for: `cpu`, or a compute capability such as `sm75`.
-        published: False only where an unpublished plan was asked for; the digest then names
-            nothing, and SageMaker would refuse it.
-        root: what its keys begin with: empty, or `models/NAME/` of an isolated model.
+        target: device that it was compiled for: `cpu`, or a compute capability such as `sm75`.
+        published: False only in an unpublished plan; the digest then names nothing, and SageMaker
+            would refuse it.
+        root: beginning of its keys: empty, or `models/NAME/` for an isolated model.
     """
 
     bucket: str
@@ -67,18 +67,18 @@ class ArtifactPlan:
 
     @property
     def s3_uri(self) -> str:
-        """Prefix with the files, with the final slash that SageMaker wants."""
+        """Returns the prefix with the files, with the final slash that SageMaker wants."""
         return f"s3://{self.bucket}/{files_prefix(self.root, self.digest)}"
 
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """How an LMI model's weights are partitioned when they are published.
+    """The partitioning of an LMI model's weights when they are published.
 
     Args:
-        instance_type: where the training job runs.
-        target: what the parts are for: a compute capability such as `sm86`.
-        arguments: of the job's container.
+        instance_type: type of the training job's instance.
+        target: GPUs that the parts are for: a compute capability such as `sm86`.
+        arguments: arguments of the job's container.
     """
 
     instance_type: str
@@ -88,18 +88,18 @@ class PartitionPlan:
 
 @dataclass(frozen=True)
 class VariantPlan:
-    """A production variant: what runs, how many, and how long it may take to start.
+    """A production variant: its instances, and how long they may take to start.
 
     Args:
-        name: of the variant.
+        name: VariantName.
         weight: its share of the requests, relative to the other variants' weights.
         instance_types: in order of preference.
         instance_provision_timeout_seconds: how long to try for one of them before the next.
-        instance_count: at creation.
+        instance_count: number of instances at creation.
         model_data_download_timeout_seconds: time to download the artifact.
         container_startup_health_check_timeout_seconds: time until /ping answers 200.
-        volume_size_gb: of the ML storage volume, or as the type has it.
-        inference_ami_version: host image, or SageMaker's choice.
+        volume_size_gb: size of the ML storage volume; None for the type's own.
+        inference_ami_version: host image; None for SageMaker's choice.
         gpu_count: GPUs of one instance, the same for every type of the pool; 0 without any.
     """
 
@@ -116,7 +116,7 @@ class VariantPlan:
 
     @property
     def instance_type(self) -> str:
-        """The preferred one."""
+        """Returns the preferred type."""
         return self.instance_types[0]
 
 
@@ -134,7 +134,7 @@ class AutoscalingPlan:
 
 @dataclass(frozen=True)
 class AlarmPlan:
-    """Thresholds in the units of the metrics they are compared with; None: no such alarm."""
+    """Thresholds in the units of their metrics; None for no alarm."""
 
     server_error_rate_percent: float
     model_latency_p99_microseconds: int
@@ -147,7 +147,7 @@ class AlarmPlan:
 
     @property
     def count(self) -> int:
-        """How many alarms each variant has."""
+        """Returns the number of alarms of each variant."""
         optional = (
             self.overhead_latency_p99_microseconds,
             self.client_error_rate_percent,
@@ -160,12 +160,13 @@ class AlarmPlan:
 
 @dataclass(frozen=True)
 class RolloutPlan:
-    """How an update moves the traffic, where the config asks for more than SageMaker's default.
+    """How an update moves the traffic, if the config asks for more than SageMaker's default.
 
     Args:
-        wait_seconds: watch after the traffic has moved, before the update is complete.
+        wait_seconds: time of watching the alarms after the traffic has moved, before the update is
+            complete.
         termination_wait_seconds: how long the old fleet stays after that.
-        max_execution_seconds: an update that takes longer is undone; None: SageMaker's limit.
+        max_execution_seconds: an update that takes longer is undone; None for SageMaker's limit.
         rollback_alarms: alarms of each variant that undo it, by their names in `alarms`.
     """
 
@@ -177,11 +178,11 @@ class RolloutPlan:
 
 @dataclass(frozen=True)
 class PlanWarning:
-    """Something a reviewer should know; it stops nothing.
+    """A warning for a reviewer; it stops nothing.
 
     Args:
         code: stable name, by which the CDK can acknowledge it.
-        message: what it means.
+        message: says what it means for the deployment.
     """
 
     code: str
@@ -193,37 +194,37 @@ class DeploymentPlan:
     """One model in one environment.
 
     Args:
-        name: of the model.
+        name: file stem of the config.
         description: of the model, for people.
         environment: name of the environment.
-        project: part of every name in the account; empty where environments.yaml has none.
-        account: where it is deployed.
-        region: where it is deployed.
-        stack_name: in CloudFormation.
-        endpoint_name: in SageMaker.
+        project: part of every name in the account; empty if environments.yaml has none.
+        account: AWS account of the environment.
+        region: AWS region of the environment.
+        stack_name: name in CloudFormation.
+        endpoint_name: name in SageMaker.
         image: the container image.
-        artifact_place: where the files lie that were published for it, and their key.
+        artifact_place: bucket, prefix and key of the published files.
         artifact: the model data, which SageMaker brings to /opt/ml/model.
-        weights: what an LMI container copies itself while it starts; None where the model data has
-            the weights in it.
-        partition: how those were split before; None where they are not.
+        weights: files that an LMI container copies itself while it starts; None if the model data
+            has the weights in it.
+        partition: how these weights were partitioned before; None if they are not.
         serving_properties: keys and values of an LMI package's serving.properties.
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
-        variants: what runs; with more than one, by weight.
+        variants: the production variants; with more than one, requests are shared by weight.
         routing_strategy: how an instance is chosen for a request.
-        neuron: how a model is laid over NeuronCores.
-        memory: estimate of the accelerator's memory; None where nothing is known.
-        cost: what the instances cost a month.
+        neuron: layout of the model on NeuronCores.
+        memory: estimate of the accelerator's memory; None if nothing is known.
+        cost: cost of the instances per month.
         autoscaling: of every variant; None for a fixed count.
         alarms: thresholds.
         rollout: how an update moves the traffic; None for SageMaker's default, all at once.
-        log_group_name: of the endpoint.
-        log_retention_days: how long its lines are kept.
-        log_key: what encrypts the log groups: the ARN of a key, or `artifact` for that of the
-            artifact bucket; None for CloudWatch Logs' own.
-        tags: of every resource.
-        warnings: what a reviewer should know.
+        log_group_name: the endpoint's log group.
+        log_retention_days: how long log lines are kept.
+        log_key: ARN of the key that encrypts the log groups, or `artifact` for the artifact
+            bucket's key; None for CloudWatch Logs' own.
+        tags: tags of every resource.
+        warnings: warnings for a reviewer.
     """
 
     name: str
@@ -258,12 +259,12 @@ class DeploymentPlan:
 
     @property
     def parameter_prefix(self) -> str:
-        """What the names of the foundation's parameters in SSM begin with."""
+        """Returns the beginning of the names of the foundation's parameters in SSM."""
         return parameter_prefix(self.project, self.environment)
 
     @property
     def resources(self) -> dict[str, int]:
-        """What the stack will hold: CloudFormation's resource types, and how many of each."""
+        """Returns the stack's resources: CloudFormation's types, and how many of each."""
         variants = len(self.variants)
         scaled = variants if self.autoscaling is not None else 0
         found = {

@@ -53,13 +53,15 @@ def resolve(
     Args:
         config: a valid config.
         instances: facts of the instance types, by name.
-        environment: where to deploy.
-        lock: what was published.
-        image_digests: fingerprint of the sources of each image we build, by container family.
-        allow_unpublished: plan with an artifact that does not exist, for reading and linting.
+        environment: the environment to deploy to.
+        lock: the model's published artifacts.
+        image_digests: fingerprint of the sources of each image that Slipway builds, by container
+            family.
+        allow_unpublished: whether an artifact that does not exist is allowed, for reading and
+            linting.
 
     Raises:
-        UserError: every incompatibility; fields are named, places are the caller's to fill in.
+        UserError: every incompatibility, with its field; the caller fills in the places.
     """
     situation = situation_of(config, instances, environment)
     # Variants that share `endpoint.instances` have the same problem at the same place.
@@ -114,7 +116,7 @@ def resolve(
 
 
 def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
-    """What else stands in the way of a config that breaks rules: everything is said at once."""
+    """Returns further problems of a config that breaks rules, so that all are reported at once."""
     config, environment = situation.config, situation.environment
     parts = artifact_parts(
         config, environment, situation.instances, lock, allow_unpublished=allow_unpublished
@@ -187,7 +189,7 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
 
 
 def _fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
-    """How many instances of a variant are paid for."""
+    """Returns the numbers of instances of a variant that are paid for."""
     scaling, count = config.autoscaling, variant.instance_count
     return Fleet(
         variant.instance_types,

@@ -47,12 +47,12 @@ def artifact_size_gb(config: ModelConfig, environment: Environment) -> float | N
 
 
 def disk_gb(endpoint: Endpoint, instance: InstanceFacts) -> int | None:
-    """Returns the disk under /opt/ml and /tmp in GB; None where no source says.
+    """Returns the disk under /opt/ml and /tmp in GB; None if no source says.
 
-    It is the type's local NVMe disk, or its EBS volume. Endpoints mount no more than those two
-    folders on it (AWS, SageMaker AI Developer Guide, "encryption at rest"), and AWS's advice on its
-    size counts the model alone: no source says that the container image lies there too. An LMI
-    container with a package copies its weights to /tmp.
+    It is the type's local NVMe disk, or its EBS volume. Endpoints mount only those two folders on
+    it (AWS, SageMaker AI Developer Guide, "encryption at rest"). AWS's advice on its size counts
+    the model alone, and no source says that the container image lies there too. An LMI container
+    with a package copies its weights to /tmp.
     """
     if instance.local_nvme_gb is None:
         return None

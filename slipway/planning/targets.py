@@ -1,8 +1,8 @@
-"""What a compiled model has to be made for, and whether a published one was.
+"""The target that a model must be compiled for, and whether a published model fits it.
 
 An engine runs on GPUs of one compute capability, so it is built on the endpoint's own. A graph for
-Neuron runs on one family of instances. The embedded AWS has no accelerator: what is published to it
-is made for the CPU back end, and counts in that environment alone.
+Neuron runs on one family of instances. The embedded AWS has no accelerator. Models published to it
+are made for the CPU back end, and count in that environment alone.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ CPU = "cpu"
 def compile_target(
     config: ModelConfig, environment: Environment, instances: Sequence[InstanceFacts]
 ) -> str | None:
-    """Returns what a compiled model must be made for; None where no source says.
+    """Returns the target that a model must be compiled for; None if no source says.
 
     Args:
-        config: a config that breaks no rule: its types share one compute capability, and that of
-            the type that compiles; or they are of one family with Neuron devices.
+        config: a config that breaks no rule. Its types, and the type that compiles, share one
+            compute capability; or they are of one family with Neuron devices.
         environment: the embedded AWS has no accelerator.
         instances: every type the endpoint may run on.
     """
@@ -46,7 +46,14 @@ def wrong_target(
     instances: Sequence[InstanceFacts],
     target: str,
 ) -> Problem | None:
-    """Returns why what was compiled for a target does not run in an environment, if it does not."""
+    """Returns the problem of a target that does not fit an environment, or None.
+
+    Args:
+        config: a config that breaks no rule.
+        environment: the environment to deploy to.
+        instances: every type the endpoint may run on.
+        target: the target that the published model was compiled for.
+    """
     wanted = compile_target(config, environment, instances)
     if wanted is None or wanted == target:
         return None

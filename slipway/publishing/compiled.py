@@ -100,10 +100,10 @@ def publish_compiled(
 
 
 def _job_key(recipe: Recipe, environment: Environment, place: ArtifactPlace) -> str:
-    """What tells jobs apart in an account, where others may compile the same.
+    """Returns the key that distinguishes jobs in an account, where others may compile the same.
 
-    Another project does, and so does the same model before it is isolated: what that job wrote is
-    where an isolated model's publisher may not read.
+    Another project may compile the same, and so may the same model before it is isolated. An
+    isolated model's publisher may not read the output of that job.
     """
     if not environment.project and not place.is_isolated:
         return recipe.key
@@ -112,7 +112,7 @@ def _job_key(recipe: Recipe, environment: Environment, place: ArtifactPlace) -> 
 
 
 def _recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
-    """What decides the result: neither where the job runs nor how long it may take."""
+    """Returns the inputs that decide the result, without the job's place and time limit."""
     inputs: dict[str, Any] = {
         "weights": weights.digest,
         "image": f"{plan.image.repository}:{plan.image.tag}",

@@ -1,11 +1,13 @@
-"""Hands the credentials that boto3 resolved to s5cmd, and renews them while an upload runs.
+"""Passes the credentials that boto3 resolved to s5cmd, and renews them while an upload runs.
 
 s5cmd has the AWS SDK for Go, version 1.44.298, which resolves credentials by itself. That SDK knows
-no `aws login`, cannot ask for an MFA code, and asks no container credentials endpoint but those on
-loopback. s5cmd therefore gets its credentials from here: an HTTP server on loopback that speaks the
-protocol of container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`), which that SDK asks again
-five minutes before credentials expire. Every kind of credentials that boto3 can use works so, and
-none is written to a file, to an argument of a process or to its environment.
+no `aws login` and cannot ask for an MFA code. It asks no container credentials endpoint except on
+loopback.
+
+s5cmd therefore gets its credentials from here: an HTTP server on loopback that speaks the protocol
+of container credentials (`AWS_CONTAINER_CREDENTIALS_FULL_URI`). The SDK asks it again five minutes
+before credentials expire. Every kind of credentials that boto3 can use works this way. No
+credentials are written to a file, to an argument of a process or to its environment.
 
 Sources, read 2026-11-22: aws-sdk-go v1.44.298 `aws/defaults/defaults.go` and
 `aws/credentials/endpointcreds/provider.go`; s5cmd v2.3.0 `storage/s3.go`;
@@ -45,7 +47,7 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = "127.0.0.1", int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Passes over a client that went away in the middle: s5cmd may be killed."""
+        """Ignores a client that disconnected in the middle: s5cmd may be killed."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -70,7 +72,7 @@ class CredentialEndpoint:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the child process needs in its environment to find this endpoint."""
+        """Returns the variables with which the child process finds this endpoint."""
         address = f"http://127.0.0.1:{self._server.server_port}{_PATH}"
         return {
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": address,

@@ -1,8 +1,8 @@
 """Fetches one commit of a repository on the Hugging Face Hub: resumable, and every file verified.
 
-Files are only read and hashed; nothing of a repository is ever run. The token is HF_TOKEN of the
-environment and nothing else, so that what is published does not depend on who is logged in where;
-it is neither written nor shown, and the Hub's own client keeps it from other hosts.
+Files are only read and hashed; nothing of a repository is ever run. The token is always HF_TOKEN of
+the environment, so that the result does not depend on a login of the machine. It is neither written
+nor shown, and the Hub's own client keeps it from other hosts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HubFile:
     blob_id: str
 
     def is_content_of(self, path: Path) -> bool:
-        """Whether a file has the content that the commit names."""
+        """Returns whether a file has the content that the commit names."""
         if path.stat().st_size != self.size_bytes:
             return False
         if self.sha256 is not None:
@@ -181,7 +181,7 @@ def _download(
     from huggingface_hub.utils import tqdm as hub_tqdm  # type: ignore[attr-defined]
 
     class Advance(hub_tqdm):
-        """The client's progress bar, as ours."""
+        """The client's progress bar, which reports to Slipway's."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options | {"disable": True})  # type: ignore[no-untyped-call]

@@ -85,7 +85,13 @@ def image_digest(root: Path, family: str) -> str:
 
 
 def copy_image_files(root: Path, family: str, destination: Path) -> None:
-    """Copies an image's source files, with their paths under the project, into a folder."""
+    """Copies an image's source files, with their paths under the project, into a folder.
+
+    Args:
+        root: the project.
+        family: the container family, a key of `IMAGE_SOURCES`.
+        destination: folder that receives the files.
+    """
     for file in image_files(root, family):
         target = destination / file.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,9 +2,9 @@
 
 (https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/Properties.html)
 
-DJL Serving reads serving.properties so. A value written without this format's escapes is another
-one there: a backslash goes, a space at the start goes, and a letter outside ISO 8859-1 becomes two
-others.
+DJL Serving reads serving.properties in this way. A value written without this format's escapes
+becomes another value there. A backslash and a space at the start are dropped, and a letter outside
+ISO 8859-1 becomes two others.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """An LMI package: serving.properties, and the model.py of a config that brings one.
 
-DJL Serving takes whatever the file says: a key that it does not know is no error, and a value that
-was written wrongly is another value. So the file is read back before it is sent, as the server will
-read it, and compared with what was meant.
+DJL Serving accepts any content of the file. An unknown key is no error, and a wrongly written value
+is another value. The file is therefore read back before it is sent, as the server will read it, and
+compared with the intended settings.
 
-The weights are named by their address, which has the bucket's name in it, and the model's where it
-is isolated. In the package the bucket is a placeholder, and the address that of shared artifacts,
-until it is sent. So the same settings on the same weights have one digest in every environment,
-isolated or not, and a reviewer sees that production gets what staging had.
+The file contains the weights' S3 URI and therefore the bucket name, and the model's name if it is
+isolated. Until it is sent, the package has a placeholder for the bucket, and the path of shared
+artifacts. The same settings on the same weights therefore have one digest in every environment,
+isolated or not. A reviewer sees that production gets the package of staging.
 """
 
 from __future__ import annotations

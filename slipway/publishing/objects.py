@@ -1,7 +1,7 @@
 """Files that lie in S3 already: hashed as they stream by, then copied from S3 to S3.
 
-An object's ETag is no hash of what is in it, so each is read once. What is read is not kept: the
-copy asks S3 for the very object that was read, by its ETag, and fails where somebody replaced it.
+An object's ETag is no hash of what is in it, so each is read once. The content is not kept. The
+copy asks S3 for the very object that was read, by its ETag, and fails if somebody replaced it.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class ObjectPrefix:
 
     @property
     def bucket(self) -> str:
-        """The bucket's name."""
+        """Returns the bucket's name."""
         return urlsplit(self.uri).netloc
 
     @property
     def key_prefix(self) -> str:
-        """What the keys begin with, with its final slash."""
+        """Returns the beginning of the keys, with its final slash."""
         return self.uri.removeprefix(f"s3://{self.bucket}/")
 
 

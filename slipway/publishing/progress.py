@@ -1,4 +1,4 @@
-"""What a publish says while it works, to whoever shows it."""
+"""The interface through which publishing reports its progress."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Where progress is shown."""
+    """A display of progress."""
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        """Says what begins and how much there is of it."""
+        """Begins an activity of that many bytes."""
 
     def advance(self, size_bytes: int) -> None:
-        """Says that so much more is done; a download that begins again takes some back."""
+        """Adds finished bytes; a download that begins again takes some back."""
 
     def note(self, line: str) -> None:
-        """Says one thing worth keeping."""
+        """Shows a line that stays visible."""
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Says how a training job stands, at every look at it."""
+        """Shows the state of a training job, each time that it is checked.
+
+        Args:
+            name: TrainingJobName.
+            state: SageMaker's secondary status.
+            elapsed_seconds: time since the job was created.
+        """

@@ -96,11 +96,18 @@ def publish(
 ) -> Published:
     """Publishes one model to one environment.
 
-    It can be stopped at any moment: the manifest is written after every file, the lock after the
-    manifest, and the next run does only what is missing. A training job that was started goes on.
+    It can be stopped at any moment. The manifest is written after every file, and the lock after
+    the manifest. The next run does only what is missing. A training job that was started continues.
+
+    Args:
+        project: gives config, lock and image sources; its lock file is written.
+        name: file stem of the config.
+        environment: the environment to publish to.
+        access: clients of its account.
+        progress: shows what is done.
 
     Raises:
-        UserError: the config is wrong, the foundation is not there, an upload or a training job
+        UserError: the config is wrong, the foundation does not exist, an upload or a training job
             failed.
     """
     loaded = project.config(name, environment.name)
@@ -151,7 +158,12 @@ def planned_job(
 ) -> tuple[CompilePlan | None, HubWeights | S3Weights | PathWeights | None]:
     """Returns the training job that publishing a model would run, and the weights it would fetch.
 
-    Each is None where publishing needs none: it publishes files as they are.
+    Each is None if publishing does not need it: it then publishes finished files.
+
+    Args:
+        project: gives config and image sources.
+        name: file stem of the config.
+        environment: the environment to publish to.
 
     Raises:
         UserError: the config is wrong, or nothing can be compiled for its instances.

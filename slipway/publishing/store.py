@@ -23,7 +23,7 @@ class ArtifactStore:
 
     An artifact is `artifacts/DIGEST/files/...` and, written last, `artifacts/DIGEST/manifest.json`
     beside them: without the manifest the artifact does not count as published. `recipes/KEY.json`
-    says which artifact was made of which inputs. Those of an isolated model are under
+    says which artifact was made of which inputs. An isolated model's artifacts are under
     `models/NAME/`, and encrypted with the model's key.
 
     Every method raises `UserError` where the bucket does not answer or refuses.
@@ -73,7 +73,7 @@ class ArtifactStore:
                 ) from None
 
     def holds(self, digest: str) -> bool:
-        """Whether an artifact is there as a whole."""
+        """Returns whether an artifact is complete in the bucket."""
         with self._reached():
             try:
                 found = self._client.head_object(
@@ -101,7 +101,7 @@ class ArtifactStore:
             }
 
     def address(self, digest: str, path: str) -> str:
-        """S3 address of one file of an artifact."""
+        """Returns the S3 address of one file of an artifact."""
         return f"{self.place.files_uri(digest)}{path}"
 
     def copy_in(
@@ -133,7 +133,7 @@ class ArtifactStore:
             f"{self.place.files_prefix(digest)}{path}",
             ExtraArgs={
                 "CopySourceIfMatch": etag,
-                # Its tags are not ours, and reading them would need one more right.
+                # Its tags do not belong to Slipway, and reading them would need one more right.
                 "TaggingDirective": "REPLACE",
                 # Its checksum may be one of parts that the copy does not have.
                 "ChecksumAlgorithm": "CRC32",
@@ -201,14 +201,14 @@ class ArtifactStore:
 
     @property
     def _encryption(self) -> dict[str, str]:
-        """What a request says of the key: nothing where the bucket's own is meant."""
+        """Returns a request's members for the key; empty if the bucket's own key is used."""
         if self.key_arn is None:
             return {}
         return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": self.key_arn}
 
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
-        """Reports what keeps the bucket from answering as the user's to put right."""
+        """Turns errors of the bucket's answers into `UserError`."""
         try:
             yield
         except (BotoCoreError, ClientError) as error:

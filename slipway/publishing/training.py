@@ -304,10 +304,15 @@ def parameter(access: Access, environment: Environment, path: str, stack_id: str
 def require_image(access: Access, plan: CompilePlan, environment: Environment) -> None:
     """Checks that the compiler's image was built; a job without it would fail minutes later.
 
-    AWS's own images are not looked for: their registry lets nobody list them.
+    AWS's own images are not checked, because their registry does not let users list them.
+
+    Args:
+        access: clients of the account.
+        plan: names the image.
+        environment: for the command in the message.
 
     Raises:
-        UserError: it was not, with the command that builds it.
+        UserError: the image does not exist; the remedy is the command that builds it.
     """
     image = plan.image
     if not image.repository.startswith(environment.repository_prefix):
@@ -332,7 +337,10 @@ def require_image(access: Access, plan: CompilePlan, environment: Environment) -
 
 
 def _says_not_found(error: ClientError) -> bool:
-    """SageMaker's answer where there is no such job, though its model names another code."""
+    """Returns whether SageMaker's answer means that there is no such job.
+
+    The API's model names another code for this.
+    """
     detail = error.response["Error"]
     return detail["Code"] in ("ResourceNotFound", "ValidationException") and (
         "not found" in detail["Message"].lower() or "could not find" in detail["Message"].lower()

@@ -33,17 +33,17 @@ def publish_weights(
     """Publishes the weights that a config names.
 
     Args:
-        weights: where they are.
+        weights: place of the weights.
         root: the project.
-        store: where they go.
-        access: the environment's account.
-        progress: told of it.
+        store: receives the weights.
+        access: clients of the environment's account.
+        progress: shows what is done.
 
     Returns:
         The lock's part, and how many bytes moved into the bucket.
 
     Raises:
-        UserError: they cannot be had, or not be published.
+        UserError: the weights cannot be fetched, or cannot be published.
     """
     if isinstance(weights, PathWeights):
         manifest, sent = publish_directory(
@@ -89,7 +89,14 @@ def _publish_commit(
 def part(
     manifest: Manifest, *, source: str, target: str = ANY, compiler: str | None = None
 ) -> LockedPart:
-    """Makes the lock's part of a published artifact."""
+    """Returns the lock's part of a published artifact.
+
+    Args:
+        manifest: the files of the artifact.
+        source: place that the files came from, or the training job that compiled them.
+        target: what the artifact runs on, or `any`.
+        compiler: name and version of the compiler; None if Slipway did not compile it.
+    """
     return LockedPart(
         digest=manifest.digest,
         size_bytes=manifest.size_bytes,

@@ -19,6 +19,6 @@ def is_of_region(key: str, region: str) -> bool:
 
     Args:
         key: an ARN, or `artifact`, whose key is in the environment's region.
-        region: of the resources.
+        region: region of the encrypted resources.
     """
     return key == ARTIFACT_KEY or key.split(":")[3] == region

@@ -1,6 +1,6 @@
-"""What cannot work together: each rule a function of config and facts, yielding problems.
+"""Rules about values that cannot work together: each is a function that yields problems.
 
-They say in a second what SageMaker would say after minutes, or not at all.
+They report in a second what SageMaker would report after minutes, or not at all.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ _MIB_PER_GIB = 1024
 
 
 def component_is_alone(situation: Situation) -> Iterator[Problem]:
-    """Where components take the requests, a variant has no model of its own."""
+    """Refuses variants and a shadow beside an inference component, which takes the requests."""
     endpoint = situation.config.endpoint
     if endpoint.mode != "scale_to_zero":
         return

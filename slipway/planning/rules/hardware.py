@@ -16,7 +16,7 @@ _CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
 
 
 def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
-    """TensorRT runs on nothing but NVIDIA's GPUs."""
+    """Refuses TensorRT without a GPU of NVIDIA, since it runs on no other."""
     if situation.config.serving.container != "tensorrt":
         return
     for placement in situation.placements:
@@ -153,7 +153,7 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
 def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
     """The metric adds up over an instance's GPUs, and has no dimension that names the type.
 
-    In a pool of types with one and with four GPUs, 90 % is 90 on the one and 360 on the other:
+    In a pool of types with one and with four GPUs, 90 % is 90 on the one and 360 on the other.
     https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html, read 2026-11-22.
     """
     if situation.config.alarms.gpu_memory_utilization_percent is None:

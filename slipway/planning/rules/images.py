@@ -170,7 +170,7 @@ def tensorrt_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
 
 
 def gpu_is_not_too_old(situation: Situation) -> Iterator[Problem]:
-    """Without a release in the config the newest that fits is taken; for some GPUs none does."""
+    """Refuses GPUs that no TensorRT release supports; the newest that fits is the default."""
     serving = situation.config.serving
     if not isinstance(serving, TensorRTServing) or serving.tensorrt_version is not None:
         return

@@ -154,7 +154,10 @@ def there_is_one_handler(situation: Situation) -> Iterator[Problem]:
 
 
 def image_has_its_accelerator(situation: Situation) -> Iterator[Problem]:
-    """One framework is for Inferentia 2 and Trainium, the others for NVIDIA's GPUs."""
+    """Refuses an accelerator that the image is not for.
+
+    One framework is for Inferentia 2 and Trainium, the others for NVIDIA's GPUs.
+    """
     setup = situation.lmi
     if setup is None:
         return
@@ -303,7 +306,7 @@ def predictions_end_in_time(situation: Situation) -> Iterator[Problem]:
 
 
 def family_is_supported(situation: Situation) -> Iterator[Problem]:
-    """Some handlers refuse every model type that they have no code for."""
+    """Refuses a model type that the handler has no code for, if it accepts no other."""
     setup, family = situation.lmi, model_type(situation)
     if setup is None or family is None:
         return
@@ -339,7 +342,7 @@ def answers_are_not_mixed(situation: Situation) -> Iterator[Problem]:
 
 
 def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
-    """It starts, answers, and writes worse text than in any other precision."""
+    """Refuses T5 in fp16: it starts and answers, but writes worse text than in other precisions."""
     setup = situation.lmi
     if setup is None or situation.config.model.family != "t5" or setup.serving.dtype != "fp16":
         return
@@ -356,7 +359,7 @@ def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
 
 
 def pytorch_backend_starts(situation: Situation) -> Iterator[Problem]:
-    """Without an engine to build, and without a handler that could do without."""
+    """Refuses `backend: pytorch` in images whose handler does not start with it."""
     setup = situation.lmi
     if setup is None or setup.serving.options.get("backend") != "pytorch":
         return

@@ -77,9 +77,9 @@ def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
 
 
 def rolling_batch_fits_engine(situation: Situation) -> Iterator[Problem]:
-    """Some rolling batches need MPI's processes, and some the absence of them."""
+    """Refuses a rolling batch that does not fit the engine; some need MPI's processes."""
     setup = situation.lmi
-    # In our image there is no rolling batch on any engine, which a rule of its own says.
+    # Slipway's image has no rolling batch on any engine, which another rule reports.
     if setup is None or setup.serving.rolling_batch is None or setup.ours is not None:
         return
     engines = setup.version.rolling_batch_engines.get(setup.serving.rolling_batch)
@@ -110,7 +110,7 @@ def batches_are_of_one_kind(situation: Situation) -> Iterator[Problem]:
 
 
 def rolling_batch_size_is_read(situation: Situation) -> Iterator[Problem]:
-    """Without a rolling batch its size means nothing."""
+    """Refuses the size of a rolling batch that is off, because it would have no effect."""
     setup = situation.lmi
     if setup is None or setup.serving.max_rolling_batch_size is None or not setup.is_settled:
         return

@@ -1,7 +1,7 @@
-"""Rules about what partitions the model in an LMI image, and what that framework cannot do.
+"""Rules about the framework that partitions the model in an LMI image, and its limits.
 
 The server reads the degrees, batches and options of every framework and leaves the rest to its
-handler, which refuses them after the download, fails at the first request, or says nothing
+handler. The handler may refuse them after the download, fail at the first request, or ignore them
 (facts: lmi_frameworks).
 """
 
@@ -144,7 +144,10 @@ def streams_share_no_batch(situation: Situation) -> Iterator[Problem]:
 
 
 def batches_are_answered(situation: Situation) -> Iterator[Problem]:
-    """One answer to a batch fails it for everybody, and only when two requests meet."""
+    """Refuses batches that a handler answers with one answer.
+
+    Such a batch fails for every client, and only when two requests meet.
+    """
     setup = situation.lmi
     frameworks = frameworks_of(setup) if setup else ()
     if setup is None or "batch_size" not in setup.version.server_keys or not frameworks:
@@ -220,7 +223,7 @@ def shards_are_not_quantized(situation: Situation) -> Iterator[Problem]:
 
 
 def compiling_has_a_command(situation: Situation) -> Iterator[Problem]:
-    """What an LMI image compiles ahead of time are the parts of a split model."""
+    """Refuses `compile` for a framework that partitions no weights ahead of time."""
     setup = situation.lmi
     frameworks = frameworks_of(setup) if setup else ()
     if setup is None or situation.config.artifacts.compile is None or not frameworks:

@@ -1,7 +1,7 @@
-"""Rules about our LMI image (`image: built`), whose handler is inside and known.
+"""Rules about Slipway's LMI image (`image: built`), which contains a known handler.
 
-A model.py of one's own may read any option; of ours it is known what it reads, so that nothing the
-config says is passed over in silence.
+A user's model.py may read any option. The options of Slipway's handler are known, so no setting of
+the config is silently ignored.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ _PATH_VARIABLE = "PYTHONPATH"
 _SAID_BY_FIELDS = frozenset(
     {"dtype", "pipeline_parallel_degree", "tensor_parallel_degree", "trust_remote_code"}
 )
-# Options that our handlers read as such, and how far they may go.
+# Options that Slipway's handlers read, with their bounds.
 _WHOLE_NUMBERS = frozenset({"default_new_tokens", "max_inputs", "max_new_tokens", "max_tokens"})
 _MOST = 1_000_000
 _DEFAULT_MAX_NEW_TOKENS = 256
 
 
 def image_has_our_handler(situation: Situation) -> Iterator[Problem]:
-    """Our handlers are for two engines, which AWS's images of today no longer have."""
+    """Refuses frameworks and versions that Slipway has no handler for.
+
+    Its handlers are for two engines, which AWS's present images no longer have.
+    """
     setup = situation.lmi
     if setup is None or setup.serving.image == "managed" or setup.ours is not None:
         return
@@ -85,7 +88,7 @@ def our_handler_reads_options(situation: Situation) -> Iterator[Problem]:
 
 
 def our_handler_follows_fields(situation: Situation) -> Iterator[Problem]:
-    """What it cannot do ends its start, after the weights were downloaded."""
+    """Refuses settings that would end the handler's start, after the weights were downloaded."""
     setup = situation.lmi
     if setup is None or setup.ours is None:
         return

@@ -61,7 +61,7 @@ _RETRY_VARIABLE = "SERVING_RETRY_THRESHOLD"
 
 
 def options_have_no_field(situation: Situation) -> Iterator[Problem]:
-    """What the config has a field for is said once, where it is checked."""
+    """Refuses an option for which the config has a field, where the value is checked."""
     setup = situation.lmi
     if setup is None:
         return
@@ -102,7 +102,7 @@ def options_are_known(situation: Situation) -> Iterator[Problem]:
 
 
 def options_are_read(situation: Situation) -> Iterator[Problem]:
-    """Some keys are known and do nothing: outdated, for another engine or rolling batch."""
+    """Refuses known keys without an effect: outdated, for another engine or rolling batch."""
     setup = situation.lmi
     if setup is None:
         return
@@ -135,7 +135,7 @@ def options_are_read(situation: Situation) -> Iterator[Problem]:
 
 
 def options_are_said_once(situation: Situation) -> Iterator[Problem]:
-    """Of two names of one option the server takes one, and which is not documented."""
+    """Refuses two names of one option: it is not documented which of them the server takes."""
     setup = situation.lmi
     if setup is None:
         return

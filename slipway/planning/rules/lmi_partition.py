@@ -1,7 +1,7 @@
 """Rules about LMI weights that a training job partitions before they are served.
 
-The image's command would find most of this out on a GPU that is paid for, or end well and leave
-parts that no server loads (facts: lmi_partition).
+The image's command would find most of these problems on a GPU that is paid for. It may also succeed
+and leave parts that no server loads (facts: lmi_partition).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def images_handler_partitions(situation: Situation) -> Iterator[Problem]:
 
 
 def partition_can_be_used(situation: Situation) -> Iterator[Problem]:
-    """Some images have the command and write what cannot be served."""
+    """Refuses images that have the command but write parts that cannot be served."""
     asked = _asked(situation, refused=True)
     if asked is None or asked.method.refused is None:
         return
@@ -95,7 +95,7 @@ def engine_partitions(situation: Situation) -> Iterator[Problem]:
 
 
 def there_is_something_to_split(situation: Situation) -> Iterator[Problem]:
-    """On one GPU the parts are the whole, and take as long to load."""
+    """Refuses to split weights for one GPU: the parts are the whole, and load no faster."""
     asked = _asked(situation)
     if asked is None:
         return
@@ -111,7 +111,7 @@ def there_is_something_to_split(situation: Situation) -> Iterator[Problem]:
 
 
 def parts_load_again(situation: Situation) -> Iterator[Problem]:
-    """What was saved is loaded into an empty model, which not every family can be."""
+    """Refuses families whose saved parts cannot be loaded into an empty model."""
     asked, family = _asked(situation), model_type(situation)
     if asked is None or family is None or asked.method.model_types is None:
         return

@@ -22,7 +22,7 @@ from slipway.planning.rules.situation import Situation, problem
 def image_reads_variables(situation: Situation) -> Iterator[Problem]:
     """Older servers take the address of the weights for a name on the Hub.
 
-    That of djl-neuronx takes it too, and compiles for a batch size that no variable says.
+    The server of djl-neuronx does the same, and compiles for a batch size that no variable sets.
     """
     setup = situation.lmi
     if setup is None or setup.serving.configuration == "file" or _reads(situation):
@@ -57,7 +57,7 @@ def script_has_a_package(situation: Situation) -> Iterator[Problem]:
 
 
 def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
-    """What partitions weights writes a serving.properties beside them, and a file counts more."""
+    """Refuses partitioned weights, whose serving.properties would override the variables."""
     setup = situation.lmi
     if setup is None or setup.serving.configuration == "file":
         return

@@ -55,7 +55,7 @@ def neuron_needs_device(situation: Situation) -> Iterator[Problem]:
 
 
 def image_fits_generation(situation: Situation) -> Iterator[Problem]:
-    """inf1's images and those of all later chips hold different runtimes."""
+    """Refuses an image of another generation, since inf1 and later chips differ in runtime."""
     serving = situation.config.serving
     if not isinstance(serving, NeuronServing):
         return
@@ -110,9 +110,10 @@ def driver_runs_the_sdk(situation: Situation) -> Iterator[Problem]:
 
 
 def generation_can_be_compiled_for(situation: Situation) -> Iterator[Problem]:
-    """Nothing can name Trainium2 as a target, and its runtime joins physical cores to logical ones.
+    """Refuses Trainium2, which no compiler target names.
 
-    The facts count physical cores, the runtime's variables logical ones.
+    Its runtime joins physical cores to logical ones. The facts count physical cores, the runtime's
+    variables logical ones.
     """
     if not isinstance(situation.config.serving, NeuronServing):
         return
@@ -226,7 +227,10 @@ def placements_agree(situation: Situation) -> Iterator[Problem]:
 
 
 def latency_waits_for_no_batch(situation: Situation) -> Iterator[Problem]:
-    """Without a pipeline, strict latency is a request by itself (facts: neuron, inf2)."""
+    """Refuses batches for strict latency without a pipeline: each request is computed by itself.
+
+    (facts: neuron, inf2)
+    """
     serving = situation.config.serving
     if not isinstance(serving, NeuronServing) or serving.batch_size == 1:
         return

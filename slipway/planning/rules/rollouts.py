@@ -67,7 +67,7 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
 
 
 def guards_have_effect(situation: Situation) -> Iterator[Problem]:
-    """Where SageMaker has no deployment guardrails, it ignores all that `rollout` asks for.
+    """Refuses `rollout` where SageMaker has no deployment guardrails, because it would ignore it.
 
     https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html, read
     2026-11-22: an inf1 endpoint falls back to all at once without a baking period.
@@ -126,7 +126,7 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
 
 
 def _waits(rollout: Rollout) -> int:
-    """How often it waits between two steps."""
+    """Returns how often the rollout waits between two steps."""
     if rollout.strategy in ("all_at_once", "canary") or rollout.step_percent is None:
         return 1
     return math.ceil(100 / rollout.step_percent) - 1

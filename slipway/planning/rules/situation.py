@@ -1,4 +1,4 @@
-"""What a rule looks at."""
+"""The input of a rule."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Situation:
 
     @cached_property
     def lmi(self) -> LmiSetup | None:
-        """What answers in an LMI container; None where it is not LMI, or an unknown version."""
+        """Returns the setup of an LMI container; None for others, or an unknown version."""
         serving = self.config.serving
         if not isinstance(serving, LmiServing):
             return None
@@ -56,16 +56,16 @@ class Situation:
 
     @property
     def instance(self) -> InstanceFacts:
-        """The first variant's preferred type."""
+        """Returns the first variant's preferred type."""
         return self.placements[0].instance
 
     @property
     def instances(self) -> tuple[InstanceFacts, ...]:
-        """Every type, once."""
+        """Returns every type, once."""
         return tuple(dict.fromkeys(placement.instance for placement in self.placements))
 
     def instances_of(self, variant: str) -> tuple[InstanceFacts, ...]:
-        """A variant's types, in order of preference."""
+        """Returns a variant's types, in order of preference."""
         return tuple(p.instance for p in self.placements if p.variant == variant)
 
 
@@ -75,7 +75,13 @@ Rule = Callable[[Situation], Iterator[Problem]]
 def situation_of(
     config: ModelConfig, instances: Mapping[str, InstanceFacts], environment: Environment
 ) -> Situation:
-    """Looks up the instance types that a config names."""
+    """Returns the input of the rules, with the facts of the instance types that a config names.
+
+    Args:
+        config: a valid config.
+        instances: facts of instance types by name; has every type of the config.
+        environment: the environment to deploy to.
+    """
     placements = [
         Placement((*field, index), name, instances[instance_type])
         for field, name, variant in variants_of(config)
