@@ -32,6 +32,7 @@ _IMPERATIVE = re.compile(
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Raises|Returns|Yields):")
 _ARGUMENT = re.compile(r" {4}(\*{0,2}\w+)(?: \([^)]*\))?:\s*(.*)")
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s|\S*:$")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _DIAGRAM = re.compile(r" (=|->) ")
 _CODE = re.compile(r"``[^`]*``|`[^`]*`")
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[:;])\s+(?=[A-Z`(\[*\d])")
@@ -196,10 +197,11 @@ def _arguments(docstring: str) -> dict[str, str] | None:
 def _units(docstring: str) -> Iterator[str]:
     """Yields the paragraphs, list items and described parameters of a docstring, in one line each.
 
-    Tables, formulas and diagrams (lines with a bar, an equals sign or an arrow) are left out.
+    Fenced code, tables, formulas and diagrams (lines with a bar, an equals sign or an arrow) are
+    left out.
     """
     lines = list[str]()
-    for text in [*docstring.splitlines(), ""]:
+    for text in [*_FENCED.sub("", docstring).splitlines(), ""]:
         is_prose = (
             bool(text.strip()) and not text.lstrip().startswith("|") and not _DIAGRAM.search(text)
         )

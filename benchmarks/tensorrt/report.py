@@ -171,7 +171,14 @@ def _estimate(estimate: Estimate, per_unit: float) -> dict[str, float | None]:
 
 
 def as_markdown(design: Design, summary: Summary, setting: Setting, context: Context) -> str:
-    """Returns the result as a page: the goals, plots, a table for each workload, the rest."""
+    """Returns the result as a page: the goals, plots, a table for each workload, the rest.
+
+    Args:
+        design: the plan of the run.
+        summary: the computed results.
+        setting: the command, and the load driver alone.
+        context: time, place and commit of the run.
+    """
     sections = [
         "# The TensorRT container's serving path on the CPU, against the published layout",
         *([_QUICK] if design.is_quick else []),

@@ -129,6 +129,7 @@ def test_long_sentences_and_turns_are_found_in_docstrings_and_comments() -> None
 
 def test_code_tables_and_formulas_are_left_out() -> None:
     assert messages(f'"""Text: `{LONG}`.\n\n| {LONG} |\n\n    x = {LONG}\n"""\n# `hence`\n') == []
+    assert messages(f'"""Text.\n\n```sh\n{LONG}\n```\n"""\n') == []
 
 
 def test_a_described_parameter_is_a_sentence_of_its_own() -> None:

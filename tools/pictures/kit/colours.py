@@ -1,7 +1,7 @@
 """The colours of every picture, for a light and a dark page.
 
-A picture paints a panel of its own behind everything, because it may lie on a page that is dark
-while the reader's system prefers light, or the other way round.
+A picture paints a panel of its own behind everything. The page may be dark while the reader's
+system prefers light, or the other way round.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ PICTURES = [
 ]
 ```
 
-Boxes of a row are equally high. Text is wrapped. What cannot be read is refused: a text that leaves
-its box, a box over another, an arrow through a box, a label over a box or over another text.
+Boxes of a row are equally high. Text is wrapped. A picture that cannot be read is refused. Examples
+are a text that leaves its box, a box over another, or an arrow through a box. Labels may not lie
+over a box or over another text.
 """
 
 from __future__ import annotations

@@ -15,16 +15,16 @@ class Box:
     """A box with a title and small text below it.
 
     Args:
-        key: how arrows and groups name it.
+        key: its name for arrows and groups.
         at: its column and its row, from 0.
         title: a few words.
         text: wrapped; code stands between backticks, and a line break begins a line.
-        kind: "accent" for the picture's one message, "quiet" (dashed) for what stands outside or
-            is optional, "warn" for what went wrong, "bare" for text without a box, centred in the
-            height of its row.
-        span: how many columns it covers.
-        rows: how many rows it covers.
-        number: of a step, in a disc before the title.
+        kind: "accent" for the picture's main message, "quiet" (dashed) for an outside or optional
+            part, "warn" for a failure. "bare" is text without a box, centred in the height of its
+            row.
+        span: number of columns that it covers.
+        rows: number of rows that it covers.
+        number: number of a step, in a disc before the title.
     """
 
     key: str
