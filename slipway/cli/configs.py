@@ -38,11 +38,12 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Models, or patterns. Without any: all.")
+        list[str] | None,
+        typer.Argument(help="Models, or patterns such as 'bert-*'. Default: all models."),
     ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     sarif: Annotated[
-        Path | None, typer.Option(help="File to write the problems to, for code review.")
+        Path | None, typer.Option(help="SARIF file for the problems, for code review services.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -106,14 +107,14 @@ def _checked(
 
 
 def plan(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     allow_unpublished: Annotated[
         bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a deployment will be: exactly what `cdk synth` renders."""
+    """Show the deployment that `cdk synth` renders, with its memory and its cost."""
     from slipway.cli.plan_text import describe_plan
 
     project = current_project()

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     code: Annotated[
-        str | None, typer.Argument(help="Code of a problem, such as SW201. Without one: all.")
+        str | None, typer.Argument(help="Code of a problem, such as SW201. Default: all codes.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -49,9 +49,9 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    name: Annotated[str, typer.Argument(help="Model; the file's name.")],
+    name: Annotated[str, typer.Argument(help="Name of the model and of its file.")],
     container: Annotated[
-        str, typer.Option(help="tensorrt, lmi, triton, neuron, or custom: an image of your own.")
+        str, typer.Option(help="tensorrt, lmi, triton, neuron, or custom (your own image).")
     ] = "tensorrt",
     family: Annotated[
         str | None, typer.Option(help="Such as gpt2 or bert; a local checkpoint says it.")
@@ -66,15 +66,15 @@ def init(
         int | None, typer.Option(help="Latency objective, 99th percentile.")
     ] = None,
     framework: Annotated[
-        str | None, typer.Option(help="Of lmi: which image. Without it djl-lmi (vLLM).")
+        str | None, typer.Option(help="For lmi: the image. Default: djl-lmi (vLLM).")
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Of neuron: such as question-answering or embeddings.")
+        str | None, typer.Option(help="For neuron: the task, such as question-answering.")
     ] = None,
     repository: Annotated[
-        str | None, typer.Option(help="Of triton: your model repository; t5 needs none.")
+        str | None, typer.Option(help="For triton: your model repository; t5 needs none.")
     ] = None,
-    image_uri: Annotated[str | None, typer.Option(help="Of custom: the image in ECR.")] = None,
+    image_uri: Annotated[str | None, typer.Option(help="For custom: the image in ECR.")] = None,
 ) -> None:
     """Write a first model config, every field explained; asks for what no option says.
 

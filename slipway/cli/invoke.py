@@ -28,16 +28,16 @@ def register(app: typer.Typer) -> None:
 
 
 def invoke(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     body: Annotated[str | None, typer.Argument(help="The request, as JSON.")] = None,
     file: Annotated[
         str | None, typer.Option(help="File with the request; `-` is standard input.")
     ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     variant: Annotated[
-        str | None, typer.Option(help="Production variant. Without it the weights decide.")
+        str | None, typer.Option(help="Production variant. Default: chosen by weight.")
     ] = None,
-    content_type: Annotated[str, typer.Option(help="Of the request.")] = _JSON,
+    content_type: Annotated[str, typer.Option(help="Content type of the request.")] = _JSON,
     accept: Annotated[str, typer.Option(help="Content type of the answer.")] = _JSON,
     stream: Annotated[
         bool, typer.Option("--stream", help="Show the answer as it arrives, part by part.")

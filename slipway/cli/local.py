@@ -26,12 +26,15 @@ def start(
     port: Annotated[
         int,
         typer.Option(
-            help="Loopback port; 0: any free one.", min=0, max=65535, envvar="SLIPWAY_LOCAL_PORT"
+            help="Loopback port; 0 takes any free one.",
+            min=0,
+            max=65535,
+            envvar="SLIPWAY_LOCAL_PORT",
         ),
     ] = 4566,
     as_json: JsonOption = False,
 ) -> None:
-    """Start it, or find it running."""
+    """Start the embedded AWS, or find the running one."""
     from embedded_aws import control
 
     root = current_project().root
@@ -57,7 +60,7 @@ def start(
 
 @app.command()
 def stop() -> None:
-    """Stop it and everything it serves; what was deployed and published there is gone."""
+    """Stop the embedded AWS and everything it serves; its account is lost."""
     from embedded_aws import control
 
     root = current_project().root
@@ -74,7 +77,7 @@ def stop() -> None:
 
 @app.command()
 def status(as_json: JsonOption = False) -> None:
-    """Show whether it runs, and which endpoints it serves."""
+    """Show whether the embedded AWS runs, and which endpoints it serves."""
     from embedded_aws import control
 
     root = current_project().root
@@ -99,7 +102,7 @@ def status(as_json: JsonOption = False) -> None:
 
 @app.command("env")
 def environment(as_json: JsonOption = False) -> None:
-    """Print what points the AWS CLI, boto3, s5cmd and the CDK CLI at it, for `eval`."""
+    """Print the variables that point AWS CLI, boto3, s5cmd and CDK CLI at it, for `eval`."""
     from slipway.access import local_variables
 
     project = current_project()

@@ -22,11 +22,11 @@ def register(app: typer.Typer) -> None:
 
 
 def preflight(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that the account has what a deploy needs, and name the command for what it lacks."""
+    """Check that the account is ready for a deployment; print a command for each missing part."""
     from slipway.access import open_access
     from slipway.operations.preflight import notes
     from slipway.operations.preflight import preflight as check
@@ -49,7 +49,7 @@ def preflight(
 
 
 def leftovers(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 EnvironmentOption = Annotated[
-    str, typer.Option("--env", help="Environment of environments.yaml.", envvar="SLIPWAY_ENV")
+    str, typer.Option("--env", help="Environment in environments.yaml.", envvar="SLIPWAY_ENV")
 ]
 DEFAULT_ENVIRONMENT = LOCAL
 

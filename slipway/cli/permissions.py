@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def iam(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
 ) -> None:
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""

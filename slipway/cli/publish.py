@@ -34,14 +34,14 @@ def register(app: typer.Typer) -> None:
 
 
 def publish(
-    name: Annotated[str | None, typer.Argument(help="Model.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     every: Annotated[
-        bool, typer.Option("--all", help="Every model that has files for the environment.")
+        bool, typer.Option("--all", help="Publish every model that has files for the environment.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish a model: upload its files, compile what is to be compiled, write its lock file."""
+    """Publish a model: upload its files, compile them if needed, write its lock file."""
     from dataclasses import asdict
 
     from slipway.access import open_access

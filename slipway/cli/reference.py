@@ -53,23 +53,23 @@ class Example:
 EXAMPLES: Mapping[str, tuple[Example, ...]] = {
     "validate": (
         Example("slipway validate", "Check every model config."),
-        Example("slipway validate 'bert-*' --env production", "Check some, for production."),
+        Example("slipway validate 'bert-*' --env production", "Check some models for production."),
         Example("slipway validate --sarif problems.sarif", "Show problems in a code review."),
     ),
     "plan": (
-        Example("slipway plan gpt2-autocomplete", "Read what a deployment will be, and its price."),
+        Example("slipway plan gpt2-autocomplete", "Read what will be deployed, and its price."),
         Example(
             "slipway plan flan-t5-xxl --env production --allow-unpublished",
             "Plan before anything is published.",
         ),
     ),
-    "schema": (Example("slipway schema --check", "Fail in CI where the schema is stale."),),
+    "schema": (Example("slipway schema --check", "Fail in CI if the schema is stale."),),
     "explain": (
         Example("slipway explain SW201", "Read what a problem's code means."),
         Example("slipway explain", "List all codes."),
     ),
     "init": (
-        Example("slipway init my-model", "Be asked for each fact."),
+        Example("slipway init my-model", "Answer a question for each fact."),
         Example(
             "slipway init my-model --container lmi --family qwen2 --parameters 7615616512 "
             "--instance ml.g5.2xlarge --weights s3://my-bucket/qwen/ --latency-milliseconds 20000",
@@ -89,11 +89,14 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
     "preflight": (
         Example(
             "slipway preflight gpt2-autocomplete --env production",
-            "Before a first deployment, or before a change of instances.",
+            "Check the account before a first deployment or a change of instances.",
         ),
     ),
     "leftovers": (
-        Example("slipway leftovers gpt2-autocomplete", "After `cdk destroy`: is anything billed?"),
+        Example(
+            "slipway leftovers gpt2-autocomplete",
+            "After `cdk destroy`, check that nothing is left.",
+        ),
     ),
     "status": (
         Example("slipway status gpt2-autocomplete --env production", "Find out what is wrong."),
@@ -104,16 +107,22 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             """slipway invoke gpt2-autocomplete '{"inputs": "The maximum number of"}'""",
             "Send one request.",
         ),
-        Example("slipway invoke gpt2-autocomplete --file request.json --json", "From a file."),
+        Example(
+            "slipway invoke gpt2-autocomplete --file request.json --json",
+            "Send a request from a file.",
+        ),
     ),
     "iam": (
-        Example("slipway iam gpt2-autocomplete --env production", "Give it to who sets up CI."),
+        Example(
+            "slipway iam gpt2-autocomplete --env production",
+            "Print the rights that a CI pipeline needs.",
+        ),
     ),
     "local start": (
-        Example("slipway local start", "At http://localhost:4566."),
-        Example("slipway local start --port 0", "At any free port, beside another one."),
+        Example("slipway local start", "Start it at http://localhost:4566."),
+        Example("slipway local start --port 0", "Start it at any free port."),
     ),
-    "local stop": (Example("slipway local stop", "End it; its account is gone."),),
+    "local stop": (Example("slipway local stop", "Stop it; its account is lost."),),
     "local status": (Example("slipway local status", "See which endpoints it serves."),),
     "local env": (
         Example('eval "$(slipway local env)"', "Point this shell's commands at the embedded AWS."),

@@ -34,14 +34,14 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    name: Annotated[str, typer.Argument(help="Model.")],
+    name: Annotated[str, typer.Argument(help="Name of the model.")],
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     lines: Annotated[
-        int, typer.Option(help="How many of the container's last lines.", min=0, max=1000)
+        int, typer.Option(help="Number of the container's last log lines to show.", min=0, max=1000)
     ] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what an endpoint really serves, and what is wrong; exit 1 if anything is."""
+    """Show what an endpoint really serves, and its problems; exit 1 if there are any."""
     from slipway.access import account_errors, open_access
     from slipway.operations.status import find_status
 
