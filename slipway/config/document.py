@@ -100,7 +100,7 @@ def read_document(path: Path, shown_as: str) -> Document:
 
     Args:
         path: the file to read.
-        shown_as: its name in messages.
+        shown_as: name of the file in messages.
 
     Raises:
         UserError: the file cannot be read, is not YAML, or is not a mapping.

@@ -1,8 +1,8 @@
 """Environments: the accounts and regions a model can be deployed to, and the names in them.
 
 Every name in an account comes from here, because two projects may share one. A project's name
-stands in each of its names, at a place where no other project's name can be the same. Neither a
-project nor an environment has a hyphen, and a model's name has no two hyphens in a row.
+stands in each of its names. No name of another project, or without a project, can then be the same.
+Neither a project nor an environment has a hyphen, and a model's name has no two hyphens in a row.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class LmiVersion:
     """One LMI image's server.
 
     Args:
-        framework: as in images.json, for example `djl-lmi`.
+        framework: name in images.json, for example `djl-lmi`.
         version: of DJL Serving, for example `0.36.0`.
         source: repository, reference and commit that the facts are from.
         facts_of: the version whose facts these are, where no source of this one was at hand.
@@ -336,8 +336,8 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
     """Returns what the server of an LMI image accepts.
 
     Args:
-        framework: as in images.json: `djl-lmi`, `djl-deepspeed`, ...
-        version: of DJL Serving.
+        framework: name in images.json: `djl-lmi`, `djl-deepspeed`, ...
+        version: version of DJL Serving.
 
     Raises:
         UnknownFrameworkError: no LMI image has that name.

@@ -67,7 +67,7 @@ class PartitionFramework:
     Args:
         name: for example `lmi-dist`.
         title: as people write it.
-        version: of DJL Serving.
+        version: version of DJL Serving.
         images: frameworks of images.json whose image of that version has it.
         tensor_parallel: whether it splits every layer over accelerators.
         pipeline_parallel: whether it makes stages of layers that work at the same time.
@@ -222,7 +222,7 @@ def partitions_ahead(framework: str, version: str) -> AheadOfTime | None:
 
     Args:
         framework: a name of `partition_frameworks`.
-        version: of DJL Serving.
+        version: version of DJL Serving.
 
     Raises:
         UnknownFrameworkError: there is no such framework.

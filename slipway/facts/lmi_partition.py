@@ -61,7 +61,7 @@ def partition_method(framework: str, version: str) -> PartitionMethod | None:
 
     Args:
         framework: a name of `lmi_frameworks.partition_frameworks`.
-        version: of DJL Serving.
+        version: version of DJL Serving.
     """
     row = row_of(_table()["frameworks"].get(framework, ()), version)
     if row is None:

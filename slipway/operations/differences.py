@@ -59,8 +59,8 @@ def find_differences(
     The image and the artifact are left out: `slipway status` has rows of its own for them.
 
     Args:
-        plan: what the files say.
-        access: to the account.
+        plan: the plan from the files.
+        access: clients of the account.
         config_name: the endpoint configuration that is live.
 
     Returns:

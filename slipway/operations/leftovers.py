@@ -34,8 +34,8 @@ def find_leftovers(name: str, environment: Environment, access: Access) -> list[
 
     Args:
         name: the model.
-        environment: where.
-        access: to that environment.
+        environment: gives account and region.
+        access: clients of the account.
     """
     endpoint = environment.stack_name(name)
     tags = {"slipway:model": name, **environment.tags}
@@ -89,8 +89,8 @@ def find_kept(name: str, environment: Environment, access: Access) -> list[Lefto
 
     Args:
         name: the model.
-        environment: where.
-        access: to that environment.
+        environment: gives account and region.
+        access: clients of the account.
     """
     place, s3 = own_place(name, environment), access.client("s3")
     keys: set[str] = set()

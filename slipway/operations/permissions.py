@@ -37,7 +37,7 @@ def least_policy(
 
     Args:
         plan: the model's.
-        environment: where it is deployed.
+        environment: the environment to deploy to.
         compiling: the training job that makes its artifact; None where none does.
         weights: what publishing fetches; None where it publishes files that were compiled before.
     """

@@ -25,7 +25,7 @@ def preflight(
 
     Args:
         plan: of the model.
-        access: to the account.
+        access: clients of the account.
         repository_key: of the environment's `image_builds`.
 
     Returns:

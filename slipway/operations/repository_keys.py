@@ -18,7 +18,7 @@ def compare_key(plan: DeploymentPlan, access: Access, wanted: str) -> Iterator[P
 
     Args:
         plan: the model's, of whose image the repository is.
-        access: to the account.
+        access: clients of the account.
         wanted: the field `repository_key`.
 
     Raises:

@@ -207,7 +207,7 @@ def find_status(
 
     Args:
         endpoint_name: name of the endpoint and of its stack, `MODEL-ENVIRONMENT`.
-        access: to its account.
+        access: clients of the account.
         plan: what the files say, or None where they make no plan.
         log_line_count: how many of the container's last lines to read.
 

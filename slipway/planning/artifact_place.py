@@ -96,8 +96,8 @@ def files_prefix(root: str, digest: str) -> str:
     """Returns the key prefix of an artifact's files, with the final slash.
 
     Args:
-        root: of its place.
-        digest: of the artifact.
+        root: beginning of the keys: empty, or `models/NAME/`.
+        digest: content address of the artifact.
     """
     return f"{root}{SHARED_ARTIFACTS}{digest}/files/"
 
@@ -106,8 +106,8 @@ def artifact_label(root: str, digest: str) -> str:
     """Returns what a person is shown of an artifact: its digest, and the place of an isolated one.
 
     Args:
-        root: of its place.
-        digest: of the artifact.
+        root: beginning of the keys: empty, or `models/NAME/`.
+        digest: content address of the artifact.
     """
     return f"{digest} in {root}" if root else digest
 
@@ -135,8 +135,8 @@ def own_place(model: str, environment: Environment, key_arn: str | None = None) 
     """Returns the place of an isolated model's artifacts.
 
     Args:
-        model: its name.
-        environment: where it is deployed.
+        model: name of the model.
+        environment: the environment to deploy to.
         key_arn: the key, where it exists already.
     """
     return ArtifactPlace(

@@ -30,7 +30,7 @@ class CompilePlan:
             Neuron devices such as `inf2`.
         compiler: what makes it, for example `tensorrt 10.13`.
         image: the compiler's image.
-        instance_type: where the job runs.
+        instance_type: type of the job's instance.
         volume_size_gb: disk of the job.
         max_runtime_seconds: it is stopped after that.
         hyperparameters: what the container's `compile` command is told.
@@ -84,7 +84,7 @@ def partition_plan(
 
     Args:
         config: a config that breaks no rule.
-        environment: where it is deployed.
+        environment: the environment to deploy to.
         instances: every type the endpoint may run on.
     """
     compiling = config.artifacts.compile

@@ -147,7 +147,7 @@ def inference_ami(
         config: whose container it is.
         own: the variant's types.
         instances: every type of every variant; they share one container image.
-        region: where it runs.
+        region: region of the endpoint.
     """
     chosen = config.endpoint.inference_ami_version
     if chosen is not None:

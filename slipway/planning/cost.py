@@ -107,7 +107,7 @@ def estimate_cost(
 
     Args:
         fleets: one for each variant, at least one.
-        region: where they run, for example `eu-west-1`.
+        region: for example `eu-west-1`.
         price_per_hour: of an instance type in a region.
         price_per_gb_month: of a volume in a region.
     """

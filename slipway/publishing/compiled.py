@@ -47,10 +47,10 @@ def publish_compiled(
         plan: the training job.
         deployment: what it is for: names and tags.
         weights: the published checkpoint.
-        environment: where.
+        environment: gives account and region.
         store: its artifacts.
-        access: its account.
-        progress: told of it.
+        access: clients of the account.
+        progress: shows what is done.
         inspect: refuses a job's output that must not be published.
 
     Returns:

@@ -20,11 +20,11 @@ def publish_directory(
     sends only what is missing.
 
     Args:
-        directory: where the files are.
-        shown_as: its name in messages.
-        store: where they go.
-        access: for s5cmd.
-        progress: told of the upload.
+        directory: the files to publish.
+        shown_as: name of the directory in messages.
+        store: receives the files.
+        access: gives s5cmd its credentials.
+        progress: shows the upload.
 
     Returns:
         What the artifact holds, and how many bytes were sent.
@@ -45,9 +45,9 @@ def publish_files(
         directory: what is sent.
         manifest: the manifest that the digest was computed from. Its paths must match
             `directory`; the bytes differ where a file contains a value of the environment.
-        store: where they go.
-        access: for s5cmd.
-        progress: told of the upload.
+        store: receives the files.
+        access: gives s5cmd its credentials.
+        progress: shows the upload.
 
     Returns:
         How many bytes were sent.

@@ -70,7 +70,7 @@ def fetch(
     Args:
         weights: repository, commit and patterns.
         directory: of these alone; what an earlier run left there is used.
-        progress: told of the download.
+        progress: shows the download.
         environment: HF_TOKEN for private and gated repositories, HF_ENDPOINT for a mirror.
 
     Returns:

@@ -223,8 +223,8 @@ def publish_lmi_package(
     Args:
         package: what to publish.
         store: the environment's artifacts.
-        access: its account.
-        progress: told of it.
+        access: clients of the account.
+        progress: shows what is done.
 
     Returns:
         The lock's part, with the digest that every environment has, and how many bytes were sent.

@@ -40,8 +40,8 @@ class Manifest:
         """Hashes a directory.
 
         Args:
-            directory: where the files are.
-            shown_as: its name in messages.
+            directory: the files to hash.
+            shown_as: name of the directory in messages.
 
         Raises:
             UserError: there is no such directory, it is empty, or it has files that cannot travel.

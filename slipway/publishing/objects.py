@@ -57,7 +57,7 @@ class ObjectPrefix:
     """Where objects lie; every object under it is meant.
 
     Args:
-        uri: `s3://BUCKET/PREFIX/`, as the user knows it.
+        uri: `s3://BUCKET/PREFIX/`, as the config has it.
     """
 
     uri: str
@@ -129,8 +129,8 @@ def publish_objects(
     Args:
         source_client: boto3's S3 client for the bucket of the prefix.
         prefix: what to publish.
-        store: where it goes.
-        progress: told of both passes.
+        store: receives the files.
+        progress: shows both passes.
         fields: of the config, for a report.
 
     Returns:

@@ -42,7 +42,7 @@ def upload(
 
     Args:
         uploads: what to copy where.
-        access: the account.
+        access: clients of the account.
         on_complete: called after each file that has arrived.
         key_arn: KMS key to encrypt with; None for the one that the bucket uses by itself.
         lease_seconds: how long s5cmd uses credentials; it asks for new ones five minutes before.

@@ -30,8 +30,8 @@ class ArtifactStore:
 
     Args:
         client: boto3's S3 client.
-        environment: whose bucket.
-        place: whose artifacts.
+        environment: owns the bucket.
+        place: bucket, prefix and key of the artifacts.
         key_arn: what encrypts them, where that is not the key that the bucket uses by itself.
     """
 
@@ -238,7 +238,7 @@ def other_key(
 
     Args:
         place: where the artifact is.
-        digest: of the artifact.
+        digest: content address of the artifact.
         found: HeadObject's answer about its manifest.
         key_arn: the key of the place; None where the bucket encrypts by itself.
     """

@@ -39,12 +39,12 @@ class CompileJob:
     Args:
         model: name of the model.
         key: digest of everything that decides the result.
-        plan: what it does, where.
+        plan: image, instance and settings of the job.
         weights_uri: the published weights, with the final slash.
         settings_uri: the published settings, with the final slash; None where there are none.
         output_uri: prefix under which SageMaker makes a folder for the job.
-        role_arn: what it runs as.
-        key_arn: KMS key of what it writes.
+        role_arn: role that the job runs with.
+        key_arn: KMS key that encrypts its output.
         tags: of the job.
     """
 
@@ -103,9 +103,9 @@ class TrainingJobs:
     """The training jobs of one account.
 
     Args:
-        access: the account.
-        progress: told how a job stands.
-        wait: waits so many seconds.
+        access: clients of the account.
+        progress: shows the state of a job.
+        wait: waits for that many seconds.
     """
 
     def __init__(
@@ -279,8 +279,8 @@ def parameter(access: Access, environment: Environment, path: str, stack_id: str
     """Reads one of the ids that the foundation, or the stack of an isolated model, keeps in SSM.
 
     Args:
-        access: the account.
-        environment: where.
+        access: clients of the account.
+        environment: gives account and region.
         path: name of the parameter.
         stack_id: which stack makes it.
 

@@ -5,7 +5,7 @@
     python -m tools.planted_faults compare before.json after.json
     python -m tools.planted_faults coverage
 
-A fault is a reversed comparison, a changed constant, an omitted call or a negated condition. The
+A fault is a changed comparison, a changed constant, an omitted call or a negated condition. The
 seed alone chooses the faults among the executable lines of PACKAGES. Two runs over the same sources
 therefore plant the same faults, and their results can be compared before and after the tests
 change. Everything happens in a copy of the project with a virtual environment of its own, in which
