@@ -31,14 +31,14 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable that a container reads; docs/reference/variables.md is made of these.
+    """A variable that a container reads; docs/reference/variables.md is generated from these.
 
     Attributes:
-        name: of the variable.
+        name: the environment variable.
         values: its type and bounds, in words.
-        default: the value that holds where it is not set; None where there is none.
+        default: the value if it is not set; None if there is none.
         meaning: whole sentences.
-        without: what happens where it is not set and `default` does not say it all.
+        without: effect of an unset variable, if `default` does not say it all.
     """
 
     name: str
@@ -49,11 +49,7 @@ class Variable:
 
 
 class EnvironmentReader:
-    """Reads typed variables out of `environ` and collects the problems instead of raising.
-
-    Every method takes the variable's `meaning`, and `without` for a default that no value shows;
-    `Variable` says what they are for.
-    """
+    """Reads typed variables from `environ`; collects problems instead of raising them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -62,11 +58,18 @@ class EnvironmentReader:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """What was read so far, in that order."""
+        """Returns the variables read so far, in that order."""
         return tuple(self._read.values())
 
     def text(self, name: str, *, default: str, meaning: str = "", without: str = "") -> str:
-        """Returns the variable as it is; set and empty is a problem."""
+        """Returns the variable unchanged; a variable that is set but empty is a problem.
+
+        Args:
+            name: the environment variable.
+            default: returned if the variable is not set, or after a problem.
+            meaning: see `Variable`.
+            without: see `Variable`.
+        """
         value = self._value(Variable(name, "text", default, meaning, without))
         if value is None:
             return default
@@ -76,7 +79,14 @@ class EnvironmentReader:
         return value
 
     def choice(self, name: str, *, default: str, allowed: Sequence[str], meaning: str = "") -> str:
-        """Returns the variable in upper case, one of `allowed`."""
+        """Returns the variable in upper case, one of `allowed`.
+
+        Args:
+            name: the environment variable.
+            default: returned if the variable is not set, or after a problem.
+            allowed: values in upper case.
+            meaning: see `Variable`.
+        """
         value = self._value(Variable(name, _one_of(allowed), default, meaning, ""))
         if value is None:
             return default
@@ -88,7 +98,14 @@ class EnvironmentReader:
     def optional_choice(
         self, name: str, *, allowed: Sequence[str], meaning: str = "", without: str = ""
     ) -> str | None:
-        """Returns the variable, exactly one of `allowed`, or None where it is not set."""
+        """Returns the variable, exactly one of `allowed`, or None if it is not set.
+
+        Args:
+            name: the environment variable.
+            allowed: accepted values.
+            meaning: see `Variable`.
+            without: see `Variable`.
+        """
         value = self._value(Variable(name, _one_of(allowed), None, meaning, without))
         if value is not None and value not in allowed:
             self.problem(f"{name}={value!r} is not one of {', '.join(allowed)}")
@@ -96,7 +113,13 @@ class EnvironmentReader:
         return value
 
     def boolean(self, name: str, *, default: bool, meaning: str = "") -> bool:
-        """Returns the variable, which is `true` or `false`."""
+        """Returns the variable, which is `true` or `false`.
+
+        Args:
+            name: the environment variable.
+            default: returned if the variable is not set, or after a problem.
+            meaning: see `Variable`.
+        """
         shown = "true" if default else "false"
         value = self._value(Variable(name, _one_of(("true", "false")), shown, meaning, ""))
         if value is None:
@@ -109,14 +132,30 @@ class EnvironmentReader:
     def integer(
         self, name: str, *, default: int, minimum: int, maximum: int, meaning: str = ""
     ) -> int:
-        """Returns the variable as a whole number from `minimum` to `maximum`, both included."""
+        """Returns the variable as a whole number from `minimum` to `maximum`.
+
+        Args:
+            name: the environment variable.
+            default: returned if the variable is not set, or after a problem.
+            minimum: smallest value that is accepted.
+            maximum: largest value that is accepted.
+            meaning: see `Variable`.
+        """
         value = self._integer(name, minimum, maximum, str(default), meaning, "")
         return default if value is None else value
 
     def optional_integer(
         self, name: str, *, minimum: int, maximum: int, meaning: str = "", without: str = ""
     ) -> int | None:
-        """As `integer`, or None where the variable is not set."""
+        """Returns the variable as a whole number, or None if it is not set.
+
+        Args:
+            name: the environment variable.
+            minimum: smallest value that is accepted.
+            maximum: largest value that is accepted.
+            meaning: see `Variable`.
+            without: see `Variable`.
+        """
         return self._integer(name, minimum, maximum, None, meaning, without)
 
     def _integer(

@@ -54,12 +54,14 @@ def init(
         str, typer.Option(help="tensorrt, lmi, triton, neuron, or custom (your own image).")
     ] = "tensorrt",
     family: Annotated[
-        str | None, typer.Option(help="Such as gpt2 or bert; a local checkpoint says it.")
+        str | None, typer.Option(help="Architecture, such as gpt2; a local checkpoint says it.")
     ] = None,
     parameters: Annotated[
         int | None, typer.Option(help="Number of weights; a local checkpoint says it.")
     ] = None,
-    instance: Annotated[str | None, typer.Option(help="Such as ml.g4dn.xlarge.")] = None,
+    instance: Annotated[
+        str | None, typer.Option(help="Instance type, such as ml.g4dn.xlarge.")
+    ] = None,
     sample: Annotated[str | None, typer.Option(help="Directory with a small model.")] = None,
     weights: Annotated[str | None, typer.Option(help=f"{_WEIGHTS_FORMS}.")] = None,
     latency_milliseconds: Annotated[
@@ -76,7 +78,7 @@ def init(
     ] = None,
     image_uri: Annotated[str | None, typer.Option(help="For custom: the image in ECR.")] = None,
 ) -> None:
-    """Write a first model config, every field explained; asks for what no option says.
+    """Write a first model config with every field explained; ask for missing answers.
 
     A checkpoint in a folder of the project says its family, parameters and shape itself.
     """
@@ -280,7 +282,7 @@ def _checked(name: str, environments: Sequence[Environment]) -> ModelConfig:
 def _next_step(
     config: ModelConfig, environments: Sequence[Environment], begins: str = "Next"
 ) -> str:
-    """Says what can be done with the file today."""
+    """Returns a sentence about what can be done with the file today."""
     from slipway.planning.artifacts import has_source
     from slipway.planning.images import image_family
     from slipway.planning.support import unpublishable

@@ -25,7 +25,13 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 
 
 def on_env(env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
-    """Writes the pages' Markdown, llms.txt and llms-full.txt into the site."""
+    """Writes the pages' Markdown, llms.txt and llms-full.txt into the site.
+
+    Args:
+        env: returned unchanged; MkDocs' Jinja environment.
+        config: gives the navigation and the site's folder.
+        files: the site's pages, already rendered.
+    """
     pages = {
         file.src_uri: TextPage(file.src_uri, file.page.markdown)
         for file in files.documentation_pages()
@@ -47,7 +53,7 @@ class TextPage:
     """A page as language models read it.
 
     Args:
-        uri: of its Markdown in the site, such as `guides/lmi.md`.
+        uri: path of its Markdown in the site, such as `guides/lmi.md`.
         markdown: its text, whose links lead to files of the site.
     """
 
@@ -56,15 +62,15 @@ class TextPage:
 
     @property
     def title(self) -> str:
-        """Its first heading; its file's name where it has none."""
+        """Returns its first heading, or its file's name if it has none."""
         found = _HEADING.search(self.markdown)
         return _plain(found[1]) if found else self.uri
 
     @property
     def summary(self) -> str:
-        """The first sentence of its first paragraph; empty where the page has none.
+        """Returns the first sentence of its first paragraph; empty if the page has none.
 
-        Where that sentence only says who the page is for, the next one belongs to it.
+        If that sentence only says who the page is for, the next sentence is added.
         """
         text = _HEADING.sub("", self.markdown, count=1)
         paragraphs = (part.strip() for part in re.split(r"\n\s*\n", text))

@@ -1,5 +1,5 @@
-"""The reference pages that containers and stacks are the source of: `python -m tools.reference`.
+"""Generates the reference pages of containers and stacks: `python -m tools.reference`.
 
-The pages of the two YAML files are `slipway.config.reference`'s, and those of the commands are
-`slipway.cli.reference`'s.
+`slipway.config.reference` generates the pages of the two YAML files, and `slipway.cli.reference`
+the pages of the commands.
 """

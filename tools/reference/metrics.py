@@ -1,7 +1,7 @@
 """Renders the page of the metrics.
 
-A container's own metrics come from its server, which is made here without a model. The table of
-CloudWatch's metrics is held against the golden templates by a test.
+A container's own metrics come from its server, which is made here without a model. A test compares
+the table of CloudWatch's metrics with the golden templates.
 """
 
 from __future__ import annotations
