@@ -92,7 +92,7 @@ def _parameters(directory: Path, shown_as: str) -> int | None:
     else:
         return None
     return sum(
-        math.prod(tensor["shape"])
+        math.prod(map(int, tensor["shape"]))
         for name in sorted(names)
         for key, tensor in _tensors(directory / name, f"{shown_as}/{name}")
         if not _is_buffer(key, tensor)
