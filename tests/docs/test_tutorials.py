@@ -41,9 +41,15 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.cdk
 @pytest.mark.torch
-@pytest.mark.size("all")
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["own-gpt2.md", "own-bert.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("own-gpt2.md", marks=pytest.mark.size("all")),
+        # tests/embedded/lifecycle/test_neuron_compiled.py goes the same way in `make test-all`.
+        pytest.param("own-bert.md", marks=pytest.mark.size("deep")),
+    ],
+)
 def test_an_own_checkpoint_answers_on_the_embedded_aws(project: Path, name: str) -> None:
     run_page(TUTORIALS / name, project)
     # What the reader changed is as it was, but for the model.
