@@ -15,9 +15,22 @@ TIMEOUT_SECONDS = 300
 
 _START_SECONDS = 300.0
 _LEFT_OUT = (
-    "BASELINE_", "GUNICORN_", "HF_", "KMP_", "MKL_", "OMP_", "OPENBLAS_", "ORT_", "PYTHON",
-    "SAGEMAKER_", "SLIPWAY_", "SM_", "TORCH", "TRANSFORMERS_", "WEB_CONCURRENCY",
-)  # fmt: skip
+    "BASELINE_",
+    "GUNICORN_",
+    "HF_",
+    "KMP_",
+    "MKL_",
+    "OMP_",
+    "OPENBLAS_",
+    "ORT_",
+    "PYTHON",
+    "SAGEMAKER_",
+    "SLIPWAY_",
+    "SM_",
+    "TORCH",
+    "TRANSFORMERS_",
+    "WEB_CONCURRENCY",
+)
 
 
 def server_variables(environ: Mapping[str, str]) -> dict[str, str]:

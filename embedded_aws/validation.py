@@ -98,9 +98,14 @@ def _join(path: str, name: str) -> str:
 def _compiled(pattern: str) -> re.Pattern[str]:
     # The models' patterns are Java's: \p{Z} and friends have no equivalent in `re`.
     classes = {
-        r"\p{L}": r"\w", r"\p{Z}": r"\s", r"\p{N}": r"\d", r"\p{P}": r"!-/:-@\[-`{-~",
-        r"\p{M}": "", r"\p{S}": r"$+<=>^`|~", r"\p{IsLetter}": r"\w",
-    }  # fmt: skip
+        r"\p{L}": r"\w",
+        r"\p{Z}": r"\s",
+        r"\p{N}": r"\d",
+        r"\p{P}": r"!-/:-@\[-`{-~",
+        r"\p{M}": "",
+        r"\p{S}": r"$+<=>^`|~",
+        r"\p{IsLetter}": r"\w",
+    }
     for java, python in classes.items():
         pattern = pattern.replace(java, python)
     return re.compile(pattern)

@@ -176,10 +176,20 @@ class PublishedStack:
         configuration = folder / "nginx.conf"
         configuration.write_text(nginx_configuration(folder, self.port, timeout_seconds), "utf-8")
         gunicorn = (
-            sys.executable, "-m", "gunicorn", "--worker-class", "sync",
-            "--workers", str(layout.workers), "--bind", f"unix:{folder / 'gunicorn.sock'}",
-            "--timeout", str(round(timeout_seconds)), "--no-control-socket", application.factory,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--worker-class",
+            "sync",
+            "--workers",
+            str(layout.workers),
+            "--bind",
+            f"unix:{folder / 'gunicorn.sock'}",
+            "--timeout",
+            str(round(timeout_seconds)),
+            "--no-control-socket",
+            application.factory,
+        )
         variables = {
             **environment,
             # PyTorch's own library and the libraries that it calls each have threads of their own.

@@ -90,30 +90,49 @@ class Design:
         command = f"`slipway validate`, {configs}"
         return (
             Measure(
-                validate, "task_seconds", f"{command}, after the import", "s", 1,
+                validate,
+                "task_seconds",
+                f"{command}, after the import",
+                "s",
+                1,
                 2.0 if is_goal else None,
             ),
             Measure(
-                validate, "peak_memory_bytes", f"{command}: peak memory", "MB", 1e-6,
+                validate,
+                "peak_memory_bytes",
+                f"{command}: peak memory",
+                "MB",
+                1e-6,
                 150e6 if is_goal else None,
             ),
             Measure(validate, "process_seconds", f"{command}, the whole process", "s", 1),
             Measure(
-                Task("import", ("import",), "{"), "import_seconds",
-                "import of the command line", "s", 1, 0.3,
+                Task("import", ("import",), "{"),
+                "import_seconds",
+                "import of the command line",
+                "s",
+                1,
+                0.3,
             ),
             Measure(
-                validate, "import_seconds",
-                "import of the command line and of what reads configs", "s", 1,
+                validate,
+                "import_seconds",
+                "import of the command line and of what reads configs",
+                "s",
+                1,
             ),
             *(
                 Measure(
-                    Task(f"plan {template}", ("plan", name), name), "task_seconds",
-                    f"first plan of a process: {template}", "ms", 1000, 0.05,
+                    Task(f"plan {template}", ("plan", name), name),
+                    "task_seconds",
+                    f"first plan of a process: {template}",
+                    "ms",
+                    1000,
+                    0.05,
                 )
                 for template, name in self.planned
             ),
-        )  # fmt: skip
+        )
 
     def rounds(self) -> list[list[Task]]:
         """Returns the tasks in the order in which they run: each once per round, shuffled.

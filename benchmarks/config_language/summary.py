@@ -41,10 +41,14 @@ def summarize(design: Design, trials: Sequence[Trial]) -> list[Row]:
         )
         rows.append(
             Row(
-                measure, values, median(values), min(values), max(values),
+                measure,
+                values,
+                median(values),
+                min(values),
+                max(values),
                 None if measure.goal is None else _verdict(values, measure.goal),
             )
-        )  # fmt: skip
+        )
     return rows
 
 

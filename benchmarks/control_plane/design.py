@@ -69,9 +69,16 @@ _VALIDATE_ALL = Command("slipway-validate-plain", Form.PLAIN, ("slipway", "valid
 
 # In the order of the report: commands with a goal come first.
 COMMANDS = (
-    _DEPLOY, _DIFF, _SYNTH, _PLAN, _VALIDATE, _VALIDATE_ALL, _DEPLOY_PLAIN, _DIFF_PLAIN,
+    _DEPLOY,
+    _DIFF,
+    _SYNTH,
+    _PLAN,
+    _VALIDATE,
+    _VALIDATE_ALL,
+    _DEPLOY_PLAIN,
+    _DIFF_PLAIN,
     _SYNTH_PLAIN,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

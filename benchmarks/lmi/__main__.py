@@ -37,21 +37,29 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         f"{(_BUILD / 'quick').relative_to(ROOT)}, never to benchmarks/results",
     )
     parser.add_argument(
-        "--part", type=Part, choices=tuple(Part), default=None,
+        "--part",
+        type=Part,
+        choices=tuple(Part),
+        default=None,
         help="one of the two alone; the result then goes where that of --quick goes",
-    )  # fmt: skip
+    )
     parser.add_argument("--trials", type=positive, default=3, help="starts of each server")
     parser.add_argument(
         "--transfer-trials", type=positive, default=3, help="of each way to fetch the weights"
     )
     parser.add_argument(
-        "--cores", type=positive, default=None,
+        "--cores",
+        type=positive,
+        default=None,
         help="threads that every server computes with; by default all cores, and one if quick",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--folder", type=Path, default=_BUILD, metavar="DIR",
+        "--folder",
+        type=Path,
+        default=_BUILD,
+        metavar="DIR",
         help="where the weights are fetched to, on the disk that is to be measured",
-    )  # fmt: skip
+    )
     options = parser.parse_args(arguments)
     if (options.quick or options.part) and options.output.resolve() == _RESULTS:
         options.output = _BUILD / "quick"
@@ -73,9 +81,12 @@ def _design(options: argparse.Namespace) -> Design:
         # work.
         return quick_design(parts=parts, cores=options.cores or 1, seed=options.seed)
     return full_design(
-        parts=parts, trials=options.trials, transfer_trials=options.transfer_trials,
-        cores=options.cores or describe_machine((), ()).core_count, seed=options.seed,
-    )  # fmt: skip
+        parts=parts,
+        trials=options.trials,
+        transfer_trials=options.transfer_trials,
+        cores=options.cores or describe_machine((), ()).core_count,
+        seed=options.seed,
+    )
 
 
 def _measure(design: Design, folder: Path, command: str) -> tuple[dict[str, Any], str]:

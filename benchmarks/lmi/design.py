@@ -198,10 +198,19 @@ def full_design(
         seed: seed of the order and the weights.
     """
     return Design(
-        parts=parts, trials=trials, concurrencies=(1, 8), seconds=3.0, warm_up_seconds=1.5,
-        cores=cores, max_batch_size=8, transfer_trials=transfer_trials, block_bytes=100_000_000,
-        blocks_per_shard=4, shards=5, seed=seed,
-    )  # fmt: skip
+        parts=parts,
+        trials=trials,
+        concurrencies=(1, 8),
+        seconds=3.0,
+        warm_up_seconds=1.5,
+        cores=cores,
+        max_batch_size=8,
+        transfer_trials=transfer_trials,
+        block_bytes=100_000_000,
+        blocks_per_shard=4,
+        shards=5,
+        seed=seed,
+    )
 
 
 def quick_design(*, parts: tuple[Part, ...], cores: int, seed: int) -> Design:
@@ -213,7 +222,17 @@ def quick_design(*, parts: tuple[Part, ...], cores: int, seed: int) -> Design:
         seed: seed of the order and the weights.
     """
     return Design(
-        parts=parts, trials=1, concurrencies=(1, 8), seconds=0.3, warm_up_seconds=0.1,
-        cores=cores, max_batch_size=8, transfer_trials=2, block_bytes=1_024_000,
-        blocks_per_shard=4, shards=5, seed=seed, is_quick=True,
-    )  # fmt: skip
+        parts=parts,
+        trials=1,
+        concurrencies=(1, 8),
+        seconds=0.3,
+        warm_up_seconds=0.1,
+        cores=cores,
+        max_batch_size=8,
+        transfer_trials=2,
+        block_bytes=1_024_000,
+        blocks_per_shard=4,
+        shards=5,
+        seed=seed,
+        is_quick=True,
+    )

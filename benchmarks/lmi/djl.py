@@ -110,8 +110,11 @@ def _packages(python: str) -> dict[str, str]:
     try:
         printed = subprocess.run(  # noqa: S603  # fixed arguments, no shell
             [python, "-I", "-c", script, *names],
-            capture_output=True, text=True, check=True, timeout=_VERSION_SECONDS,
-        ).stdout  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_VERSION_SECONDS,
+        ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise BenchmarkError(
             f"SLIPWAY_DJL_PYTHON is {python}, which does not run: {error}. Set it to a Python "

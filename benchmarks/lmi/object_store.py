@@ -114,9 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         size = found.size_bytes
         headers = {
-            "ETag": f'"{_tag(found)}"', "Last-Modified": formatdate(0, usegmt=True),
-            "Accept-Ranges": "bytes", "Content-Type": "binary/octet-stream",
-        }  # fmt: skip
+            "ETag": f'"{_tag(found)}"',
+            "Last-Modified": formatdate(0, usegmt=True),
+            "Accept-Ranges": "bytes",
+            "Content-Type": "binary/octet-stream",
+        }
         asked = self.headers.get("Range")
         if asked is None:
             first, last, status = 0, size - 1, HTTPStatus.OK

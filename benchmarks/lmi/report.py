@@ -203,7 +203,12 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
         ),
         table(
             [
-                "clients", "server", "requests/s", "p50 ms", "p95 ms", "longest ms",
+                "clients",
+                "server",
+                "requests/s",
+                "p50 ms",
+                "p95 ms",
+                "longest ms",
             ],
             loads,
         ),
@@ -231,7 +236,7 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             "weighs more than anywhere else.",
             f"Nothing about more than {several} clients, or about the network.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _comparison(found: ComparisonSummary) -> list[str]:
@@ -269,7 +274,11 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
         *_plot(design, "benchmark-weights", "Seconds until the weights are on the disk"),
         table(
             [
-                "how", "content", "s", "GB/s", "of `s5cmd sync`'s time",
+                "how",
+                "content",
+                "s",
+                "GB/s",
+                "of `s5cmd sync`'s time",
                 "processor s",
             ],
             rows,
@@ -297,7 +306,7 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
             "The processor seconds are of the programs that fetch and extract. They do not "
             "include the store, which runs on the same cores.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _items(*items: str) -> str:

@@ -89,9 +89,14 @@ class Server:
         home = folder / "home"
         home.mkdir()
         variables = container_environment(
-            family=family, declared=declared, region=_REGION, port=self.port,
-            model_directory=model, home=home, endpoint_url=None,
-        )  # fmt: skip
+            family=family,
+            declared=declared,
+            region=_REGION,
+            port=self.port,
+            model_directory=model,
+            home=home,
+            endpoint_url=None,
+        )
         started_at = time.perf_counter()
         self._process = BackgroundProcess(family.command, home, variables, folder / "log")
         try:

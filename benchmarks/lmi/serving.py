@@ -121,9 +121,12 @@ def measure_serving(
             own = folder / f"{number}-{system}"
             own.mkdir()
             server = Server(
-                system, own, djl_serving, threads=design.cores,
+                system,
+                own,
+                djl_serving,
+                threads=design.cores,
                 max_batch_size=design.max_batch_size,
-            )  # fmt: skip
+            )
             try:
                 texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
                 answers.compare(system, texts)
@@ -150,10 +153,15 @@ def _load(server: Server, system: System, clients: int, seconds: float) -> LoadR
     try:
         return drive_from_own_process(
             LoadSpecification(
-                host="127.0.0.1", port=server.port, path="/invocations", bodies=BODIES,
-                clients=clients, seconds=seconds,
-                keep_up=system.takes_batches, timeout_seconds=_TIMEOUT_SECONDS,
+                host="127.0.0.1",
+                port=server.port,
+                path="/invocations",
+                bodies=BODIES,
+                clients=clients,
+                seconds=seconds,
+                keep_up=system.takes_batches,
+                timeout_seconds=_TIMEOUT_SECONDS,
             )
-        )  # fmt: skip
+        )
     except LoadError as error:
         raise BenchmarkError(f"{system}: {error}\n{server.recent_output()}") from None

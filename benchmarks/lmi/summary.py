@@ -179,10 +179,8 @@ def _system(design: Design, system: System, session: ServingSession) -> SystemSu
     return SystemSummary(
         ready_seconds=_spread(trial.start.ready_seconds for trial in trials),
         answered_seconds=_spread(trial.start.answered_seconds for trial in trials),
-        loads={
-            clients: _load(system, clients, session) for clients in design.concurrencies
-        },
-    )  # fmt: skip
+        loads={clients: _load(system, clients, session) for clients in design.concurrencies},
+    )
 
 
 def _load(system: System, clients: int, session: ServingSession) -> LoadSummary:

@@ -109,18 +109,22 @@ def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
             for transfer in transfers:
                 checkpoint = checkpoints[transfer.content]
                 cost = _fetch_and_check(
-                    transfer, checkpoint, store, folder / "fetched", client,
+                    transfer,
+                    checkpoint,
+                    store,
+                    folder / "fetched",
+                    client,
                     bytes_too=number == 1,
-                )  # fmt: skip
+                )
                 trials.append(TransferTrial(transfer, number, cost))
                 say(f"round {number}: {cost.seconds:.2f} s  {transfer.key}")
     return WeightsSession(
-        trials=tuple(trials), store_bytes_per_second=raw, disk_bytes_per_second=disk,
+        trials=tuple(trials),
+        store_bytes_per_second=raw,
+        disk_bytes_per_second=disk,
         weights_bytes=checkpoints[Content.RANDOM].size_bytes,
-        archive_bytes={
-            content: found.archive.size_bytes for content, found in checkpoints.items()
-        },
-    )  # fmt: skip
+        archive_bytes={content: found.archive.size_bytes for content, found in checkpoints.items()},
+    )
 
 
 def _fetch_and_check(

@@ -21,9 +21,16 @@ _RESULT = "neuron"
 _RESULTS = ROOT / "benchmarks" / "results"
 _BUILD = ROOT / "build" / "benchmarks"
 _PACKAGES = (
-    "flask", "gunicorn", "numpy", "onnxruntime", "starlette", "tokenizers", "torch",
-    "transformers", "uvicorn",
-)  # fmt: skip
+    "flask",
+    "gunicorn",
+    "numpy",
+    "onnxruntime",
+    "starlette",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "uvicorn",
+)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -69,9 +69,13 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         command = (
-            sys.executable, "-m", "benchmarks.neuron.models",
-            json.dumps(asdict(model)), str(folder), str(seed),
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "benchmarks.neuron.models",
+            json.dumps(asdict(model)),
+            str(folder),
+            str(seed),
+        )
         run_timed(command, ROOT, os.environ)
         made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
     return folder
@@ -109,10 +113,13 @@ def make(model: Model, folder: Path, seed: int) -> None:
 
     torch.manual_seed(seed)
     config = BertConfig(
-        num_hidden_layers=model.layers, hidden_size=model.width, num_attention_heads=model.heads,
-        intermediate_size=model.feed_forward, vocab_size=model.vocabulary,
+        num_hidden_layers=model.layers,
+        hidden_size=model.width,
+        num_attention_heads=model.heads,
+        intermediate_size=model.feed_forward,
+        vocab_size=model.vocabulary,
         max_position_embeddings=SEQUENCE_LENGTHS[-1],
-    )  # fmt: skip
+    )
     made = BertForQuestionAnswering(config).eval()
     if model.sample:
         graph = ROOT / model.sample / _GRAPH_FILE

@@ -253,9 +253,14 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
         for server in workload.servers
     ]
     header = [
-        "clients", "server", "workers", "sentences/s", "of the naive server's",
-        "p50 ms", "p95 ms",
-    ]  # fmt: skip
+        "clients",
+        "server",
+        "workers",
+        "sentences/s",
+        "of the naive server's",
+        "p50 ms",
+        "p95 ms",
+    ]
     return [
         f"## {_capitalized(model.session.model.title)}: {workload.title}",
         f"{len(tokens)} questions with their contexts, {min(tokens)} to {max(tokens)} tokens, "

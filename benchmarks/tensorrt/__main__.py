@@ -22,9 +22,16 @@ _RESULT = "tensorrt"
 _RESULTS = ROOT / "benchmarks" / "results"
 _BUILD = ROOT / "build" / "benchmarks"
 _PACKAGES = (
-    "flask", "gunicorn", "numpy", "onnxruntime", "starlette", "tokenizers", "torch",
-    "transformers", "uvicorn",
-)  # fmt: skip
+    "flask",
+    "gunicorn",
+    "numpy",
+    "onnxruntime",
+    "starlette",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "uvicorn",
+)
 # Eight requests of ten texts, so that all requests of the goal's concurrency can share a batch.
 _MAX_BATCH_SIZE = 80
 
@@ -41,21 +48,29 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--trials", type=positive, default=3, help="of what a goal is about")
     parser.add_argument("--stated-trials", type=positive, default=1, help="of everything else")
     parser.add_argument(
-        "--max-batch-size", type=positive, default=_MAX_BATCH_SIZE,
+        "--max-batch-size",
+        type=positive,
+        default=_MAX_BATCH_SIZE,
         help="SLIPWAY_MAX_BATCH_SIZE of Slipway's server, in texts",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--cores", type=positive, default=None,
+        "--cores",
+        type=positive,
+        default=None,
         help="for every server to use, by its number of threads; by default all, and one if quick",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--workers", type=positive, default=None,
+        "--workers",
+        type=positive,
+        default=None,
         help="of the published layout; by default those that serve it best are measured",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--longest-seconds", type=positive, default=round(LONGEST_SECONDS),
+        "--longest-seconds",
+        type=positive,
+        default=round(LONGEST_SECONDS),
         help="leave cells out where the published layout would answer later; SageMaker's limit",
-    )  # fmt: skip
+    )
     options = parser.parse_args(arguments)
     if options.quick and options.output.resolve() == _RESULTS:
         options.output = _BUILD / "quick"
@@ -73,15 +88,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _design(options: argparse.Namespace) -> Design:
     if options.quick:
         return quick_design(
-            cores=options.cores or 1, max_batch_size=options.max_batch_size,
-            workers=options.workers, longest_seconds=options.longest_seconds, seed=options.seed,
-        )  # fmt: skip
+            cores=options.cores or 1,
+            max_batch_size=options.max_batch_size,
+            workers=options.workers,
+            longest_seconds=options.longest_seconds,
+            seed=options.seed,
+        )
     return full_design(
-        trials=options.trials, stated_trials=options.stated_trials,
+        trials=options.trials,
+        stated_trials=options.stated_trials,
         cores=options.cores or describe_machine((), ()).core_count,
-        max_batch_size=options.max_batch_size, workers=options.workers,
-        longest_seconds=options.longest_seconds, seed=options.seed,
-    )  # fmt: skip
+        max_batch_size=options.max_batch_size,
+        workers=options.workers,
+        longest_seconds=options.longest_seconds,
+        seed=options.seed,
+    )
 
 
 def _measure(design: Design, command: str) -> tuple[dict[str, Any], str]:

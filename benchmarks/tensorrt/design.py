@@ -197,21 +197,29 @@ class Design:
         goals = (
             goal(
                 "throughput against the published layout, concurrency 1",
-                one, (batch, System.UNCACHED, 1), 2.9,
+                one,
+                (batch, System.UNCACHED, 1),
+                2.9,
             ),
             goal(
                 "throughput against the published layout with a cache, concurrency 1",
-                one, (batch, System.CACHED, 1), 1.3,
+                one,
+                (batch, System.CACHED, 1),
+                1.3,
             ),
             goal(
                 "throughput at concurrency 8 against concurrency 1, 10 texts a request",
-                (batch, System.SLIPWAY, 8), one, 3.0,
+                (batch, System.SLIPWAY, 8),
+                one,
+                3.0,
             ),
             goal(
                 "throughput at concurrency 8 against concurrency 1, 1 text a request",
-                (mixed, System.SLIPWAY, 8), (mixed, System.SLIPWAY, 1), 3.0,
+                (mixed, System.SLIPWAY, 8),
+                (mixed, System.SLIPWAY, 1),
+                3.0,
             ),
-        )  # fmt: skip
+        )
         cells = set(self.cells(self.models[0]))
         return tuple(each for each in goals if each and {each.cell, each.baseline} <= cells)
 
@@ -272,10 +280,18 @@ def full_design(
         seed: seed of the order, the requests and the random weights.
     """
     return Design(
-        models=(GPT2_124M, SAMPLE), workloads=(BATCH, MIXED), trials=trials,
-        stated_trials=min(stated_trials, trials), overhead_pairs=200, seconds=None, cores=cores,
-        max_batch_size=max_batch_size, workers=workers, longest_seconds=longest_seconds, seed=seed,
-    )  # fmt: skip
+        models=(GPT2_124M, SAMPLE),
+        workloads=(BATCH, MIXED),
+        trials=trials,
+        stated_trials=min(stated_trials, trials),
+        overhead_pairs=200,
+        seconds=None,
+        cores=cores,
+        max_batch_size=max_batch_size,
+        workers=workers,
+        longest_seconds=longest_seconds,
+        seed=seed,
+    )
 
 
 def quick_design(
@@ -296,7 +312,14 @@ def quick_design(
             Workload("batch", 10, 12, 30, 30, 1, _PUBLISHED, (1, 8)),
             Workload("mixed", 1, 12, 4, 40, 16, _BATCHING, (1, 8)),
         ),
-        trials=2, stated_trials=1, overhead_pairs=20, seconds=0.3, cores=cores,
-        max_batch_size=max_batch_size, workers=workers, longest_seconds=longest_seconds,
-        seed=seed, is_quick=True,
-    )  # fmt: skip
+        trials=2,
+        stated_trials=1,
+        overhead_pairs=20,
+        seconds=0.3,
+        cores=cores,
+        max_batch_size=max_batch_size,
+        workers=workers,
+        longest_seconds=longest_seconds,
+        seed=seed,
+        is_quick=True,
+    )

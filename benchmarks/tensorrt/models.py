@@ -56,9 +56,13 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         command = (
-            sys.executable, "-m", "benchmarks.tensorrt.models",
-            json.dumps(asdict(model)), str(folder), str(seed),
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "benchmarks.tensorrt.models",
+            json.dumps(asdict(model)),
+            str(folder),
+            str(seed),
+        )
         run_timed(command, ROOT, os.environ)
         made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
     return folder
@@ -116,9 +120,13 @@ def make_random_model(model: Model, folder: Path, seed: int) -> None:
 
     torch.manual_seed(seed)
     config = GPT2Config(
-        n_layer=model.layers, n_embd=model.width, n_head=model.heads,
-        vocab_size=model.vocabulary, n_positions=_POSITIONS, **dict.fromkeys(_END_FIELDS),
-    )  # fmt: skip
+        n_layer=model.layers,
+        n_embd=model.width,
+        n_head=model.heads,
+        vocab_size=model.vocabulary,
+        n_positions=_POSITIONS,
+        **dict.fromkeys(_END_FIELDS),
+    )
     made = GPT2LMHeadModel(config).eval()
     made.save_pretrained(folder)
     export_gpt2_step(made, folder / "model.onnx")

@@ -66,9 +66,14 @@ def measure_overhead(
         BenchmarkError: a request failed, or the two answers differ.
     """
     document = {
-        "port": port, "model_directory": str(model_directory), "prompts": request.prompts,
-        "new_tokens": request.new_tokens, "threads": threads, "pairs": pairs, "seed": seed,
-    }  # fmt: skip
+        "port": port,
+        "model_directory": str(model_directory),
+        "prompts": request.prompts,
+        "new_tokens": request.new_tokens,
+        "threads": threads,
+        "pairs": pairs,
+        "seed": seed,
+    }
     ended = subprocess.run(  # fixed arguments, no shell
         [sys.executable, "-m", "benchmarks.tensorrt.overhead"],
         input=json.dumps(document),

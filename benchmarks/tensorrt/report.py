@@ -143,9 +143,7 @@ def _model(summary: ModelSummary) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    return {
-        "workload": cell.workload.name, "system": cell.system, "concurrency": cell.concurrency
-    }  # fmt: skip
+    return {"workload": cell.workload.name, "system": cell.system, "concurrency": cell.concurrency}
 
 
 def _latencies(found: Latencies) -> dict[str, float]:
@@ -262,9 +260,13 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
     ]
     against = [system for system in workload.systems if system is not System.SLIPWAY]
     header = [
-        "clients", "server", "QPS", *(f"of {_short(system)}'s" for system in against),
-        "p50 ms", "p99 ms",
-    ]  # fmt: skip
+        "clients",
+        "server",
+        "QPS",
+        *(f"of {_short(system)}'s" for system in against),
+        "p50 ms",
+        "p99 ms",
+    ]
     return [
         f"### {_capitalized(model.session.model.title)}: {texts} a request, "
         f"{workload.prompt_tokens} + {length} tokens",

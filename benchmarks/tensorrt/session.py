@@ -156,9 +156,12 @@ class _Measurement:
     def _measure(self, cell: Cell, calibration: Calibration) -> LoadResult:
         key = calibration.key(cell.system, cell.concurrency)
         return self._load(
-            cell, key, seconds=self._seconds, requests=cell.workload.requests,
+            cell,
+            key,
+            seconds=self._seconds,
+            requests=cell.workload.requests,
             warm_up_requests=0 if cell.concurrency == 1 else 1,
-        )  # fmt: skip
+        )
 
     @property
     def _seconds(self) -> float:
@@ -177,13 +180,18 @@ class _Measurement:
         try:
             load = drive_from_own_process(
                 LoadSpecification(
-                    host="127.0.0.1", port=self._servers.port(key), path="/invocations",
-                    bodies=tuple(request.body for request in sent), clients=cell.concurrency,
+                    host="127.0.0.1",
+                    port=self._servers.port(key),
+                    path="/invocations",
+                    bodies=tuple(request.body for request in sent),
+                    clients=cell.concurrency,
                     warm_up_requests=warm_up_requests,
-                    requests=math.ceil(requests / cell.concurrency), seconds=seconds,
-                    keep_up=not cell.system.answers_in_order, timeout_seconds=TIMEOUT_SECONDS,
+                    requests=math.ceil(requests / cell.concurrency),
+                    seconds=seconds,
+                    keep_up=not cell.system.answers_in_order,
+                    timeout_seconds=TIMEOUT_SECONDS,
                 )
-            )  # fmt: skip
+            )
         except LoadError as error:
             log = self._servers.recent_output(key)
             raise BenchmarkError(f"{cell.key}: {error}\n{log}") from None
@@ -196,11 +204,14 @@ class _Measurement:
         fixed = self._design.workloads[0]
         first = self._requests[fixed][0]
         return measure_overhead(
-            self._servers.port(calibration.key(System.SLIPWAY, 1)), self._directory,
-            Request(first.prompts[:1], first.new_tokens), threads=self._design.cores,
-            pairs=self._design.overhead_pairs, seed=self._design.seed,
+            self._servers.port(calibration.key(System.SLIPWAY, 1)),
+            self._directory,
+            Request(first.prompts[:1], first.new_tokens),
+            threads=self._design.cores,
+            pairs=self._design.overhead_pairs,
+            seed=self._design.seed,
             variables=server_variables(os.environ),
-        )  # fmt: skip
+        )
 
     def _agreement(self) -> Agreement:
         texts = same = 0
@@ -247,9 +258,13 @@ def measure_model(
     """
     directory = ensure_model(model, models, design.seed, say)
     with Servers(
-        folder, directory, max_batch_size=design.max_batch_size, threads=design.cores,
-        environ=os.environ, say=say,
-    ) as servers:  # fmt: skip
+        folder,
+        directory,
+        max_batch_size=design.max_batch_size,
+        threads=design.cores,
+        environ=os.environ,
+        say=say,
+    ) as servers:
         return _Measurement(design, model, directory, servers, say).run()
 
 
@@ -271,13 +286,17 @@ def measure_driver(design: Design, folder: Path, say: Say) -> Mapping[int, LoadR
         return {
             clients: drive_from_own_process(
                 LoadSpecification(
-                    host="127.0.0.1", port=server.port, path="/invocations",
-                    bodies=tuple(request.body for request in requests), clients=clients,
-                    warm_up_requests=100, seconds=design.seconds or _DRIVER_SECONDS,
+                    host="127.0.0.1",
+                    port=server.port,
+                    path="/invocations",
+                    bodies=tuple(request.body for request in requests),
+                    clients=clients,
+                    warm_up_requests=100,
+                    seconds=design.seconds or _DRIVER_SECONDS,
                 )
             )
             for clients in DRIVER_CONCURRENCIES
-        }  # fmt: skip
+        }
     except LoadError as error:
         raise BenchmarkError(f"the load driver: {error}") from None
     finally:

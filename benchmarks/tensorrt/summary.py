@@ -137,10 +137,11 @@ def _cell(cell: Cell, trials: Sequence[Trial]) -> CellSummary | None:
     if not own:
         return None
     return CellSummary(
-        cell, own,
+        cell,
+        own,
         median(trial.load.requests_per_second for trial in own),
         latencies_of([seconds for trial in own for seconds in trial.load.all_latencies_seconds]),
-    )  # fmt: skip
+    )
 
 
 def _goal(

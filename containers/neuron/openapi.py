@@ -167,9 +167,7 @@ def _token_classification(limits: RequestLimits) -> Schema:
     place = {"score": _NUMBER, "word": _TEXT, "start": _POSITION, "end": _POSITION}
     entity = {
         "oneOf": [
-            object_schema(
-                {"entity_group": _TEXT, **place}, required=["entity_group", *place]
-            ),
+            object_schema({"entity_group": _TEXT, **place}, required=["entity_group", *place]),
             object_schema(
                 {"entity": _TEXT, "index": {"type": "integer", "minimum": 1}, **place},
                 required=["entity", "index", *place],
@@ -177,7 +175,7 @@ def _token_classification(limits: RequestLimits) -> Schema:
         ],
         "description": "Some characters of the text with their label; with aggregation_strategy "
         "none a token, and its number from 1.",
-    }  # fmt: skip
+    }
     entities = {"type": "array", "items": reference("Entity")}
     return _document(
         "Token classification",

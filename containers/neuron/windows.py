@@ -120,9 +120,14 @@ def text_windows(
 
 
 def whole_text(
-    template: Template, text: TokenizedText, *, name: str, parameter: str, max_tokens: int,
+    template: Template,
+    text: TokenizedText,
+    *,
+    name: str,
+    parameter: str,
+    max_tokens: int,
     truncate: bool,
-) -> Row:  # fmt: skip
+) -> Row:
     """Returns a text as one row.
 
     Args:

@@ -233,45 +233,66 @@ class Parameters:
     def __init__(self, limits: RequestLimits) -> None:
         batch = limits.max_batch_size
         self.max_new_tokens = WholeNumber(
-            "max_new_tokens", 1, limits.max_new_tokens,
+            "max_new_tokens",
+            1,
+            limits.max_new_tokens,
             "Most new tokens of an answer; without it the endpoint's default_new_tokens.",
-        )  # fmt: skip
+        )
         self.do_sample = Flag("do_sample", "Draws each token; otherwise it is the most likely one.")
         self.temperature = Number(
-            "temperature", _MIN_TEMPERATURE, _MAX_TEMPERATURE,
+            "temperature",
+            _MIN_TEMPERATURE,
+            _MAX_TEMPERATURE,
             "Evens out the tokens' chances above 1, sharpens them below. With do_sample.",
-        )  # fmt: skip
+        )
         self.top_k = WholeNumber(
-            "top_k", 1, _MAX_TOP_K,
+            "top_k",
+            1,
+            _MAX_TOP_K,
             "Draws among that many most likely tokens; without it among all. With do_sample.",
-        )  # fmt: skip
+        )
         self.top_p = Number(
-            "top_p", 0.0, 1.0,
+            "top_p",
+            0.0,
+            1.0,
             "Draws among the most likely tokens that together have this chance. With do_sample.",
             minimum_is_allowed=False,
-        )  # fmt: skip
+        )
         self.seed = WholeNumber(
-            "seed", 0, _MAX_SEED,
+            "seed",
+            0,
+            _MAX_SEED,
             "The same seed draws the same tokens; without it another one for each request. "
             "With do_sample.",
-        )  # fmt: skip
+        )
         self.stop = Texts(
-            "stop", _MAX_STOP_TEXTS, _MAX_STOP_CHARACTERS,
+            "stop",
+            _MAX_STOP_TEXTS,
+            _MAX_STOP_CHARACTERS,
             "The answer ends just before the first of these texts. Not with beams.",
-        )  # fmt: skip
+        )
         self.num_return_sequences = WholeNumber(
-            "num_return_sequences", 1, batch,
+            "num_return_sequences",
+            1,
+            batch,
             "Answers to each text. Above 1 with do_sample, or with as many beams.",
-            default=1, reason=_PER_BATCH,
-        )  # fmt: skip
+            default=1,
+            reason=_PER_BATCH,
+        )
         self.num_beams = WholeNumber(
-            "num_beams", 1, batch, "Above 1: beam search, without do_sample.",
-            default=1, reason=_PER_BATCH,
-        )  # fmt: skip
+            "num_beams",
+            1,
+            batch,
+            "Above 1: beam search, without do_sample.",
+            default=1,
+            reason=_PER_BATCH,
+        )
         self.length_penalty = Number(
-            "length_penalty", -_MAX_LENGTH_PENALTY, _MAX_LENGTH_PENALTY,
+            "length_penalty",
+            -_MAX_LENGTH_PENALTY,
+            _MAX_LENGTH_PENALTY,
             "Above 0 favours long answers, below 0 short ones. With beams.",
-        )  # fmt: skip
+        )
         self.early_stopping = EarlyStoppingChoice(
             "early_stopping", "When a beam search ends, as transformers defines it. With beams."
         )

@@ -13,8 +13,13 @@ from embedded_aws.cloudformation.snapshot import Output, StackResource
 from embedded_aws.cloudformation.template import Template
 
 # Functions that exist only in the Rules section.
-_RULE_FUNCTIONS = ("Fn::EachMemberEquals", "Fn::EachMemberIn", "Fn::RefAll", "Fn::ValueOf",
-                   "Fn::ValueOfAll")  # fmt: skip
+_RULE_FUNCTIONS = (
+    "Fn::EachMemberEquals",
+    "Fn::EachMemberIn",
+    "Fn::RefAll",
+    "Fn::ValueOf",
+    "Fn::ValueOfAll",
+)
 
 
 @dataclass(frozen=True)

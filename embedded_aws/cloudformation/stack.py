@@ -21,10 +21,14 @@ STACK_TYPE = "AWS::CloudFormation::Stack"
 # Statuses in which a stack's resources are settled and an update may start.
 UPDATABLE = frozenset(
     {
-        "CREATE_COMPLETE", "IMPORT_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE",
-        "CREATE_FAILED", "UPDATE_FAILED",
+        "CREATE_COMPLETE",
+        "IMPORT_COMPLETE",
+        "UPDATE_COMPLETE",
+        "UPDATE_ROLLBACK_COMPLETE",
+        "CREATE_FAILED",
+        "UPDATE_FAILED",
     }
-)  # fmt: skip
+)
 
 
 def now() -> datetime:

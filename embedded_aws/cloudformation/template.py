@@ -22,19 +22,38 @@ from embedded_aws.cloudformation.graph import (
 PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"
     for name in (
-        "AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName",
+        "AccountId",
+        "NotificationARNs",
+        "NoValue",
+        "Partition",
+        "Region",
+        "StackId",
+        "StackName",
         "URLSuffix",
     )
-)  # fmt: skip
+)
 
 _SECTIONS = {
-    "AWSTemplateFormatVersion", "Conditions", "Description", "Mappings", "Metadata", "Outputs",
-    "Parameters", "Resources", "Rules", "Transform",
-}  # fmt: skip
+    "AWSTemplateFormatVersion",
+    "Conditions",
+    "Description",
+    "Mappings",
+    "Metadata",
+    "Outputs",
+    "Parameters",
+    "Resources",
+    "Rules",
+    "Transform",
+}
 _RESOURCE_ATTRIBUTES = {
-    "Condition", "DeletionPolicy", "DependsOn", "Metadata", "Properties", "Type",
+    "Condition",
+    "DeletionPolicy",
+    "DependsOn",
+    "Metadata",
+    "Properties",
+    "Type",
     "UpdateReplacePolicy",
-}  # fmt: skip
+}
 # Attributes of real CloudFormation that would change a deployment, but have no effect here.
 _UNSUPPORTED_ATTRIBUTES = {"CreationPolicy", "UpdatePolicy"}
 _POLICIES = {

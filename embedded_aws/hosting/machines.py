@@ -103,8 +103,11 @@ class MachineSampler:
             self._reported.add(subject)
             logger.warning(
                 "%s, %s: no metrics in %s, because %s may not cloudwatch:PutMetricData there.",
-                endpoint.name, variant.name, MACHINES_NAMESPACE, role or "a model without a role",
-            )  # fmt: skip
+                endpoint.name,
+                variant.name,
+                MACHINES_NAMESPACE,
+                role or "a model without a role",
+            )
         return False
 
     def _use(self, variant: RunningVariant, processes: dict[int, _Process]) -> dict[str, float]:

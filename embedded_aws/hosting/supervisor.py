@@ -50,8 +50,12 @@ def _become(command: list[str], libc: ctypes.CDLL | None, supervisor: int) -> No
     try:
         signal.set_wakeup_fd(-1)
         for number in (
-            signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGPIPE,
-        ):  # fmt: skip
+            signal.SIGCHLD,
+            signal.SIGTERM,
+            signal.SIGINT,
+            signal.SIGUSR1,
+            signal.SIGPIPE,
+        ):
             signal.signal(number, signal.SIG_DFL)
         # A process group of its own, so that workers which the program forks can be killed with it.
         os.setsid()

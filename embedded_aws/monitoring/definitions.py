@@ -27,16 +27,33 @@ _ONLY_METRIC = "_metric"
 _IGNORED_NAMESPACE = "AWS/DynamoDB"
 # Members of PutMetricAlarm that describe one metric, and are not allowed beside Metrics.
 _SINGLE_METRIC = (
-    "MetricName", "Namespace", "Dimensions", "Period", "Unit", "Statistic", "ExtendedStatistic",
-)  # fmt: skip
+    "MetricName",
+    "Namespace",
+    "Dimensions",
+    "Period",
+    "Unit",
+    "Statistic",
+    "ExtendedStatistic",
+)
 _EVALUATED = frozenset(
     {
-        *_SINGLE_METRIC, "ActionsEnabled", "AlarmActions", "AlarmDescription", "AlarmName",
-        "ComparisonOperator", "DatapointsToAlarm", "EvaluateLowSampleCountPercentile",
-        "EvaluationPeriods", "InsufficientDataActions", "Metrics", "OKActions", "Tags",
-        "Threshold", "TreatMissingData",
+        *_SINGLE_METRIC,
+        "ActionsEnabled",
+        "AlarmActions",
+        "AlarmDescription",
+        "AlarmName",
+        "ComparisonOperator",
+        "DatapointsToAlarm",
+        "EvaluateLowSampleCountPercentile",
+        "EvaluationPeriods",
+        "InsufficientDataActions",
+        "Metrics",
+        "OKActions",
+        "Tags",
+        "Threshold",
+        "TreatMissingData",
     }
-)  # fmt: skip
+)
 
 
 class Comparison(StrEnum):

@@ -12,8 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 FUNCTIONS = (
-    "ABS", "AVG", "CEIL", "FILL", "FLOOR", "IF", "MAX", "METRICS", "MIN", "PERIOD", "SUM",
-)  # fmt: skip
+    "ABS",
+    "AVG",
+    "CEIL",
+    "FILL",
+    "FLOOR",
+    "IF",
+    "MAX",
+    "METRICS",
+    "MIN",
+    "PERIOD",
+    "SUM",
+)
 # Words that FILL takes in place of a value.
 FILL_WORDS = ("REPEAT", "LINEAR")
 # Deeper than any useful formula, and far below Python's recursion limit.

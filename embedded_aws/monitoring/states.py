@@ -55,9 +55,13 @@ class AlarmStates:
                 alarm.state_transitioned_timestamp = now
                 return
             for field in (
-                "state_value", "state_reason", "state_reason_data", "state_updated_timestamp",
-                "state_transitioned_timestamp", "history",
-            ):  # fmt: skip
+                "state_value",
+                "state_reason",
+                "state_reason_data",
+                "state_updated_timestamp",
+                "state_transitioned_timestamp",
+                "history",
+            ):
                 if hasattr(before, field):
                     setattr(alarm, field, getattr(before, field))
 

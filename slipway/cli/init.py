@@ -35,8 +35,11 @@ _QUESTIONS = {
 _NUMBERS = ("parameters", "latency_milliseconds")
 # Options that one family has, and no other.
 _OWN_OPTIONS = {
-    "framework": "lmi", "task": "neuron", "repository": "triton", "image_uri": "custom",
-}  # fmt: skip
+    "framework": "lmi",
+    "task": "neuron",
+    "repository": "triton",
+    "image_uri": "custom",
+}
 # The family whose model repository Slipway makes itself.
 _TRITON_FAMILY = "t5"
 # A small model is what these can be tried with today.
@@ -89,8 +92,11 @@ def init(
     environments = [project.environment(each) for each in project.environment_names]
     known = _known(container)
     own = {
-        "framework": framework, "task": task, "repository": repository, "image_uri": image_uri,
-    }  # fmt: skip
+        "framework": framework,
+        "task": task,
+        "repository": repository,
+        "image_uri": image_uri,
+    }
     _check_own_options(known, own)
     given: dict[str, Any] = {
         "family": family,

@@ -58,8 +58,9 @@ class Environment(EnvironmentName):
         "",
         description="Key `project` beside the environments, for all of them. It is part of "
         "every name in the account. Without it, nothing detects that another "
-        "repository owns a stack.", examples=["search"],
-    )  # fmt: skip
+        "repository owns a stack.",
+        examples=["search"],
+    )
     account: str = Field(
         pattern=r"^[0-9]{12}$",
         description="AWS account, 12 digits in quotes. The CDK CLI refuses any other account.",
@@ -80,7 +81,7 @@ class Environment(EnvironmentName):
         "makes a key. CloudWatch needs permission to use it, because alarms write"
         " to an encrypted topic.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
-    )  # fmt: skip
+    )
     log_key: KeyChoice | None = Field(
         None,
         description="KMS key of the log groups that Slipway makes: `artifact` for the key of "
@@ -89,12 +90,13 @@ class Environment(EnvironmentName):
         "Without a key, CloudWatch Logs encrypts with a key of its own. An "
         "existing log group takes another key in place.",
         examples=["artifact"],
-    )  # fmt: skip
+    )
     notification_emails: tuple[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")], ...] = Field(
-        (), strict=False,
+        (),
+        strict=False,
         description="Addresses that get a message when an alarm is raised and when it is over.",
         examples=[["ml@example.com"]],
-    )  # fmt: skip
+    )
     image_builds: ImageBuilds = Field(
         PUBLIC_BUILDS, description="How container images are built in the account."
     )

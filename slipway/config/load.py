@@ -155,9 +155,12 @@ def load_environment(name: str, root: Path) -> Environment:
     if isinstance(content, dict):
         found: list[Problem] = []
         environment = _validate(
-            Environment, document, found, prefix=(name,),
+            Environment,
+            document,
+            found,
+            prefix=(name,),
             content={**content, "name": name, "project": project},
-        )  # fmt: skip
+        )
         # Both keys were looked at above.
         elsewhere = {
             (name, "name"): "an environment's name is its key in the file",

@@ -92,10 +92,16 @@ def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
 
 def _wrong_type(kind: str, value: Any) -> _Described:
     names = {
-        "int": "a whole number", "float": "a number", "string": "a text", "bool": "true or false",
-        "dict": "a mapping", "model": "a mapping", "tuple": "a list", "list": "a list",
+        "int": "a whole number",
+        "float": "a number",
+        "string": "a text",
+        "bool": "true or false",
+        "dict": "a mapping",
+        "model": "a mapping",
+        "tuple": "a list",
+        "list": "a list",
         "model_attributes": "a mapping",
-    }  # fmt: skip
+    }
     wanted = names.get(kind.removesuffix("_type").removesuffix("_parsing"), kind)
     remedy = f"Write {wanted}."
     if isinstance(value, str) and wanted.endswith("number") and _is_number(value):

@@ -30,8 +30,11 @@ class Example:
 
 
 _GPT2, _LMI, _TRITON, _NEURON = (
-    "gpt2-autocomplete", "qwen2-7b-vllm", "t5-spelling", "bert-qa-inf2",
-)  # fmt: skip
+    "gpt2-autocomplete",
+    "qwen2-7b-vllm",
+    "t5-spelling",
+    "bert-qa-inf2",
+)
 # It has no autoscaling of its own, whose target an asynchronous endpoint would not have.
 _FIXED_COUNT = "flan-ul2"
 
@@ -46,7 +49,9 @@ def _refused(text: str, *, name: str = _GPT2) -> Example:
 
 # By the heading's title; the whole file has none.
 MODEL: Mapping[str, Example] = {
-    "": Example("model", """\
+    "": Example(
+        "model",
+        """\
 name: search-completion
 description: Completes search queries with GPT-2 XL
 
@@ -77,16 +82,22 @@ environments:
   local:                      # laid over the rest of the file in this environment
     endpoint:
       instance_count: 1
-"""),
-    "model": _part(_GPT2, """\
+""",
+    ),
+    "model": _part(
+        _GPT2,
+        """\
 model:
   family: gpt2
   parameters: 1557611200
   layers: 48
   hidden_size: 1600
   attention_heads: 25
-"""),
-    "serving tensorrt": _part(_GPT2, """\
+""",
+    ),
+    "serving tensorrt": _part(
+        _GPT2,
+        """\
 serving:
   container: tensorrt
   dtype: fp16
@@ -94,8 +105,11 @@ serving:
   max_input_tokens: 64
   max_new_tokens: 42
   default_new_tokens: 12
-"""),
-    "serving lmi": _part(_LMI, """\
+""",
+    ),
+    "serving lmi": _part(
+        _LMI,
+        """\
 serving:
   container: lmi
   framework: djl-lmi          # vLLM
@@ -106,16 +120,22 @@ serving:
   max_new_tokens: 256
   options:
     max_model_len: 4096
-"""),
-    "serving triton": _part(_TRITON, """\
+""",
+    ),
+    "serving triton": _part(
+        _TRITON,
+        """\
 serving:
   container: triton
   version: "26.05"
   max_batch_size: 16
   max_input_tokens: 32
   max_new_tokens: 32
-"""),
-    "serving neuron": _part(_NEURON, """\
+""",
+    ),
+    "serving neuron": _part(
+        _NEURON,
+        """\
 serving:
   container: neuron
   framework: neuronx
@@ -123,8 +143,11 @@ serving:
   objective: throughput
   sequence_length: 128
   batch_size: 8
-"""),
-    "serving custom": Example("model", """\
+""",
+    ),
+    "serving custom": Example(
+        "model",
+        """\
 name: own-image
 
 model:
@@ -144,8 +167,11 @@ endpoint:
   instances: [ml.m5.xlarge]
 alarms:
   model_latency_p99_milliseconds: 200
-"""),
-    "artifacts": _part(_GPT2, """\
+""",
+    ),
+    "artifacts": _part(
+        _GPT2,
+        """\
 artifacts:
   sample:                     # where an environment says `artifacts: sample`
     path: samples/gpt2-autocomplete/model
@@ -156,19 +182,28 @@ artifacts:
   size_gb: 6.4
   compile:
     instance: ml.g4dn.xlarge
-"""),
-    "artifacts.sample": _part(_GPT2, """\
+""",
+    ),
+    "artifacts.sample": _part(
+        _GPT2,
+        """\
 artifacts:
   sample:
     path: samples/gpt2-autocomplete/model
-"""),
-    "artifacts.release": _part(_GPT2, """\
+""",
+    ),
+    "artifacts.release": _part(
+        _GPT2,
+        """\
 artifacts:
   release:
     path: build/gpt2-autocomplete/sm75
     target: sm75
-"""),
-    "artifacts.weights hub": _part(_GPT2, """\
+""",
+    ),
+    "artifacts.weights hub": _part(
+        _GPT2,
+        """\
 artifacts:
   weights:
     source: hub
@@ -177,43 +212,59 @@ artifacts:
     allow_patterns: ["*.json", "*.txt", "*.safetensors"]
   compile:
     instance: ml.g4dn.xlarge
-"""),
-    "artifacts.weights s3": _part(_GPT2, """\
+""",
+    ),
+    "artifacts.weights s3": _part(
+        _GPT2,
+        """\
 artifacts:
   weights:
     source: s3
     uri: s3://my-models/gpt2-xl/
   compile:
     instance: ml.g4dn.xlarge
-"""),
-    "artifacts.weights path": _part(_GPT2, """\
+""",
+    ),
+    "artifacts.weights path": _part(
+        _GPT2,
+        """\
 artifacts:
   weights:
     source: path
     path: build/gpt2-xl
   compile:
     instance: ml.g4dn.xlarge
-"""),
-    "artifacts.compile": _part(_GPT2, """\
+""",
+    ),
+    "artifacts.compile": _part(
+        _GPT2,
+        """\
 artifacts:
   compile:
     instance: ml.g4dn.xlarge
     max_runtime_seconds: 7200
-"""),
-    "endpoint": _part(_GPT2, """\
+""",
+    ),
+    "endpoint": _part(
+        _GPT2,
+        """\
 endpoint:
   instances: [ml.g4dn.xlarge, ml.g4dn.2xlarge]
   instance_provision_timeout_seconds: 600
   instance_count: 2
   log_retention_days: 90
-"""),
-    "endpoint.async_inference": _refused("""\
+""",
+    ),
+    "endpoint.async_inference": _refused(
+        """\
 endpoint:
   mode: async
   async_inference:
     output: s3://my-answers/ocr/
     failure_output: s3://my-answers/failed/
-""", name=_FIXED_COUNT),
+""",
+        name=_FIXED_COUNT,
+    ),
     "endpoint.scale_to_zero": _refused("""\
 endpoint:
   mode: scale_to_zero
@@ -222,7 +273,9 @@ endpoint:
     accelerators_per_copy: 1
     max_copies: 4
 """),
-    "endpoint.variants": _part(_GPT2, """\
+    "endpoint.variants": _part(
+        _GPT2,
+        """\
 endpoint:
   variants:
     - name: current
@@ -230,7 +283,8 @@ endpoint:
     - name: candidate
       weight: 0.1
       instances: [ml.g4dn.2xlarge]
-"""),
+""",
+    ),
     "endpoint.shadow": _refused("""\
 endpoint:
   shadow:
@@ -249,14 +303,18 @@ endpoint:
     subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
     security_group_ids: [sg-0a1b2c3d]
 """),
-    "autoscaling": _part(_GPT2, """\
+    "autoscaling": _part(
+        _GPT2,
+        """\
 autoscaling:
   min_instance_count: 1
   max_instance_count: 4
   target_invocations_per_instance_per_minute: 600
   scale_in_cooldown_seconds: 300
-"""),
-    "autoscaling.steps": _refused("""\
+""",
+    ),
+    "autoscaling.steps": _refused(
+        """\
 endpoint:
   mode: async
   async_inference:
@@ -267,7 +325,9 @@ autoscaling:
   target_backlog_per_instance: 5
   steps:
     - {from_backlog: 10, add_instances: 2}
-""", name=_FIXED_COUNT),
+""",
+        name=_FIXED_COUNT,
+    ),
     "autoscaling.schedules": _refused("""\
 autoscaling:
   schedules:
@@ -277,24 +337,32 @@ autoscaling:
       min_instance_count: 4
       max_instance_count: 12
 """),
-    "alarms": _part(_GPT2, """\
+    "alarms": _part(
+        _GPT2,
+        """\
 alarms:
   server_error_rate_percent: 1
   model_latency_p99_milliseconds: 600
   memory_utilization_percent: 80
   gpu_memory_utilization_percent: 90
   evaluation_periods_minutes: 3
-"""),
-    "rollout": _part(_GPT2, """\
+""",
+    ),
+    "rollout": _part(
+        _GPT2,
+        """\
 rollout:
   rollback_alarms: [server_error_rate, model_latency_p99]
   wait_seconds: 300
   termination_wait_seconds: 300
-"""),
-}  # fmt: skip
+""",
+    ),
+}
 
 ENVIRONMENTS: Mapping[str, Example] = {
-    "": Example("environments", """\
+    "": Example(
+        "environments",
+        """\
 project: search               # only where projects share an account
 
 local:                        # the embedded AWS
@@ -307,8 +375,11 @@ production:
   region: eu-west-1
   notification_emails: [ml-on-call@example.com]
   log_key: artifact
-"""),
-    "image_builds": Example("environments", """\
+""",
+    ),
+    "image_builds": Example(
+        "environments",
+        """\
 production:
   account: "111122223333"
   region: eu-west-1
@@ -316,8 +387,11 @@ production:
     registry: mirror.example.com/nvcr
     index_url: https://mirror.example.com/pypi/simple
     ca_bundle: certificates/mirror.pem
-"""),
-    "image_builds.vpc": Example("environments", """\
+""",
+    ),
+    "image_builds.vpc": Example(
+        "environments",
+        """\
 production:
   account: "111122223333"
   region: eu-west-1
@@ -326,5 +400,6 @@ production:
       vpc_id: vpc-0a1b2c3d
       subnet_ids: [subnet-0a1b2c3d]
       security_group_ids: [sg-0a1b2c3d]
-"""),
-}  # fmt: skip
+""",
+    ),
+}

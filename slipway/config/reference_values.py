@@ -83,9 +83,7 @@ def _code(value: str) -> str:
 
 
 def _range(schema: Mapping[str, Any]) -> str:
-    low, above, high = (
-        schema.get(key) for key in ("minimum", "exclusiveMinimum", "maximum")
-    )  # fmt: skip
+    low, above, high = (schema.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
     shown = ""
     if low is not None:
         shown = f" from {_number(low)}" if high is not None else f" of at least {_number(low)}"

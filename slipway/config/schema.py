@@ -56,9 +56,11 @@ class ModelConfig(Section):
         examples=["gpt2-autocomplete"],
     )
     description: PlainText = Field(
-        "", max_length=256, description="One sentence for people.",
+        "",
+        max_length=256,
+        description="One sentence for people.",
         examples=["Search autocomplete with GPT-2"],
-    )  # fmt: skip
+    )
     model: Model
     serving: Serving = Field(description="The container. Its key `container` says which.")
     artifacts: Artifacts
@@ -71,11 +73,12 @@ class ModelConfig(Section):
         Rollout.model_validate({}), description="Without it an update moves all traffic at once."
     )
     tags: Tags = Field(
-        default_factory=dict, max_length=47,
+        default_factory=dict,
+        max_length=47,
         description="Tags of every resource of the deployment, for cost allocation. AWS "
         "allows 50, and Slipway sets two of its own.",
         examples=[{"team": "search"}],
-    )  # fmt: skip
+    )
     environments: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
         description="Differences of an environment. They are laid over the rest of the file "

@@ -96,9 +96,10 @@ def single_instance(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a single instance, because it lies in a single zone."""
     config = subject.situation.config
     least = (
-        config.autoscaling.min_instance_count if config.autoscaling
+        config.autoscaling.min_instance_count
+        if config.autoscaling
         else config.endpoint.instance_count
-    )  # fmt: skip
+    )
     if least != 1:
         return
     text = "One instance at rest: if it or its zone fails, the endpoint is down meanwhile."

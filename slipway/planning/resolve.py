@@ -74,9 +74,12 @@ def resolve(
         config, environment, situation.instances, lock, allow_unpublished=allow_unpublished
     )
     image = image_plan(
-        config, situation.instances, environment, image_digests,
+        config,
+        situation.instances,
+        environment,
+        image_digests,
         allow_unpublished=allow_unpublished,
-    )  # fmt: skip
+    )
     if isinstance(parts, Problem) or isinstance(image, Problem):
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = environment.stack_name(config.name)

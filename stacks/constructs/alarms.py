@@ -131,10 +131,13 @@ class VariantAlarms(Construct):
             ("Disk", "DiskUtilization", "disk", alarms.disk_utilization_percent, 1),
             # The metric adds up over the GPUs of an instance: four full GPUs are 400.
             (
-                "GPUMemory", "GPUMemoryUtilization", "the GPUs' memory",
-                alarms.gpu_memory_utilization_percent, self._variant.gpu_count,
+                "GPUMemory",
+                "GPUMemoryUtilization",
+                "the GPUs' memory",
+                alarms.gpu_memory_utilization_percent,
+                self._variant.gpu_count,
             ),
-        ):  # fmt: skip
+        ):
             if percent is None:
                 continue
             shown = "" if unit_count == 1 else f", added up over {unit_count} GPUs"

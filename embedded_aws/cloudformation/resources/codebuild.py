@@ -32,11 +32,22 @@ class ProjectHandler(ResourceHandler):
     type_name = "AWS::CodeBuild::Project"
     properties = frozenset(
         {
-            "Artifacts", "Cache", "Description", "EncryptionKey", "Environment", "LogsConfig",
-            "Name", "QueuedTimeoutInMinutes", "ServiceRole", "Source", "SourceVersion", "Tags",
-            "TimeoutInMinutes", "VpcConfig",
+            "Artifacts",
+            "Cache",
+            "Description",
+            "EncryptionKey",
+            "Environment",
+            "LogsConfig",
+            "Name",
+            "QueuedTimeoutInMinutes",
+            "ServiceRole",
+            "Source",
+            "SourceVersion",
+            "Tags",
+            "TimeoutInMinutes",
+            "VpcConfig",
         }
-    )  # fmt: skip
+    )
     name_property = "Name"
     attributes = frozenset({"Arn", "Id"})
     tags = TagStyle.LIST

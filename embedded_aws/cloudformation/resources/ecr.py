@@ -32,11 +32,16 @@ class RepositoryHandler(ResourceHandler):
     type_name = "AWS::ECR::Repository"
     properties = frozenset(
         {
-            "EmptyOnDelete", "EncryptionConfiguration", "ImageScanningConfiguration",
-            "ImageTagMutability", "LifecyclePolicy", "RepositoryName", "RepositoryPolicyText",
+            "EmptyOnDelete",
+            "EncryptionConfiguration",
+            "ImageScanningConfiguration",
+            "ImageTagMutability",
+            "LifecyclePolicy",
+            "RepositoryName",
+            "RepositoryPolicyText",
             "Tags",
         }
-    )  # fmt: skip
+    )
     name_property = "RepositoryName"
     attributes = frozenset({"Arn", "RepositoryUri"})
     tags = TagStyle.LIST

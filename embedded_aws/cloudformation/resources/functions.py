@@ -40,10 +40,20 @@ class FunctionHandler(ResourceHandler):
     type_name = "AWS::Lambda::Function"
     properties = frozenset(
         {
-            "Architectures", "Code", "Description", "Handler", "KmsKeyArn", "LoggingConfig",
-            "MemorySize", "ReservedConcurrentExecutions", "Role", "Runtime", "Tags", "Timeout",
+            "Architectures",
+            "Code",
+            "Description",
+            "Handler",
+            "KmsKeyArn",
+            "LoggingConfig",
+            "MemorySize",
+            "ReservedConcurrentExecutions",
+            "Role",
+            "Runtime",
+            "Tags",
+            "Timeout",
         }
-    )  # fmt: skip
+    )
     attributes = frozenset({"Arn"})
     tags = TagStyle.LIST
 

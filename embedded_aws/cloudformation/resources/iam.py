@@ -40,10 +40,17 @@ class RoleHandler(ResourceHandler):
     type_name = "AWS::IAM::Role"
     properties = frozenset(
         {
-            "AssumeRolePolicyDocument", "Description", "ManagedPolicyArns", "MaxSessionDuration",
-            "Path", "PermissionsBoundary", "Policies", "RoleName", "Tags",
+            "AssumeRolePolicyDocument",
+            "Description",
+            "ManagedPolicyArns",
+            "MaxSessionDuration",
+            "Path",
+            "PermissionsBoundary",
+            "Policies",
+            "RoleName",
+            "Tags",
         }
-    )  # fmt: skip
+    )
     name_property = "RoleName"
     attributes = frozenset({"Arn", "RoleId"})
     tags = TagStyle.LIST
@@ -188,10 +195,15 @@ class ManagedPolicyHandler(ResourceHandler):
     type_name = "AWS::IAM::ManagedPolicy"
     properties = frozenset(
         {
-            "Description", "Groups", "ManagedPolicyName", "Path", "PolicyDocument", "Roles",
+            "Description",
+            "Groups",
+            "ManagedPolicyName",
+            "Path",
+            "PolicyDocument",
+            "Roles",
             "Users",
         }
-    )  # fmt: skip
+    )
     name_property = "ManagedPolicyName"
     attributes = frozenset({"PolicyArn", "PolicyId"})
 

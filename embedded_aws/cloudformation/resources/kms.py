@@ -35,11 +35,20 @@ class KeyHandler(ResourceHandler):
     type_name = "AWS::KMS::Key"
     properties = frozenset(
         {
-            "BypassPolicyLockoutSafetyCheck", "Description", "EnableKeyRotation", "Enabled",
-            "KeyPolicy", "KeySpec", "KeyUsage", "MultiRegion", "Origin", "PendingWindowInDays",
-            "RotationPeriodInDays", "Tags",
+            "BypassPolicyLockoutSafetyCheck",
+            "Description",
+            "EnableKeyRotation",
+            "Enabled",
+            "KeyPolicy",
+            "KeySpec",
+            "KeyUsage",
+            "MultiRegion",
+            "Origin",
+            "PendingWindowInDays",
+            "RotationPeriodInDays",
+            "Tags",
         }
-    )  # fmt: skip
+    )
     attributes = frozenset({"Arn", "KeyId"})
     tags = TagStyle.LIST
 
@@ -50,12 +59,16 @@ class KeyHandler(ResourceHandler):
         request: dict[str, Any] = {
             **selected(
                 properties,
-                "BypassPolicyLockoutSafetyCheck", "Description", "KeySpec", "KeyUsage",
-                "MultiRegion", "Origin",
+                "BypassPolicyLockoutSafetyCheck",
+                "Description",
+                "KeySpec",
+                "KeyUsage",
+                "MultiRegion",
+                "Origin",
             ),
             "Policy": json.dumps(policy) if policy is not None else None,
             "Tags": _kms_tags(properties),
-        }  # fmt: skip
+        }
         key = call(client, "CreateKey", request)["KeyMetadata"]
         context.initiated(key["KeyId"])
         self._set_rotation(context, key["KeyId"], properties)

@@ -35,13 +35,30 @@ class AlarmHandler(ResourceHandler):
     type_name = "AWS::CloudWatch::Alarm"
     properties = frozenset(
         {
-            "ActionsEnabled", "AlarmActions", "AlarmDescription", "AlarmName",
-            "ComparisonOperator", "DatapointsToAlarm", "Dimensions",
-            "EvaluateLowSampleCountPercentile", "EvaluationPeriods", "ExtendedStatistic",
-            "InsufficientDataActions", "MetricName", "Metrics", "Namespace", "OKActions", "Period",
-            "Statistic", "Tags", "Threshold", "ThresholdMetricId", "TreatMissingData", "Unit",
+            "ActionsEnabled",
+            "AlarmActions",
+            "AlarmDescription",
+            "AlarmName",
+            "ComparisonOperator",
+            "DatapointsToAlarm",
+            "Dimensions",
+            "EvaluateLowSampleCountPercentile",
+            "EvaluationPeriods",
+            "ExtendedStatistic",
+            "InsufficientDataActions",
+            "MetricName",
+            "Metrics",
+            "Namespace",
+            "OKActions",
+            "Period",
+            "Statistic",
+            "Tags",
+            "Threshold",
+            "ThresholdMetricId",
+            "TreatMissingData",
+            "Unit",
         }
-    )  # fmt: skip
+    )
     name_property = "AlarmName"
     attributes = frozenset({"Arn"})
     tags = TagStyle.LIST

@@ -44,10 +44,14 @@ class SecurityGroupHandler(ResourceHandler):
     type_name = "AWS::EC2::SecurityGroup"
     properties = frozenset(
         {
-            "GroupDescription", "GroupName", "SecurityGroupEgress", "SecurityGroupIngress", "Tags",
+            "GroupDescription",
+            "GroupName",
+            "SecurityGroupEgress",
+            "SecurityGroupIngress",
+            "Tags",
             "VpcId",
         }
-    )  # fmt: skip
+    )
     name_property = "GroupName"
     attributes = frozenset({"GroupId", "Id", "VpcId"})
     tags = TagStyle.LIST
@@ -124,19 +128,31 @@ class VpcEndpointHandler(ResourceHandler):
     type_name = "AWS::EC2::VPCEndpoint"
     properties = frozenset(
         {
-            "PolicyDocument", "PrivateDnsEnabled", "RouteTableIds", "SecurityGroupIds",
-            "ServiceName", "SubnetIds", "Tags", "VpcEndpointType", "VpcId",
+            "PolicyDocument",
+            "PrivateDnsEnabled",
+            "RouteTableIds",
+            "SecurityGroupIds",
+            "ServiceName",
+            "SubnetIds",
+            "Tags",
+            "VpcEndpointType",
+            "VpcId",
         }
-    )  # fmt: skip
+    )
     attributes = frozenset({"CreationTimestamp", "DnsEntries", "Id", "NetworkInterfaceIds"})
     tags = TagStyle.LIST
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls CreateVpcEndpoint."""
         names = (
-            "PrivateDnsEnabled", "RouteTableIds", "SecurityGroupIds", "ServiceName", "SubnetIds",
-            "VpcEndpointType", "VpcId",
-        )  # fmt: skip
+            "PrivateDnsEnabled",
+            "RouteTableIds",
+            "SecurityGroupIds",
+            "ServiceName",
+            "SubnetIds",
+            "VpcEndpointType",
+            "VpcId",
+        )
         request = {
             **selected(properties, *names),
             "PolicyDocument": _policy(properties),

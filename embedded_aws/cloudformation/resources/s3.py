@@ -44,11 +44,17 @@ class BucketHandler(ResourceHandler):
     type_name = "AWS::S3::Bucket"
     properties = frozenset(
         {
-            "AccessControl", "BucketEncryption", "BucketName", "LifecycleConfiguration",
-            "LoggingConfiguration", "OwnershipControls", "PublicAccessBlockConfiguration", "Tags",
+            "AccessControl",
+            "BucketEncryption",
+            "BucketName",
+            "LifecycleConfiguration",
+            "LoggingConfiguration",
+            "OwnershipControls",
+            "PublicAccessBlockConfiguration",
+            "Tags",
             "VersioningConfiguration",
         }
-    )  # fmt: skip
+    )
     name_property = "BucketName"
     attributes = frozenset({"Arn", "DomainName", "DualStackDomainName", "RegionalDomainName"})
     tags = TagStyle.LIST

@@ -8,11 +8,21 @@ from typing import Any
 from embedded_aws.cloudformation.resources.requests import allowed_members
 
 _RULE = (
-    "AbortIncompleteMultipartUpload", "ExpirationDate", "ExpirationInDays",
-    "ExpiredObjectDeleteMarker", "Id", "NoncurrentVersionExpiration",
-    "NoncurrentVersionExpirationInDays", "NoncurrentVersionTransitions", "ObjectSizeGreaterThan",
-    "ObjectSizeLessThan", "Prefix", "Status", "TagFilters", "Transitions",
-)  # fmt: skip
+    "AbortIncompleteMultipartUpload",
+    "ExpirationDate",
+    "ExpirationInDays",
+    "ExpiredObjectDeleteMarker",
+    "Id",
+    "NoncurrentVersionExpiration",
+    "NoncurrentVersionExpirationInDays",
+    "NoncurrentVersionTransitions",
+    "ObjectSizeGreaterThan",
+    "ObjectSizeLessThan",
+    "Prefix",
+    "Status",
+    "TagFilters",
+    "Transitions",
+)
 
 
 def lifecycle_rules(configuration: Mapping[str, Any]) -> list[dict[str, Any]]:

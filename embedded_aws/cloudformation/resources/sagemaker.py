@@ -66,10 +66,16 @@ class ModelHandler(ResourceHandler):
     type_name = "AWS::SageMaker::Model"
     properties = frozenset(
         {
-            "Containers", "EnableNetworkIsolation", "ExecutionRoleArn", "InferenceExecutionConfig",
-            "ModelName", "PrimaryContainer", "Tags", "VpcConfig",
+            "Containers",
+            "EnableNetworkIsolation",
+            "ExecutionRoleArn",
+            "InferenceExecutionConfig",
+            "ModelName",
+            "PrimaryContainer",
+            "Tags",
+            "VpcConfig",
         }
-    )  # fmt: skip
+    )
     name_property = "ModelName"
     attributes = frozenset({"ModelArn", "ModelName"})
     tags = TagStyle.LIST
@@ -105,11 +111,20 @@ class EndpointConfigHandler(ResourceHandler):
     type_name = "AWS::SageMaker::EndpointConfig"
     properties = frozenset(
         {
-            "AsyncInferenceConfig", "DataCaptureConfig", "EnableNetworkIsolation",
-            "EndpointConfigName", "ExecutionRoleArn", "ExplainerConfig", "KmsKeyId",
-            "MetricsConfig", "ProductionVariants", "ShadowProductionVariants", "Tags", "VpcConfig",
+            "AsyncInferenceConfig",
+            "DataCaptureConfig",
+            "EnableNetworkIsolation",
+            "EndpointConfigName",
+            "ExecutionRoleArn",
+            "ExplainerConfig",
+            "KmsKeyId",
+            "MetricsConfig",
+            "ProductionVariants",
+            "ShadowProductionVariants",
+            "Tags",
+            "VpcConfig",
         }
-    )  # fmt: skip
+    )
     name_property = "EndpointConfigName"
     attributes = frozenset({"EndpointConfigArn", "EndpointConfigName"})
     tags = TagStyle.LIST
@@ -150,11 +165,15 @@ class EndpointHandler(ResourceHandler):
     type_name = "AWS::SageMaker::Endpoint"
     properties = frozenset(
         {
-            "DeploymentConfig", "EndpointConfigName", "EndpointName",
-            "ExcludeRetainedVariantProperties", "RetainAllVariantProperties",
-            "RetainDeploymentConfig", "Tags",
+            "DeploymentConfig",
+            "EndpointConfigName",
+            "EndpointName",
+            "ExcludeRetainedVariantProperties",
+            "RetainAllVariantProperties",
+            "RetainDeploymentConfig",
+            "Tags",
         }
-    )  # fmt: skip
+    )
     name_property = "EndpointName"
     attributes = frozenset({"EndpointArn", "EndpointName"})
     tags = TagStyle.LIST

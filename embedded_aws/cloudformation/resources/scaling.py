@@ -73,10 +73,14 @@ class ScalingPolicyHandler(ResourceHandler):
     type_name = "AWS::ApplicationAutoScaling::ScalingPolicy"
     properties = frozenset(
         {
-            *_TARGET, "PolicyName", "PolicyType", "ScalingTargetId",
-            "StepScalingPolicyConfiguration", "TargetTrackingScalingPolicyConfiguration",
+            *_TARGET,
+            "PolicyName",
+            "PolicyType",
+            "ScalingTargetId",
+            "StepScalingPolicyConfiguration",
+            "TargetTrackingScalingPolicyConfiguration",
         }
-    )  # fmt: skip
+    )
     name_property = "PolicyName"
     attributes = frozenset({"Arn"})
 

@@ -29,13 +29,21 @@ from embedded_aws.cloudformation.resources.requests import (
 )
 
 _TOPIC_ATTRIBUTES = (
-    "ContentBasedDeduplication", "DisplayName", "FifoTopic", "KmsMasterKeyId", "SignatureVersion",
+    "ContentBasedDeduplication",
+    "DisplayName",
+    "FifoTopic",
+    "KmsMasterKeyId",
+    "SignatureVersion",
     "TracingConfig",
-)  # fmt: skip
+)
 _SUBSCRIPTION_ATTRIBUTES = (
-    "DeliveryPolicy", "FilterPolicy", "FilterPolicyScope", "RawMessageDelivery", "RedrivePolicy",
+    "DeliveryPolicy",
+    "FilterPolicy",
+    "FilterPolicyScope",
+    "RawMessageDelivery",
+    "RedrivePolicy",
     "SubscriptionRoleArn",
-)  # fmt: skip
+)
 
 
 def _text(value: Any) -> str:
@@ -204,12 +212,17 @@ def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:
                 "Sid": "__default_statement_ID",
                 "Principal": {"AWS": "*"},
                 "Action": [
-                    "SNS:GetTopicAttributes", "SNS:SetTopicAttributes", "SNS:AddPermission",
-                    "SNS:RemovePermission", "SNS:DeleteTopic", "SNS:Subscribe",
-                    "SNS:ListSubscriptionsByTopic", "SNS:Publish",
+                    "SNS:GetTopicAttributes",
+                    "SNS:SetTopicAttributes",
+                    "SNS:AddPermission",
+                    "SNS:RemovePermission",
+                    "SNS:DeleteTopic",
+                    "SNS:Subscribe",
+                    "SNS:ListSubscriptionsByTopic",
+                    "SNS:Publish",
                 ],
                 "Resource": arn,
                 "Condition": {"StringEquals": {"AWS:SourceOwner": context.account_id}},
             }
         ],
-    }  # fmt: skip
+    }

@@ -13,58 +13,86 @@ class Alarms(Section):
     """CloudWatch alarms, sent to the environment's notification topic."""
 
     server_error_rate_percent: float = Field(
-        1.0, gt=0, le=100, allow_inf_nan=False,
+        1.0,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
         description="The alarm is raised when a larger share of invocations fails on the "
-        "server's side: 5XX, no answer, or a broken connection.", examples=[1.0],
-    )  # fmt: skip
+        "server's side: 5XX, no answer, or a broken connection.",
+        examples=[1.0],
+    )
     model_latency_p99_milliseconds: int = Field(
-        gt=0, le=3_600_000,
+        gt=0,
+        le=3_600_000,
         description="The alarm is raised when the 99th percentile of the container's answer "
         "time is above this.",
         examples=[600],
-    )  # fmt: skip
+    )
     overhead_latency_p99_milliseconds: int | None = Field(
-        None, gt=0, le=60_000,
+        None,
+        gt=0,
+        le=60_000,
         description="The alarm is raised when the 99th percentile of SageMaker's own share of"
-        " the answer time is above this.", examples=[200],
-    )  # fmt: skip
+        " the answer time is above this.",
+        examples=[200],
+    )
     client_error_rate_percent: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False,
+        None,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
         description="The alarm is raised when a larger share of invocations is answered 4XX.",
         examples=[10],
-    )  # fmt: skip
+    )
     memory_utilization_percent: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False,
+        None,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
         description="The alarm is raised when an instance uses more of its main memory.",
         examples=[80],
-    )  # fmt: skip
+    )
     disk_utilization_percent: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False,
-        description="The alarm is raised when an instance uses more of its disk.", examples=[80],
-    )  # fmt: skip
+        None,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
+        description="The alarm is raised when an instance uses more of its disk.",
+        examples=[80],
+    )
     gpu_memory_utilization_percent: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False,
+        None,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
         description="The alarm is raised when an instance uses more of its GPUs' memory, as a"
         " mean over the GPUs. All types of a pool then need the same number of "
         "GPUs.",
         examples=[90],
-    )  # fmt: skip
+    )
     at_max_capacity: bool = Field(
         False,
         description="Raises an alarm when the fleet is as large as autoscaling may make it.",
         examples=[True],
     )
     evaluation_periods_minutes: int = Field(
-        3, ge=1, le=60,
+        3,
+        ge=1,
+        le=60,
         description="Number of minutes in a row above the threshold that raise an alarm.",
         examples=[3],
-    )  # fmt: skip
+    )
 
 
 AlarmName = Literal[
-    "server_error_rate", "model_latency_p99", "overhead_latency_p99", "client_error_rate",
-    "memory_utilization", "disk_utilization", "gpu_memory_utilization",
-]  # fmt: skip
+    "server_error_rate",
+    "model_latency_p99",
+    "overhead_latency_p99",
+    "client_error_rate",
+    "memory_utilization",
+    "disk_utilization",
+    "gpu_memory_utilization",
+]
 
 
 class Rollout(Section):
@@ -81,9 +109,12 @@ class Rollout(Section):
         examples=["canary"],
     )
     step_percent: int | None = Field(
-        None, ge=5, le=50,
-        description="Share of a canary, a linear step or a rolling batch.", examples=[25],
-    )  # fmt: skip
+        None,
+        ge=5,
+        le=50,
+        description="Share of a canary, a linear step or a rolling batch.",
+        examples=[25],
+    )
     wait_seconds: int = Field(
         300,
         ge=0,
@@ -92,13 +123,19 @@ class Rollout(Section):
         examples=[600],
     )
     termination_wait_seconds: int = Field(
-        0, ge=0, le=3600,
-        description="Time that the old fleet stays, so that going back is quick.", examples=[300],
-    )  # fmt: skip
+        0,
+        ge=0,
+        le=3600,
+        description="Time that the old fleet stays, so that going back is quick.",
+        examples=[300],
+    )
     max_execution_seconds: int | None = Field(
-        None, ge=600, le=28_800,
-        description="SageMaker undoes an update that takes longer.", examples=[3600],
-    )  # fmt: skip
+        None,
+        ge=600,
+        le=28_800,
+        description="SageMaker undoes an update that takes longer.",
+        examples=[3600],
+    )
     rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
         ("server_error_rate",),
         max_length=10,

@@ -39,9 +39,11 @@ class HubWeights(Section):
 
     source: Literal["hub"] = Field(description="Kind of source.", examples=["hub"])
     repository: str = Field(
-        pattern=r"^[\w.-]+(/[\w.-]+)?$", max_length=96,
-        description="`OWNER/NAME`.", examples=["google/flan-t5-xxl"],
-    )  # fmt: skip
+        pattern=r"^[\w.-]+(/[\w.-]+)?$",
+        max_length=96,
+        description="`OWNER/NAME`.",
+        examples=["google/flan-t5-xxl"],
+    )
     revision: str = Field(
         pattern=r"^[0-9a-f]{40}$",
         description="Commit, all 40 digits. A branch is not accepted, because its content can"
@@ -49,11 +51,14 @@ class HubWeights(Section):
         examples=["ae7c9136adc7555eeccc78cdd960dfd60fb346ce"],
     )
     allow_patterns: tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] = Field(
-        ("*.json", "*.model", "*.safetensors", "*.txt"), min_length=1, max_length=50, strict=False,
+        ("*.json", "*.model", "*.safetensors", "*.txt"),
+        min_length=1,
+        max_length=50,
+        strict=False,
         description="Files to take, as shell patterns. The Hub often has the same weights in "
         "several formats.",
         examples=[["*.json", "*.safetensors"]],
-    )  # fmt: skip
+    )
 
 
 class S3Weights(Section):
@@ -112,11 +117,14 @@ class Artifacts(Section):
         description="Checkpoint, in place of `release`. It is published as it is, or compiled.",
     )
     size_gb: float | None = Field(
-        None, gt=0, le=100_000, allow_inf_nan=False,
+        None,
+        gt=0,
+        le=100_000,
+        allow_inf_nan=False,
         description="Size of the weights. Checks of disks and timeouts use it until the lock "
         "has the real size.",
         examples=[44.5],
-    )  # fmt: skip
+    )
     compile: Compile | None = Field(
         None, description="Without it the weights are served as they are."
     )
@@ -126,11 +134,12 @@ class Artifacts(Section):
         "which no other model's role can read. The stack `artifacts-NAME` makes "
         "the key.",
         examples=[True],
-    )  # fmt: skip
+    )
     key_arn: str | None = Field(
-        None, pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$",
+        None,
+        pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$",
         description="Existing KMS key to use for an isolated model. Without it the stack "
         "`artifacts-NAME` makes a key. The key's policy has to leave access to "
         "IAM.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
-    )  # fmt: skip
+    )

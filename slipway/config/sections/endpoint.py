@@ -31,14 +31,20 @@ class Variant(Section):
 
     name: VariantName = Field(description="Name of the variant.", examples=["candidate"])
     weight: float = Field(
-        ge=0, le=1_000_000_000, allow_inf_nan=False,
+        ge=0,
+        le=1_000_000_000,
+        allow_inf_nan=False,
         description="Share of the requests, relative to the other variants' weights.",
         examples=[0.1],
-    )  # fmt: skip
+    )
     instances: tuple[InstanceType, ...] | None = Field(
-        None, min_length=1, max_length=5, strict=False,
-        description="As `endpoint.instances`.", examples=[["ml.g5.xlarge"]],
-    )  # fmt: skip
+        None,
+        min_length=1,
+        max_length=5,
+        strict=False,
+        description="As `endpoint.instances`.",
+        examples=[["ml.g5.xlarge"]],
+    )
     instance_count: int | None = Field(
         None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
     )
@@ -48,13 +54,20 @@ class Shadow(Section):
     """A variant that gets a copy of the requests. SageMaker discards its answers."""
 
     sampling_percent: float = Field(
-        gt=0, le=100, allow_inf_nan=False,
-        description="Share of the requests that are copied to it.", examples=[50],
-    )  # fmt: skip
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
+        description="Share of the requests that are copied to it.",
+        examples=[50],
+    )
     instances: tuple[InstanceType, ...] | None = Field(
-        None, min_length=1, max_length=5, strict=False,
-        description="As `endpoint.instances`.", examples=[["ml.g5.xlarge"]],
-    )  # fmt: skip
+        None,
+        min_length=1,
+        max_length=5,
+        strict=False,
+        description="As `endpoint.instances`.",
+        examples=[["ml.g5.xlarge"]],
+    )
     instance_count: int | None = Field(
         None, ge=1, le=1000, description="As `endpoint.instance_count`.", examples=[1]
     )
@@ -73,12 +86,12 @@ class AsyncInference(Section):
         None,
         description="SNS topic that gets a message for every answer.",
         examples=["arn:aws:sns:eu-west-1:123456789012:answers"],
-    )  # fmt: skip
+    )
     error_topic_arn: TopicArn | None = Field(
         None,
         description="SNS topic that gets a message for every failure.",
         examples=["arn:aws:sns:eu-west-1:123456789012:failures"],
-    )  # fmt: skip
+    )
     max_concurrent_invocations_per_instance: int = Field(
         1,
         ge=1,
@@ -98,9 +111,12 @@ class ScaleToZero(Section):
         None, ge=1, le=64, description="Accelerators that one copy needs.", examples=[1]
     )
     vcpus_per_copy: float | None = Field(
-        None, ge=0.25, allow_inf_nan=False,
-        description="Virtual processors that one copy needs.", examples=[4],
-    )  # fmt: skip
+        None,
+        ge=0.25,
+        allow_inf_nan=False,
+        description="Virtual processors that one copy needs.",
+        examples=[4],
+    )
     max_copies: int = Field(ge=1, le=1000, description="Largest number of copies.", examples=[4])
 
 
@@ -115,66 +131,85 @@ class DataCapture(Section):
         100, ge=0, le=100, description="Share of the requests that is captured.", examples=[10]
     )
     capture: tuple[Literal["input", "output"], ...] = Field(
-        ("input", "output"), min_length=1, max_length=2, strict=False,
+        ("input", "output"),
+        min_length=1,
+        max_length=2,
+        strict=False,
         description="Whether requests, answers or both are captured.",
         examples=[["input", "output"]],
-    )  # fmt: skip
+    )
 
 
 class Vpc(Section):
     """The network that the containers are attached to."""
 
     subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
-        min_length=1, max_length=16, strict=False,
+        min_length=1,
+        max_length=16,
+        strict=False,
         description="Subnets. Use two zones, so that the endpoint survives the loss of one.",
         examples=[["subnet-0a1b2c3d", "subnet-4e5f6a7b"]],
-    )  # fmt: skip
+    )
     security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
-        min_length=1, max_length=5, strict=False,
+        min_length=1,
+        max_length=5,
+        strict=False,
         description="Security groups from outside of the stack. The stack could not delete "
         "its own while SageMaker's network interfaces linger.",
         examples=[["sg-0a1b2c3d"]],
-    )  # fmt: skip
+    )
 
 
 class Endpoint(Section):
     """The machines that SageMaker runs, and how requests reach them."""
 
     instances: tuple[InstanceType, ...] = Field(
-        min_length=1, max_length=5, strict=False,
+        min_length=1,
+        max_length=5,
+        strict=False,
         description="Instance types in order of preference. SageMaker takes the next type "
         "where AWS has no capacity of the one before it.",
         examples=[["ml.g4dn.xlarge"]],
-    )  # fmt: skip
+    )
     instance_provision_timeout_seconds: int | None = Field(
-        None, ge=300, le=3600,
+        None,
+        ge=300,
+        le=3600,
         description="Time to try for one type before the next. Only with several types.",
         examples=[600],
-    )  # fmt: skip
+    )
     instance_count: int = Field(
-        1, ge=1, le=1000,
+        1,
+        ge=1,
+        le=1000,
         description="Instances at creation. With `autoscaling` the count changes from there.",
         examples=[2],
-    )  # fmt: skip
+    )
     model_data_download_timeout_seconds: int | None = Field(
-        None, ge=60, le=3600,
+        None,
+        ge=60,
+        le=3600,
         description="Time that an instance may take to download the artifact. Without it: at "
         "least 600 seconds, and enough for `artifacts.size_gb`.",
         examples=[600],
-    )  # fmt: skip
+    )
     container_startup_health_check_timeout_seconds: int | None = Field(
-        None, ge=60, le=3600,
+        None,
+        ge=60,
+        le=3600,
         description="Time that the container may take until /ping answers 200. Without it: "
         "600 seconds, or enough for the weights that an LMI container copies, by "
         "`artifacts.size_gb`.",
         examples=[600],
-    )  # fmt: skip
+    )
     volume_size_gb: int | None = Field(
-        None, ge=1, le=512,
+        None,
+        ge=1,
+        le=512,
         description="Size of the ML storage volume. Only for instance types without local "
         "NVMe disks.",
         examples=[30],
-    )  # fmt: skip
+    )
     mode: Literal["realtime", "async", "scale_to_zero"] = Field(
         "realtime",
         description="How requests reach the container, and whether the fleet may shrink to "
@@ -186,15 +221,18 @@ class Endpoint(Section):
         None, description="Needed with `mode: scale_to_zero`."
     )
     variants: tuple[Variant, ...] = Field(
-        (), max_length=10, strict=False,
+        (),
+        max_length=10,
+        strict=False,
         description="Several production variants of the model. Without it there is one, "
         "`AllTraffic`.",
-    )  # fmt: skip
+    )
     shadow: Shadow | None = Field(None, description="A shadow variant.")
     routing: Literal["least_outstanding_requests", "random"] = Field(
         "least_outstanding_requests",
-        description="How SageMaker chooses the instance for a request.", examples=["random"],
-    )  # fmt: skip
+        description="How SageMaker chooses the instance for a request.",
+        examples=["random"],
+    )
     inference_ami_version: AmiVersion | None = Field(
         None,
         description="Host image, with its GPU or Neuron driver. Without it Slipway chooses "

@@ -23,49 +23,54 @@ class BuildVpc(Section):
         examples=["vpc-0a1b2c3d"],
     )
     subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
-        min_length=1, max_length=16, strict=False,
+        min_length=1,
+        max_length=16,
+        strict=False,
         description="Private subnets with a route to the mirrors, and to ECR, S3 and "
         "CloudWatch Logs: a NAT gateway or VPC endpoints.",
         examples=[["subnet-0a1b2c3d"]],
-    )  # fmt: skip
+    )
     security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
-        min_length=1, max_length=5, strict=False,
+        min_length=1,
+        max_length=5,
+        strict=False,
         description="Security groups. Builds only open outbound connections.",
         examples=[["sg-0a1b2c3d"]],
-    )  # fmt: skip
+    )
 
 
 class ImageBuilds(Section):
     """Where image builds fetch packages and base images from, and the network that they run in."""
 
     registry: str | None = Field(
-        None, pattern=r"^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*$",
+        None,
+        pattern=r"^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*$",
         description="Registry, with a path if it has one, that replaces nvcr.io. It has "
         "NVIDIA's images under the same names. The build logs in to a registry in"
         " ECR. Any other registry must let everyone pull.",
         examples=["mirror.example.com/nvcr"],
-    )  # fmt: skip
+    )
     index_url: _Url | None = Field(
         None,
         description="Package index that replaces PyPI.",
         examples=["https://mirror.example.com/pypi/simple"],
-    )  # fmt: skip
+    )
     python_url: _Url | None = Field(
         None,
         description="Copy of the releases of python-build-standalone that replaces GitHub's.",
         examples=["https://mirror.example.com/python-build-standalone/releases/download"],
-    )  # fmt: skip
+    )
     neuron_index_url: _Url | None = Field(
         None,
         description="Package index that replaces https://pip.repos.neuron.amazonaws.com.",
         examples=["https://mirror.example.com/neuron/simple"],
-    )  # fmt: skip
+    )
     ca_bundle: ProjectPath | None = Field(
         None,
         description="PEM file in the project with every certificate authority that signed for"
         " the addresses above. Builds trust these in place of the public ones.",
         examples=["certificates/mirror.pem"],
-    )  # fmt: skip
+    )
     repository_key: KeyChoice | None = Field(
         None,
         description="KMS key of the images' repositories: `artifact` for the key of the "
@@ -73,7 +78,7 @@ class ImageBuilds(Section):
         " its own. Only a new repository takes the key: the key of a repository "
         "cannot be changed.",
         examples=["artifact"],
-    )  # fmt: skip
+    )
     vpc: BuildVpc | None = Field(None, description="Without it CodeBuild's own network.")
 
 

@@ -9,9 +9,22 @@ from pydantic import Field
 from slipway.config.sections.base import Section
 
 Family = Literal[
-    "gpt2", "gpt_neo", "gptj", "gpt_neox", "opt", "bloom", "llama", "mistral", "qwen2", "t5",
-    "bert", "distilbert", "roberta", "xlm_roberta", "other",
-]  # fmt: skip
+    "gpt2",
+    "gpt_neo",
+    "gptj",
+    "gpt_neox",
+    "opt",
+    "bloom",
+    "llama",
+    "mistral",
+    "qwen2",
+    "t5",
+    "bert",
+    "distilbert",
+    "roberta",
+    "xlm_roberta",
+    "other",
+]
 
 
 class Model(Section):
@@ -28,26 +41,34 @@ class Model(Section):
         examples=[1_557_611_200],
     )
     layers: int | None = Field(
-        None, ge=1, le=1000,
+        None,
+        ge=1,
+        le=1000,
         description="Transformer layers. For a model with an encoder and a decoder, the decoder's.",
         examples=[48],
-    )  # fmt: skip
+    )
     hidden_size: int | None = Field(
         None, ge=1, le=100_000, description="Width of the hidden state.", examples=[1600]
     )
     attention_heads: int | None = Field(
-        None, ge=1, le=1000,
+        None,
+        ge=1,
+        le=1000,
         description="Attention heads. A tensor parallel degree has to divide this number.",
         examples=[25],
-    )  # fmt: skip
+    )
     key_value_heads: int | None = Field(
-        None, ge=1, le=1000,
+        None,
+        ge=1,
+        le=1000,
         description="Heads of keys and values, if fewer than `attention_heads` (grouped-query"
         " attention).",
         examples=[8],
-    )  # fmt: skip
+    )
     head_size: int | None = Field(
-        None, ge=1, le=10_000,
+        None,
+        ge=1,
+        le=10_000,
         description="Width of one head, if it is not `hidden_size` / `attention_heads`.",
         examples=[64],
-    )  # fmt: skip
+    )

@@ -17,18 +17,22 @@ class Schedule(Section):
     """Other bounds at certain times."""
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9-]*$", max_length=64,
-        description="Name of the schedule.", examples=["workday"],
-    )  # fmt: skip
+        pattern=r"^[a-z][a-z0-9-]*$",
+        max_length=64,
+        description="Name of the schedule.",
+        examples=["workday"],
+    )
     at: str = Field(
         pattern=r"^(cron\(.+\)|rate\(.+\)|at\(.+\))$",
         description="Application autoscaling's `cron(...)`, `rate(...)` or `at(...)`.",
         examples=["cron(0 7 ? * MON-FRI *)"],
     )
     time_zone: str = Field(
-        "UTC", pattern=r"^[\w+-]+(/[\w+-]+)*$",
-        description="IANA time zone of the schedule.", examples=["Europe/Zurich"],
-    )  # fmt: skip
+        "UTC",
+        pattern=r"^[\w+-]+(/[\w+-]+)*$",
+        description="IANA time zone of the schedule.",
+        examples=["Europe/Zurich"],
+    )
     min_instance_count: int = Field(
         ge=0, le=1000, description="Instances at rest from then on.", examples=[4]
     )
@@ -41,10 +45,11 @@ class Step(Section):
     """One step of a step policy."""
 
     from_backlog: float = Field(
-        ge=0, allow_inf_nan=False,
+        ge=0,
+        allow_inf_nan=False,
         description="Number of waiting requests per instance from which the step applies.",
         examples=[10],
-    )  # fmt: skip
+    )
     add_instances: int = Field(ge=1, le=100, description="Instances to add.", examples=[2])
 
 
@@ -64,21 +69,31 @@ class Autoscaling(Section):
         examples=[4],
     )
     target_invocations_per_instance_per_minute: float | None = Field(
-        None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
+        None,
+        ge=_LOWEST_TARGET,
+        le=_HIGHEST_TARGET,
+        allow_inf_nan=False,
         description="Load to hold each instance at. AWS's formula: highest rate per second of"
         " one instance x 0.5 for safety x 60.",
         examples=[600],
-    )  # fmt: skip
+    )
     target_concurrent_requests_per_instance: float | None = Field(
-        None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
+        None,
+        ge=_LOWEST_TARGET,
+        le=_HIGHEST_TARGET,
+        allow_inf_nan=False,
         description="Requests in flight to hold each instance at. It reacts within seconds, "
         "and suits models whose requests differ much in length.",
         examples=[8],
-    )  # fmt: skip
+    )
     target_backlog_per_instance: float | None = Field(
-        None, ge=_LOWEST_TARGET, le=_HIGHEST_TARGET, allow_inf_nan=False,
-        description="Waiting requests to hold each instance at, for `mode: async`.", examples=[5],
-    )  # fmt: skip
+        None,
+        ge=_LOWEST_TARGET,
+        le=_HIGHEST_TARGET,
+        allow_inf_nan=False,
+        description="Waiting requests to hold each instance at, for `mode: async`.",
+        examples=[5],
+    )
     steps: Annotated[tuple[Step, ...], Field(strict=False)] = Field(
         (), max_length=20, description="Larger steps while a backlog grows, for `mode: async`."
     )

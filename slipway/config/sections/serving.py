@@ -26,19 +26,26 @@ class TensorRTServing(Section):
         examples=["10.13"],
     )
     max_batch_size: int = Field(
-        8, ge=1, le=256,
-        description="Largest number of sequences in one forward pass.", examples=[10],
-    )  # fmt: skip
+        8,
+        ge=1,
+        le=256,
+        description="Largest number of sequences in one forward pass.",
+        examples=[10],
+    )
     max_batch_delay_milliseconds: int = Field(
-        5, ge=0, le=1000,
+        5,
+        ge=0,
+        le=1000,
         description="Longest time that a request waits for others to share its batch.",
         examples=[5],
-    )  # fmt: skip
+    )
     max_queue_length: int = Field(
-        256, ge=1, le=100_000,
+        256,
+        ge=1,
+        le=100_000,
         description="Largest number of requests that may wait. One more is answered 503.",
         examples=[256],
-    )  # fmt: skip
+    )
     max_input_tokens: int = Field(
         ge=1, le=32_768, description="Longest prompt that is accepted, in tokens.", examples=[32]
     )
@@ -49,16 +56,19 @@ class TensorRTServing(Section):
         examples=[30],
     )
     default_new_tokens: int = Field(
-        ge=1, le=32_768,
+        ge=1,
+        le=32_768,
         description="Tokens that are generated when a request does not name a number.",
         examples=[12],
-    )  # fmt: skip
+    )
     request_timeout_seconds: int = Field(
-        55, ge=1, le=60,
+        55,
+        ge=1,
+        le=60,
         description="A request without an answer by then is answered 504. SageMaker's own "
         "limit is 60.",
         examples=[55],
-    )  # fmt: skip
+    )
 
 
 class LmiServing(Section):
@@ -73,8 +83,9 @@ class LmiServing(Section):
     )
     version: str = Field(
         pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$",
-        description="DJL Serving's version, as it stands in the image's tag.", examples=["0.36.0"],
-    )  # fmt: skip
+        description="DJL Serving's version, as it stands in the image's tag.",
+        examples=["0.36.0"],
+    )
     image: Literal["managed", "built"] = Field(
         "managed",
         description="`managed` is AWS's image. `built` is an image on top of it with "
@@ -119,10 +130,12 @@ class LmiServing(Section):
     )
     dtype: Dtype = Field(description="Precision that the weights are loaded in.", examples=["fp16"])
     max_batch_size: int = Field(
-        1, ge=1, le=1024,
+        1,
+        ge=1,
+        le=1024,
         description="Largest number of requests that DJL Serving hands to the handler together.",
         examples=[4],
-    )  # fmt: skip
+    )
     max_batch_delay_milliseconds: int = Field(
         100,
         ge=0,
@@ -150,13 +163,19 @@ class LmiServing(Section):
         examples=[32],
     )
     max_input_tokens: int | None = Field(
-        None, ge=1, le=10_000_000, description="Longest prompt, for the memory estimate.",
+        None,
+        ge=1,
+        le=10_000_000,
+        description="Longest prompt, for the memory estimate.",
         examples=[512],
-    )  # fmt: skip
+    )
     max_new_tokens: int | None = Field(
-        None, ge=1, le=1_000_000, description="Most tokens generated, for the memory estimate.",
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Most tokens generated, for the memory estimate.",
         examples=[128],
-    )  # fmt: skip
+    )
     predict_timeout_seconds: int = Field(
         60,
         ge=1,
@@ -165,16 +184,19 @@ class LmiServing(Section):
         examples=[60],
     )
     model_loading_timeout_seconds: int | None = Field(
-        None, ge=1, le=3600,
+        None,
+        ge=1,
+        le=3600,
         description="Time limit of loading: `option.model_loading_timeout`. Without it: "
         "`endpoint.container_startup_health_check_timeout_seconds`, which is what"
         " SageMaker gives the start.",
         examples=[1200],
-    )  # fmt: skip
+    )
     trust_remote_code: bool = Field(
         False,
-        description="Lets the checkpoint's own Python code run in the container.", examples=[False],
-    )  # fmt: skip
+        description="Lets the checkpoint's own Python code run in the container.",
+        examples=[False],
+    )
     options: dict[str, OptionValue] = Field(
         default_factory=dict,
         description="Further `option.KEY` of serving.properties. They are checked against the"
@@ -182,9 +204,11 @@ class LmiServing(Section):
         examples=[{"gpu_memory_utilization": 0.9}],
     )
     environment: Environment = Field(
-        default_factory=dict, max_length=90, description="Variables of the container.",
+        default_factory=dict,
+        max_length=90,
+        description="Variables of the container.",
         examples=[{"OMP_NUM_THREADS": "1"}],
-    )  # fmt: skip
+    )
 
 
 class TritonServing(Section):
@@ -193,8 +217,9 @@ class TritonServing(Section):
     container: Literal["triton"] = Field(description="Container family.", examples=["triton"])
     version: str = Field(
         pattern=r"^[0-9]{2}\.[0-9]{2}$",
-        description="Release of the image, `YY.MM`.", examples=["25.09"],
-    )  # fmt: skip
+        description="Release of the image, `YY.MM`.",
+        examples=["25.09"],
+    )
     repository: ProjectPath | None = Field(
         None,
         description="Directory of your own model repository: `MODEL/config.pbtxt`, "
@@ -203,10 +228,12 @@ class TritonServing(Section):
         examples=["triton/t5-spelling"],
     )
     default_model: str | None = Field(
-        None, pattern=r"^[\w.-]+$", max_length=255,
+        None,
+        pattern=r"^[\w.-]+$",
+        max_length=255,
         description="Model that answers, if your own repository has several.",
         examples=["spelling"],
-    )  # fmt: skip
+    )
     backend: Literal["tensorrt", "onnxruntime", "python"] = Field(
         "tensorrt", description="Backend that runs the graphs.", examples=["tensorrt"]
     )
@@ -217,10 +244,13 @@ class TritonServing(Section):
         8, ge=1, le=1024, description="Largest number of requests in one batch.", examples=[8]
     )
     max_batch_delay_microseconds: int = Field(
-        0, ge=0, le=10_000_000,
+        0,
+        ge=0,
+        le=10_000_000,
         description="Longest time that a request waits for others. With 0 a batch takes the "
-        "requests that are there.", examples=[0],
-    )  # fmt: skip
+        "requests that are there.",
+        examples=[0],
+    )
     instance_group_count: int = Field(
         1, ge=1, le=64, description="Copies of the model on one GPU.", examples=[1]
     )
@@ -234,20 +264,24 @@ class TritonServing(Section):
         examples=[64],
     )
     shared_memory_bytes: int = Field(
-        67_108_864, ge=1_048_576, le=17_179_869_184,
+        67_108_864,
+        ge=1_048_576,
+        le=17_179_869_184,
         description="Shared memory of the Python backend: "
         "`SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`.",
         examples=[67_108_864],
-    )  # fmt: skip
+    )
     log_verbose: bool = Field(
         False,
         description="Whether Triton writes its verbose log, with a line or more for each request.",
         examples=[False],
-    )  # fmt: skip
+    )
     environment: Environment = Field(
-        default_factory=dict, max_length=90, description="Variables of the container.",
+        default_factory=dict,
+        max_length=90,
+        description="Variables of the container.",
         examples=[{"OMP_NUM_THREADS": "1"}],
-    )  # fmt: skip
+    )
 
 
 class NeuronServing(Section):
@@ -271,18 +305,22 @@ class NeuronServing(Section):
         examples=["throughput"],
     )
     sequence_length: int = Field(
-        ge=8, le=4096,
+        ge=8,
+        le=4096,
         description="Number of tokens that the graph is traced for. Shorter texts are padded "
         "to it.",
         examples=[128],
-    )  # fmt: skip
+    )
     sequence_lengths: tuple[Annotated[int, Field(ge=8, le=4096)], ...] | None = Field(
-        None, min_length=1, max_length=16, strict=False,
+        None,
+        min_length=1,
+        max_length=16,
+        strict=False,
         description="Buckets: a graph for each of these lengths, ascending up to "
         "`sequence_length`. The shortest graph that a text fits computes it. Each"
         " graph has weights of its own. Without it there is one graph.",
         examples=[[32, 128]],
-    )  # fmt: skip
+    )
     batch_size: int = Field(
         1,
         ge=1,
@@ -291,40 +329,53 @@ class NeuronServing(Section):
         examples=[6],
     )
     max_batch_delay_milliseconds: int = Field(
-        5, ge=0, le=1000,
+        5,
+        ge=0,
+        le=1000,
         description="Longest time that a request waits for others to share its batch.",
         examples=[5],
-    )  # fmt: skip
+    )
     pipeline_cores: int | None = Field(
-        None, ge=1, le=64,
+        None,
+        ge=1,
+        le=64,
         description="NeuronCores of one pipeline. Without it: AWS's formula for the model's size.",
         examples=[16],
-    )  # fmt: skip
+    )
     workers: int | None = Field(
-        None, ge=1, le=64,
-        description="Copies of the model. Without it: as many as the cores carry.", examples=[4],
-    )  # fmt: skip
+        None,
+        ge=1,
+        le=64,
+        description="Copies of the model. Without it: as many as the cores carry.",
+        examples=[4],
+    )
     expected_concurrency: int | None = Field(
-        None, ge=1, le=100_000,
+        None,
+        ge=1,
+        le=100_000,
         description="Requests in flight at a time. A pipeline needs twelve to be full.",
         examples=[12],
-    )  # fmt: skip
+    )
     dtype: Literal["fp32", "bf16", "fp16"] = Field(
         "bf16",
         description="Precision that the compiler casts matrix products to.",
         examples=["bf16"],
     )
     max_queue_length: int = Field(
-        256, ge=1, le=100_000,
+        256,
+        ge=1,
+        le=100_000,
         description="Largest number of requests that may wait. One more is answered 503.",
         examples=[256],
-    )  # fmt: skip
+    )
     request_timeout_seconds: int = Field(
-        55, ge=1, le=60,
+        55,
+        ge=1,
+        le=60,
         description="A request without an answer by then is answered 504. SageMaker's own "
         "limit is 60.",
         examples=[55],
-    )  # fmt: skip
+    )
 
 
 class CustomServing(Section):
@@ -340,17 +391,20 @@ class CustomServing(Section):
         examples=["123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1.4.2"],
     )
     cuda_version: str | None = Field(
-        None, pattern=r"^[0-9]+\.[0-9]+$",
+        None,
+        pattern=r"^[0-9]+\.[0-9]+$",
         description="CUDA version of the image. It decides which host image fits.",
         examples=["12.4"],
-    )  # fmt: skip
+    )
     dtype: Dtype | None = Field(
         None, description="Precision of the weights, for the memory estimate.", examples=["fp16"]
     )
     environment: Environment = Field(
-        default_factory=dict, max_length=100, description="Variables of the container.",
+        default_factory=dict,
+        max_length=100,
+        description="Variables of the container.",
         examples=[{"LOG_LEVEL": "info"}],
-    )  # fmt: skip
+    )
 
 
 Serving = Annotated[

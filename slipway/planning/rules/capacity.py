@@ -25,23 +25,23 @@ def variants_are_told_apart(situation: Situation) -> Iterator[Problem]:
                 Code.NAMED_TWICE,
                 f"there are two variants {variant.name!r}",
                 "Give each variant its own name.",
-                "endpoint", "variants", index, "name",
-            )  # fmt: skip
+                ("endpoint", "variants", index, "name"),
+            )
         seen.add(variant.name)
     if len(variants) == 1:
         yield problem(
             Code.VARIANT_SET,
             "one variant alone needs no section `variants`",
             "Remove `variants`, or add a second one.",
-            "endpoint", "variants",
-        )  # fmt: skip
+            ("endpoint", "variants"),
+        )
     elif variants and not any(variant.weight for variant in variants):
         yield problem(
             Code.VARIANT_SET,
             "every variant has weight 0: no request would reach one",
             "Give at least one variant a weight above 0.",
-            "endpoint", "variants",
-        )  # fmt: skip
+            ("endpoint", "variants"),
+        )
 
 
 def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
@@ -53,8 +53,8 @@ def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
             Code.NO_SECOND_TYPE,
             "there is no second instance type to try",
             "Name several in `instances`, or remove `instance_provision_timeout_seconds`.",
-            "endpoint", "instance_provision_timeout_seconds",
-        )  # fmt: skip
+            ("endpoint", "instance_provision_timeout_seconds"),
+        )
 
 
 def instance_types_differ(situation: Situation) -> Iterator[Problem]:
@@ -72,7 +72,7 @@ def instance_types_differ(situation: Situation) -> Iterator[Problem]:
         for index, name in enumerate(types):
             if name in types[:index]:
                 yield problem(
-                    Code.NAMED_TWICE, f"{name} is named twice", "Remove it here.", *field, index
+                    Code.NAMED_TWICE, f"{name} is named twice", "Remove it here.", (*field, index)
                 )
 
 
@@ -87,15 +87,15 @@ def scaling_has_one_target(situation: Situation) -> Iterator[Problem]:
             Code.SCALING_TARGETS,
             f"there are {len(given)} targets: {', '.join(given)}",
             "Keep one of them.",
-            "autoscaling", given[1],
-        )  # fmt: skip
+            ("autoscaling", given[1]),
+        )
     elif not given:
         yield problem(
             Code.SCALING_TARGETS,
             "there is no target to scale by",
             "Add `target_invocations_per_instance_per_minute`, or "
             "`target_concurrent_requests_per_instance`.",
-            "autoscaling",
+            ("autoscaling",),
         )
 
 
@@ -111,23 +111,23 @@ def scaling_target_fits_mode(situation: Situation) -> Iterator[Problem]:
                     Code.SCALING_OF_MODE,
                     "an asynchronous endpoint has no such metric",
                     "Scale by `target_backlog_per_instance`.",
-                    "autoscaling", name,
-                )  # fmt: skip
+                    ("autoscaling", name),
+                )
         return
     if scaling.target_backlog_per_instance is not None:
         yield problem(
             Code.SCALING_OF_MODE,
             "only an asynchronous endpoint has a backlog",
             "Scale by invocations or by concurrent requests, or set `mode: async`.",
-            "autoscaling", "target_backlog_per_instance",
-        )  # fmt: skip
+            ("autoscaling", "target_backlog_per_instance"),
+        )
     if scaling.min_instance_count == 0:
         yield problem(
             Code.SCALING_OF_MODE,
             "a realtime endpoint keeps one instance at least",
             "Use 1 or more; `mode: async` and `mode: scale_to_zero` can go to 0.",
-            "autoscaling", "min_instance_count",
-        )  # fmt: skip
+            ("autoscaling", "min_instance_count"),
+        )
 
 
 def scaling_bounds(situation: Situation) -> Iterator[Problem]:
@@ -141,8 +141,8 @@ def scaling_bounds(situation: Situation) -> Iterator[Problem]:
             Code.SCALING_RANGE,
             f"the minimum, {low}, is above the maximum, {high}",
             "Raise `max_instance_count` or lower `min_instance_count`.",
-            "autoscaling", "min_instance_count",
-        )  # fmt: skip
+            ("autoscaling", "min_instance_count"),
+        )
         return
     counts: list[tuple[FieldPath, int]] = [
         (("endpoint", "instance_count"), config.endpoint.instance_count)
@@ -159,7 +159,7 @@ def scaling_bounds(situation: Situation) -> Iterator[Problem]:
                 f"{count} instances at creation lie outside the autoscaling range of {low} to "
                 f"{high}",
                 f"Use a count from {low} to {high}.",
-                *field,
+                field,
             )
 
 
@@ -176,7 +176,7 @@ def burstable_types_do_not_scale(situation: Situation) -> Iterator[Problem]:
                 Code.BURSTABLE_TYPE,
                 f"{placement.instance.name} is burstable, and SageMaker does not scale such types",
                 "Choose another type, or remove `autoscaling`.",
-                *placement.field,
+                placement.field,
             )
 
 
@@ -190,15 +190,15 @@ def mode_has_its_section(situation: Situation) -> Iterator[Problem]:
                 Code.MODE_SECTION,
                 f"`mode: {mode}` needs the section `{name}`",
                 f"Add `endpoint.{name}`.",
-                "endpoint", "mode",
-            )  # fmt: skip
+                ("endpoint", "mode"),
+            )
         elif endpoint.mode != mode and section is not None:
             yield problem(
                 Code.MODE_SECTION,
                 f"nothing reads `{name}` with `mode: {endpoint.mode}`",
                 f"Remove it, or set `mode: {mode}`.",
-                "endpoint", name,
-            )  # fmt: skip
+                ("endpoint", name),
+            )
 
 
 def variant_names_differ_in_more_than_case(situation: Situation) -> Iterator[Problem]:
@@ -211,8 +211,8 @@ def variant_names_differ_in_more_than_case(situation: Situation) -> Iterator[Pro
                 Code.NAMED_TWICE,
                 f"{name!r} differs from another variant in case only",
                 "Give each variant its own name.",
-                "endpoint", "variants", index, "name",
-            )  # fmt: skip
+                ("endpoint", "variants", index, "name"),
+            )
 
 
 RULES = (

@@ -25,8 +25,8 @@ def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
             "the weights",
             "Add `artifacts.compile` with the instance type that compiles, or set "
             "`artifacts.release` to a model compiled already.",
-            "artifacts", "weights",
-        )  # fmt: skip
+            ("artifacts", "weights"),
+        )
 
 
 def custom_image_compiles_itself(situation: Situation) -> Iterator[Problem]:
@@ -37,8 +37,8 @@ def custom_image_compiles_itself(situation: Situation) -> Iterator[Problem]:
             Code.CUSTOM_COMPILE,
             "Slipway cannot compile for a container of your own",
             "Remove `compile`: the weights are published as they are.",
-            "artifacts", "compile",
-        )  # fmt: skip
+            ("artifacts", "compile"),
+        )
 
 
 def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
@@ -57,8 +57,8 @@ def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
                 f"{host.name} has {host.accelerator_title}; the endpoint's "
                 f"{placement.instance.name} has {placement.instance.accelerator_title}",
                 f"Compile on a type with {wanted}, for example `{placement.instance.name}`.",
-                "artifacts", "compile", "instance",
-            )  # fmt: skip
+                ("artifacts", "compile", "instance"),
+            )
             return
 
 
@@ -74,8 +74,8 @@ def neuron_compiles_on_cpu(situation: Situation) -> Iterator[Problem]:
             f"{host.name} has {host.accelerator_title}; Neuron compiles on a processor, and no "
             "training job runs on inf1 or inf2",
             "Use a CPU type with 32 GiB of memory or more, for example `ml.c5.4xlarge`.",
-            "artifacts", "compile", "instance",
-        )  # fmt: skip
+            ("artifacts", "compile", "instance"),
+        )
 
 
 def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
@@ -96,8 +96,8 @@ def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
                 f"{instance.accelerator_title}",
                 f"Build the engine for {capability}, or choose an instance type with "
                 f"{release.target}.",
-                "artifacts", "release", "target",
-            )  # fmt: skip
+                ("artifacts", "release", "target"),
+            )
 
 
 def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
@@ -117,7 +117,7 @@ def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
                 f"{first.instance.name} has {first.instance.accelerator_title}: one engine does "
                 "not run on both",
                 f"Use types with {wanted} only, or make another deployment of this one.",
-                *placement.field,
+                placement.field,
             )
 
 

@@ -23,8 +23,8 @@ def component_is_alone(situation: Situation) -> Iterator[Problem]:
                 f"`{name}` and `mode: scale_to_zero` exclude each other: copies of an inference "
                 "component take the requests",
                 f"Remove `{name}`, or set `mode: realtime`.",
-                "endpoint", name,
-            )  # fmt: skip
+                ("endpoint", name),
+            )
 
 
 def component_fits_instance(situation: Situation) -> Iterator[Problem]:
@@ -51,8 +51,8 @@ def component_fits_instance(situation: Situation) -> Iterator[Problem]:
                     Code.COMPONENT_TOO_LARGE,
                     f"a copy needs {amount:g} {unit}; {instance.name} has {available:g}",
                     "Lower it, or choose a larger instance type.",
-                    "endpoint", "scale_to_zero", field,
-                )  # fmt: skip
+                    ("endpoint", "scale_to_zero", field),
+                )
 
 
 RULES = (component_is_alone, component_fits_instance)

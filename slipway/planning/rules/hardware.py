@@ -29,7 +29,7 @@ def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
             f"{instance.name} has {has}; the container `tensorrt` needs an NVIDIA GPU",
             "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
             "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
-            *placement.field,
+            placement.field,
         )
 
 
@@ -43,7 +43,7 @@ def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
                 Code.ARM_PROCESSOR,
                 f"{placement.instance.name} has an arm64 processor; the image is for x86_64",
                 "Choose an instance type whose processor is Intel's or AMD's.",
-                *placement.field,
+                placement.field,
             )
 
 
@@ -58,8 +58,8 @@ def volume_needs_ebs(situation: Situation) -> Iterator[Problem]:
                 f"{instance.name} stores on its local NVMe disk of {instance.local_nvme_gb} GB; "
                 "SageMaker refuses a volume size for it",
                 "Remove `volume_size_gb`.",
-                "endpoint", "volume_size_gb",
-            )  # fmt: skip
+                ("endpoint", "volume_size_gb"),
+            )
 
 
 def ami_fits_accelerator(situation: Situation) -> Iterator[Problem]:
@@ -74,8 +74,8 @@ def ami_fits_accelerator(situation: Situation) -> Iterator[Problem]:
                 Code.HOST_IMAGE,
                 f"{chosen} does not fit {placement.instance.name}: {reason}",
                 "Remove `inference_ami_version`, or choose one with the type's driver.",
-                "endpoint", "inference_ami_version",
-            )  # fmt: skip
+                ("endpoint", "inference_ami_version"),
+            )
 
 
 def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
@@ -110,7 +110,7 @@ def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
             f"{placement.instance.name} has {placement.instance.accelerator_title}, and "
             f"{fitting.name} of the same pool needs the host image {ami}",
             "Name only types with the same kind of accelerator, or give each kind a variant.",
-            *placement.field,
+            placement.field,
         )
 
 
@@ -126,8 +126,8 @@ def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
             Code.HOST_IMAGE,
             f"the image has CUDA {cuda}, whose driver {chosen} does not have",
             f"Use `{_CUDA_13_AMI}`, or leave it out: it is then chosen by the image's CUDA.",
-            "endpoint", "inference_ami_version",
-        )  # fmt: skip
+            ("endpoint", "inference_ami_version"),
+        )
 
 
 def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
@@ -146,8 +146,8 @@ def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
             Code.GPU_ALARM,
             reason,
             "Remove `gpu_memory_utilization_percent`.",
-            "alarms", "gpu_memory_utilization_percent",
-        )  # fmt: skip
+            ("alarms", "gpu_memory_utilization_percent"),
+        )
 
 
 def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
@@ -170,7 +170,7 @@ def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
                 "threshold is right for both",
                 "Use types with the same number of GPUs, or remove "
                 "`alarms.gpu_memory_utilization_percent`.",
-                *placement.field,
+                placement.field,
             )
 
 

@@ -26,8 +26,8 @@ def triton_release_exists(situation: Situation) -> Iterator[Problem]:
         Code.UNKNOWN_IMAGE_VERSION,
         f"there is no Triton image of release {serving.version}",
         f"{hint}There are {', '.join(versions(TRITON))}.",
-        "serving", "version",
-    )  # fmt: skip
+        ("serving", "version"),
+    )
 
 
 def image_is_in_region(situation: Situation) -> Iterator[Problem]:
@@ -50,8 +50,8 @@ def image_is_in_region(situation: Situation) -> Iterator[Problem]:
         Code.IMAGE_NOT_IN_REGION,
         f"AWS does not publish {aws.framework} {aws.version} in {region}",
         remedy,
-        "serving", "container" if not elsewhere else "version",
-    )  # fmt: skip
+        ("serving", "container" if not elsewhere else "version"),
+    )
 
 
 def triton_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
@@ -73,7 +73,7 @@ def triton_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
                 "does not run on it",
                 "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
                 "`ml.g5.xlarge`.",
-                *placement.field,
+                placement.field,
             )
 
 
@@ -88,8 +88,8 @@ def triton_has_a_repository(situation: Situation) -> Iterator[Problem]:
             Code.TRITON_REPOSITORY,
             f"Slipway makes no Triton model repository for the family `{config.model.family}`",
             "Add `repository` with the directory of your own.",
-            "serving", "container",
-        )  # fmt: skip
+            ("serving", "container"),
+        )
 
 
 def custom_image_has_its_regions_domain(situation: Situation) -> Iterator[Problem]:
@@ -105,8 +105,8 @@ def custom_image_has_its_regions_domain(situation: Situation) -> Iterator[Proble
             Code.WRONG_REGISTRY_DOMAIN,
             f"there is no registry {registry}: that region's domain is {domain}",
             f"Write it with {domain}.",
-            "serving", "image_uri",
-        )  # fmt: skip
+            ("serving", "image_uri"),
+        )
 
 
 def custom_image_is_in_region(situation: Situation) -> Iterator[Problem]:
@@ -128,8 +128,8 @@ def custom_image_is_in_region(situation: Situation) -> Iterator[Problem]:
             f"Copy the image to {region}, for example with a replication rule of ECR, and name "
             f"that copy, in `environments.{situation.environment.name}.serving.image_uri` where "
             "environments lie in several regions.",
-            "serving", "image_uri",
-        )  # fmt: skip
+            ("serving", "image_uri"),
+        )
 
 
 def image_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
@@ -146,7 +146,7 @@ def image_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
                 f"{aws.framework} {aws.version} needs {aws.minimum_compute_capability} or newer; "
                 f"{placement.instance.name} has {_product(placement)} ({capability})",
                 f"{remedy} an instance type with a newer GPU.",
-                *placement.field,
+                placement.field,
             )
 
 
@@ -165,8 +165,8 @@ def tensorrt_runs_on_gpu(situation: Situation) -> Iterator[Problem]:
                 f"TensorRT {release.version} needs {release.minimum_compute_capability} or newer; "
                 f"{placement.instance.name} has {_product(placement)} ({capability})",
                 f"{remedy} an instance type with a newer GPU.",
-                "serving", "tensorrt_version",
-            )  # fmt: skip
+                ("serving", "tensorrt_version"),
+            )
 
 
 def gpu_is_not_too_old(situation: Situation) -> Iterator[Problem]:
@@ -181,7 +181,7 @@ def gpu_is_not_too_old(situation: Situation) -> Iterator[Problem]:
                 f"no TensorRT version of Slipway's images runs on {placement.instance.name}: "
                 f"{_product(placement)} is {capability}",
                 "Choose an instance type with a newer GPU, for example `ml.g4dn.xlarge`.",
-                *placement.field,
+                placement.field,
             )
 
 

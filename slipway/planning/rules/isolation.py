@@ -20,7 +20,7 @@ def key_is_of_an_isolated_model(situation: Situation) -> Iterator[Problem]:
             "`key_arn` has no effect without `isolated: true`: shared artifacts are encrypted with "
             "the environment's key",
             "Add `isolated: true`, or leave `key_arn` out.",
-            *_FIELD,
+            _FIELD,
         )
 
 
@@ -44,7 +44,7 @@ def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
             f"the key is in {region}, and the artifact bucket of `{environment.name}` in "
             f"{environment.region}",
             remedy,
-            *_FIELD,
+            _FIELD,
         )
     elif account != environment.account:
         yield problem(
@@ -52,7 +52,7 @@ def key_is_where_the_bucket_is(situation: Situation) -> Iterator[Problem]:
             f"the key belongs to account {account}, and environment `{environment.name}` is "
             f"{environment.account}",
             remedy,
-            *_FIELD,
+            _FIELD,
         )
 
 
@@ -66,7 +66,7 @@ def key_is_not_the_environments(situation: Situation) -> Iterator[Problem]:
             Code.ISOLATED_KEY,
             "the key is the environment's own, with which every model's role may decrypt",
             "Name another key, or leave `key_arn` out: the stack then makes a key.",
-            *_FIELD,
+            _FIELD,
         )
 
 

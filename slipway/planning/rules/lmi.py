@@ -79,8 +79,8 @@ def lmi_version_exists(situation: Situation) -> Iterator[Problem]:
             Code.UNKNOWN_IMAGE_VERSION,
             f"there is no image of {serving.framework} {serving.version}",
             f"Did you mean `{guess}`? There are {', '.join(error.known)}.",
-            "serving", "version",
-        )  # fmt: skip
+            ("serving", "version"),
+        )
 
 
 def engine_is_accepted(situation: Situation) -> Iterator[Problem]:
@@ -97,8 +97,8 @@ def engine_is_accepted(situation: Situation) -> Iterator[Problem]:
             Code.LMI_ENGINE,
             f"{setup.image} has no engine '{setup.engine}'",
             f"{hint}There are {', '.join(known)}; case matters.",
-            "serving", "engine",
-        )  # fmt: skip
+            ("serving", "engine"),
+        )
 
 
 def engine_has_handler(situation: Situation) -> Iterator[Problem]:
@@ -111,8 +111,8 @@ def engine_has_handler(situation: Situation) -> Iterator[Problem]:
             Code.LMI_ENGINE,
             f"{setup.image} has no handler for the engine {setup.engine}",
             "Remove `engine`, or choose the framework's image that has it.",
-            "serving", "engine",
-        )  # fmt: skip
+            ("serving", "engine"),
+        )
 
 
 def entry_point_is_built_in(situation: Situation) -> Iterator[Problem]:
@@ -127,8 +127,8 @@ def entry_point_is_built_in(situation: Situation) -> Iterator[Problem]:
         Code.LMI_HANDLER,
         f"{setup.image} has no handler '{setup.serving.entry_point}'",
         f"{hint}There are {', '.join(known)}; a model.py of your own goes into `script`.",
-        "serving", "entry_point",
-    )  # fmt: skip
+        ("serving", "entry_point"),
+    )
 
 
 def there_is_one_handler(situation: Situation) -> Iterator[Problem]:
@@ -142,15 +142,15 @@ def there_is_one_handler(situation: Situation) -> Iterator[Problem]:
             Code.LMI_HANDLER,
             "there are two handlers: `entry_point` and `script`",
             "Keep one of them.",
-            "serving", "script",
-        )  # fmt: skip
+            ("serving", "script"),
+        )
     elif given and not setup.runs_python:
         yield problem(
             Code.LMI_HANDLER,
             f"the engine {setup.engine} runs no Python, so `{given[0]}` is not read",
             f"Remove it, or use the engine {setup.version.engines[-1]}.",
-            "serving", given[0],
-        )  # fmt: skip
+            ("serving", given[0]),
+        )
 
 
 def image_has_its_accelerator(situation: Situation) -> Iterator[Problem]:
@@ -173,7 +173,7 @@ def image_has_its_accelerator(situation: Situation) -> Iterator[Problem]:
             Code.LMI_ACCELERATOR,
             f"{instance.name} has {has}; {setup.version.framework} needs {needs}",
             f"Choose an instance type with {needs}, for example `{one}` or `{other}`.",
-            *placement.field,
+            placement.field,
         )
 
 
@@ -195,7 +195,7 @@ def copy_fits_instance(situation: Situation) -> Iterator[Problem]:
                 f"one copy takes {needed} {device_name(setup)} ({product}); "
                 f"{placement.instance.name} has {count}",
                 "Lower the degrees, or choose an instance type with more accelerators.",
-                *placement.field,
+                placement.field,
             )
 
 
@@ -215,8 +215,8 @@ def degree_divides_heads(situation: Situation) -> Iterator[Problem]:
             Code.LMI_ATTENTION_HEADS,
             f"{heads} attention heads cannot be split over {degree} accelerators",
             f"Use a degree that divides them: {', '.join(fitting)}.",
-            "serving", "tensor_parallel_degree",
-        )  # fmt: skip
+            ("serving", "tensor_parallel_degree"),
+        )
 
 
 def pipeline_is_read(situation: Situation) -> Iterator[Problem]:
@@ -230,8 +230,8 @@ def pipeline_is_read(situation: Situation) -> Iterator[Problem]:
             Code.LMI_PIPELINE_PARALLELISM,
             f"{setup.image} has no pipeline parallelism: it would ignore the degree {degree}",
             "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
-            "serving", "pipeline_parallel_degree",
-        )  # fmt: skip
+            ("serving", "pipeline_parallel_degree"),
+        )
 
 
 def weights_can_be_named(situation: Situation) -> Iterator[Problem]:
@@ -247,8 +247,8 @@ def weights_can_be_named(situation: Situation) -> Iterator[Problem]:
         Code.LMI_WEIGHTS_FROM_S3,
         f"{setup.image} does not copy weights from S3",
         f"Use version {able[0]} or a later one.",
-        "serving", "version",
-    )  # fmt: skip
+        ("serving", "version"),
+    )
 
 
 def _reads_variables(setup: LmiSetup) -> bool:
@@ -267,8 +267,8 @@ def weights_need_network(situation: Situation) -> Iterator[Problem]:
             Code.LMI_NETWORK_ISOLATION,
             "the container copies the weights from S3 itself, which network isolation forbids",
             _OPEN_OR_VARIABLES if _reads_variables(setup) else _OPEN,
-            "endpoint", "network_isolation",
-        )  # fmt: skip
+            ("endpoint", "network_isolation"),
+        )
 
 
 def loading_ends_in_time(situation: Situation) -> Iterator[Problem]:
@@ -284,8 +284,8 @@ def loading_ends_in_time(situation: Situation) -> Iterator[Problem]:
             f"the model may load for {loading} s, and SageMaker ends the start after {startup} s",
             f"Lower `model_loading_timeout_seconds` to {startup} or less, or raise "
             "`endpoint.container_startup_health_check_timeout_seconds`.",
-            "serving", "model_loading_timeout_seconds",
-        )  # fmt: skip
+            ("serving", "model_loading_timeout_seconds"),
+        )
 
 
 def predictions_end_in_time(situation: Situation) -> Iterator[Problem]:
@@ -301,8 +301,8 @@ def predictions_end_in_time(situation: Situation) -> Iterator[Problem]:
             f"{_REALTIME_SECONDS} s",
             f"Lower `predict_timeout_seconds` to {_REALTIME_SECONDS} or less, or use "
             "`mode: async`.",
-            "serving", "predict_timeout_seconds",
-        )  # fmt: skip
+            ("serving", "predict_timeout_seconds"),
+        )
 
 
 def family_is_supported(situation: Situation) -> Iterator[Problem]:
@@ -322,8 +322,8 @@ def family_is_supported(situation: Situation) -> Iterator[Problem]:
             Code.LMI_FAMILY,
             f"{what} takes no model of the family {situation.config.model.family}",
             f"It takes {', '.join(row.model_types)}; choose another version or framework.",
-            "model", "family",
-        )  # fmt: skip
+            ("model", "family"),
+        )
 
 
 def answers_are_not_mixed(situation: Situation) -> Iterator[Problem]:
@@ -337,8 +337,8 @@ def answers_are_not_mixed(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_IMAGE_DEFECT,
                 f"{setup.image} with batches of {setup.serving.max_batch_size}: {defect.effect}",
                 "Set `max_batch_size: 1`, or use another version.",
-                "serving", "max_batch_size",
-            )  # fmt: skip
+                ("serving", "max_batch_size"),
+            )
 
 
 def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
@@ -354,8 +354,8 @@ def t5_is_not_in_fp16(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_IMAGE_DEFECT,
                 f"T5 in fp16 on {setup.image}: {defect.effect}",
                 "Set `dtype: fp32` or `dtype: bf16`.",
-                "serving", "dtype",
-            )  # fmt: skip
+                ("serving", "dtype"),
+            )
 
 
 def pytorch_backend_starts(situation: Situation) -> Iterator[Problem]:
@@ -369,8 +369,8 @@ def pytorch_backend_starts(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_IMAGE_DEFECT,
                 f"`backend: pytorch` on {setup.image}: {defect.effect}",
                 "Remove it: an engine is built of the weights, or compile them ahead of time.",
-                "serving", "options", "backend",
-            )  # fmt: skip
+                ("serving", "options", "backend"),
+            )
 
 
 RULES = (

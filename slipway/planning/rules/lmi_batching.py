@@ -27,8 +27,8 @@ def dtype_is_accepted(situation: Situation) -> Iterator[Problem]:
             Code.LMI_DTYPE,
             f"{setup.reader} does not load weights in {setup.serving.dtype}",
             f"Use one of {', '.join(value for value in facts.allowed if value != 'auto')}.",
-            "serving", "dtype",
-        )  # fmt: skip
+            ("serving", "dtype"),
+        )
 
 
 def remote_code_can_be_trusted(situation: Situation) -> Iterator[Problem]:
@@ -41,8 +41,8 @@ def remote_code_can_be_trusted(situation: Situation) -> Iterator[Problem]:
             Code.LMI_SETTING_UNREAD,
             f"{setup.reader} cannot run a checkpoint's own code",
             "Remove `trust_remote_code`, or choose a later version.",
-            "serving", "trust_remote_code",
-        )  # fmt: skip
+            ("serving", "trust_remote_code"),
+        )
 
 
 def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
@@ -58,8 +58,8 @@ def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_ROLLING_BATCH,
                 f"{setup.reader} has no rolling batch",
                 "Remove `rolling_batch`, or set `max_batch_size`.",
-                "serving", "rolling_batch",
-            )  # fmt: skip
+                ("serving", "rolling_batch"),
+            )
         return
     if facts.allowed is None or batch in facts.allowed:
         return
@@ -72,8 +72,8 @@ def rolling_batch_is_known(situation: Situation) -> Iterator[Problem]:
         Code.LMI_ROLLING_BATCH,
         f"{setup.reader} has no rolling batch '{batch}'",
         f"{hint}There are {', '.join(facts.allowed)}.",
-        "serving", "rolling_batch",
-    )  # fmt: skip
+        ("serving", "rolling_batch"),
+    )
 
 
 def rolling_batch_fits_engine(situation: Situation) -> Iterator[Problem]:
@@ -89,8 +89,8 @@ def rolling_batch_fits_engine(situation: Situation) -> Iterator[Problem]:
             f"rolling batch {setup.serving.rolling_batch} of {setup.image} does not run on the "
             f"engine {setup.engine}",
             f"Set `engine: {engines[0]}`.",
-            "serving", "engine",
-        )  # fmt: skip
+            ("serving", "engine"),
+        )
 
 
 def batches_are_of_one_kind(situation: Situation) -> Iterator[Problem]:
@@ -105,8 +105,8 @@ def batches_are_of_one_kind(situation: Situation) -> Iterator[Problem]:
             f"{setup.serving.rolling_batch} off",
             "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or remove "
             "`rolling_batch`.",
-            "serving", "max_batch_size",
-        )  # fmt: skip
+            ("serving", "max_batch_size"),
+        )
 
 
 def rolling_batch_size_is_read(situation: Situation) -> Iterator[Problem]:
@@ -119,8 +119,8 @@ def rolling_batch_size_is_read(situation: Situation) -> Iterator[Problem]:
             Code.LMI_SETTING_UNREAD,
             "there is no rolling batch for `max_rolling_batch_size` to limit",
             "Set `rolling_batch`, or remove `max_rolling_batch_size`.",
-            "serving", "max_rolling_batch_size",
-        )  # fmt: skip
+            ("serving", "max_rolling_batch_size"),
+        )
 
 
 def batch_settings_are_read(situation: Situation) -> Iterator[Problem]:
@@ -136,16 +136,16 @@ def batch_settings_are_read(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_SETTING_UNREAD,
                 f"{setup.image} does not read `{key}` from serving.properties",
                 f"Remove `{field}`, or use a later version.",
-                "serving", field,
-            )  # fmt: skip
+                ("serving", field),
+            )
     delay = "max_batch_delay_milliseconds"
     if serving.max_batch_size == 1 and delay in serving.model_fields_set:
         yield problem(
             Code.LMI_SETTING_UNREAD,
             "batches of one request have no delay",
             f"Set `max_batch_size`, or remove `{delay}`.",
-            "serving", delay,
-        )  # fmt: skip
+            ("serving", delay),
+        )
 
 
 def _frameworks_with_rolling_batch(setup: LmiSetup, batch: str) -> list[str]:

@@ -48,8 +48,8 @@ def pipeline_is_possible(situation: Situation) -> Iterator[Problem]:
             f"{_named(frameworks)} of {setup.image} has no pipeline parallelism; the degree is "
             f"{degree}",
             remedy,
-            "serving", "pipeline_parallel_degree",
-        )  # fmt: skip
+            ("serving", "pipeline_parallel_degree"),
+        )
 
 
 def layers_are_laid_out(situation: Situation) -> Iterator[Problem]:
@@ -66,8 +66,8 @@ def layers_are_laid_out(situation: Situation) -> Iterator[Problem]:
             Code.LMI_DEVICE_MAP,
             f"{setup.reader} loads the model on one GPU; the degree is {degree}",
             "Set `tensor_parallel_degree: 1`, or use a later version.",
-            "serving", "tensor_parallel_degree",
-        )  # fmt: skip
+            ("serving", "tensor_parallel_degree"),
+        )
     elif _has_no_places(setup, layers):
         yield problem(
             Code.LMI_DEVICE_MAP,
@@ -75,8 +75,8 @@ def layers_are_laid_out(situation: Situation) -> Iterator[Problem]:
             "whatever the degree",
             "Add `device_map: auto` to `options`, which lays whole layers on them, or set "
             "`tensor_parallel_degree: 1`.",
-            "serving", "tensor_parallel_degree",
-        )  # fmt: skip
+            ("serving", "tensor_parallel_degree"),
+        )
 
 
 def quantized_layers_have_places(situation: Situation) -> Iterator[Problem]:
@@ -95,8 +95,8 @@ def quantized_layers_have_places(situation: Situation) -> Iterator[Problem]:
                 f"without a rolling batch {setup.reader} loads with bitsandbytes only by a "
                 "`device_map`",
                 "Add `device_map: auto` to `options`.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def streaming_option_has_an_effect(situation: Situation) -> Iterator[Problem]:
@@ -120,8 +120,8 @@ def streaming_option_has_an_effect(situation: Situation) -> Iterator[Problem]:
         Code.LMI_STREAMING,
         f"{condition}{setup.reader} does not stream by `{_STREAMING}`",
         remedy,
-        "serving", "options", _STREAMING,
-    )  # fmt: skip
+        ("serving", "options", _STREAMING),
+    )
 
 
 def streams_share_no_batch(situation: Situation) -> Iterator[Problem]:
@@ -139,8 +139,8 @@ def streams_share_no_batch(situation: Situation) -> Iterator[Problem]:
             f"{setup.reader} cannot stream to the {setup.serving.max_batch_size} requests of a "
             "batch",
             f"Set `max_batch_size: 1`, or remove `{_STREAMING}`.",
-            "serving", "max_batch_size",
-        )  # fmt: skip
+            ("serving", "max_batch_size"),
+        )
 
 
 def batches_are_answered(situation: Situation) -> Iterator[Problem]:
@@ -171,8 +171,8 @@ def batches_are_answered(situation: Situation) -> Iterator[Problem]:
             f"{setup.reader} takes one request at a time: a batch of up to {size} would fail for "
             "all of them",
             remedy + other,
-            "serving", "max_batch_size",
-        )  # fmt: skip
+            ("serving", "max_batch_size"),
+        )
 
 
 def rolling_batch_is_on_where_needed(situation: Situation) -> Iterator[Problem]:
@@ -188,8 +188,8 @@ def rolling_batch_is_on_where_needed(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_FAMILY,
                 f"without a rolling batch {setup.reader} loads only {', '.join(types)}",
                 f"Remove `{field}`.",
-                "serving", field,
-            )  # fmt: skip
+                ("serving", field),
+            )
 
 
 def framework_runs_on_neuron(situation: Situation) -> Iterator[Problem]:
@@ -204,8 +204,8 @@ def framework_runs_on_neuron(situation: Situation) -> Iterator[Problem]:
             Code.LMI_ACCELERATOR,
             f"{setup.reader} loads the model on a GPU, and Inferentia and Trainium have none",
             f"Remove `entry_point`: the image's own is `{own}`.",
-            "serving", "entry_point",
-        )  # fmt: skip
+            ("serving", "entry_point"),
+        )
 
 
 def shards_are_not_quantized(situation: Situation) -> Iterator[Problem]:
@@ -218,8 +218,8 @@ def shards_are_not_quantized(situation: Situation) -> Iterator[Problem]:
             Code.LMI_OPTION_CONFLICT,
             f"{setup.reader} does not quantize the shards that `checkpoint` names",
             "Remove `quantize` or `checkpoint`.",
-            "serving", "options", "quantize",
-        )  # fmt: skip
+            ("serving", "options", "quantize"),
+        )
 
 
 def compiling_has_a_command(situation: Situation) -> Iterator[Problem]:
@@ -239,8 +239,8 @@ def compiling_has_a_command(situation: Situation) -> Iterator[Problem]:
             Code.LMI_NO_PARTITION,
             f"{_named(frameworks)} of {setup.image} partitions no weights ahead of time",
             f"Remove `compile`: they are split when they are loaded.{other}",
-            "artifacts", "compile",
-        )  # fmt: skip
+            ("artifacts", "compile"),
+        )
 
 
 def _named(frameworks: tuple[PartitionFramework, ...]) -> str:

@@ -42,8 +42,8 @@ def image_has_our_handler(situation: Situation) -> Iterator[Problem]:
         "Use a later version, or `image: managed`."
         if own is not None
         else f"Use `image: managed`, or the framework {' or '.join(OUR_HANDLERS)}.",
-        "serving", "image",
-    )  # fmt: skip
+        ("serving", "image"),
+    )
 
 
 def image_brings_the_handler(situation: Situation) -> Iterator[Problem]:
@@ -57,15 +57,15 @@ def image_brings_the_handler(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_BUILT_IMAGE,
                 f"the image has its handler inside, and `{name}` would not be read",
                 f"Remove `{name}`, or use `image: managed`.",
-                "serving", name,
-            )  # fmt: skip
+                ("serving", name),
+            )
     if _PATH_VARIABLE in setup.serving.environment:
         yield problem(
             Code.LMI_BUILT_IMAGE,
             f"`{_PATH_VARIABLE}` is how the server finds the handler in the image",
             "Remove it, or use `image: managed` with a `script` beside what it is to import.",
-            "serving", "environment", _PATH_VARIABLE,
-        )  # fmt: skip
+            ("serving", "environment", _PATH_VARIABLE),
+        )
 
 
 def our_handler_reads_options(situation: Situation) -> Iterator[Problem]:
@@ -83,8 +83,8 @@ def our_handler_reads_options(situation: Situation) -> Iterator[Problem]:
             Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",
             f"{hint}It reads {', '.join(sorted(setup.ours.options - _SAID_BY_FIELDS))}.",
-            "serving", "options", key,
-        )  # fmt: skip
+            ("serving", "options", key),
+        )
 
 
 def our_handler_follows_fields(situation: Situation) -> Iterator[Problem]:
@@ -98,30 +98,30 @@ def our_handler_follows_fields(situation: Situation) -> Iterator[Problem]:
             Code.LMI_DTYPE,
             f"{setup.reader} does not load weights in {serving.dtype}",
             f"Use one of {', '.join(ours.dtypes)}.",
-            "serving", "dtype",
-        )  # fmt: skip
+            ("serving", "dtype"),
+        )
     if serving.rolling_batch not in (None, OFF):
         yield problem(
             Code.LMI_ROLLING_BATCH,
             f"{setup.reader} has no rolling batch",
             "Remove `rolling_batch`, or set `max_batch_size`.",
-            "serving", "rolling_batch",
-        )  # fmt: skip
+            ("serving", "rolling_batch"),
+        )
     if serving.max_rolling_batch_size is not None:
         yield problem(
             Code.LMI_SETTING_UNREAD,
             "there is no rolling batch for `max_rolling_batch_size` to limit",
             "Remove it, or set `max_batch_size`.",
-            "serving", "max_rolling_batch_size",
-        )  # fmt: skip
+            ("serving", "max_rolling_batch_size"),
+        )
     if serving.pipeline_parallel_degree > 1 and "pipeline_parallel_degree" not in ours.options:
         yield problem(
             Code.LMI_PIPELINE_PARALLELISM,
             f"{setup.reader} has no pipeline parallelism: it would ignore the degree "
             f"{serving.pipeline_parallel_degree}",
             "Remove `pipeline_parallel_degree`, or raise `tensor_parallel_degree`.",
-            "serving", "pipeline_parallel_degree",
-        )  # fmt: skip
+            ("serving", "pipeline_parallel_degree"),
+        )
 
 
 def our_handlers_limits_agree(situation: Situation) -> Iterator[Problem]:
@@ -136,8 +136,8 @@ def our_handlers_limits_agree(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_OPTION_VALUE,
                 f"`{key}` is a whole number from 1 to {_MOST}, not {rendered(options[key])}",
                 f"Set `{key}` to such a number.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
     default = _whole(options.get("default_new_tokens", 1))
     limit = _whole(options.get("max_new_tokens", _DEFAULT_MAX_NEW_TOKENS))
     if default is not None and limit is not None and default > limit:
@@ -145,8 +145,8 @@ def our_handlers_limits_agree(situation: Situation) -> Iterator[Problem]:
             Code.LMI_OPTION_VALUE,
             f"`default_new_tokens` is {default}, and no answer may have more than {limit}",
             "Lower it, or raise `max_new_tokens`.",
-            "serving", "options", "default_new_tokens",
-        )  # fmt: skip
+            ("serving", "options", "default_new_tokens"),
+        )
 
 
 def _whole(value: OptionValue) -> int | None:

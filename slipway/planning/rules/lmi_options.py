@@ -72,15 +72,15 @@ def options_have_no_field(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_OPTION_HAS_FIELD,
                 f"`{key}` has a field of its own: `{field}`",
                 f"Set `{field}` and remove the option.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
         elif key in setup.version.server_keys and key not in setup.every_option:
             yield problem(
                 Code.LMI_OPTION_HAS_FIELD,
                 f"`{key}` is a key of the server, which does not read it as `option.{key}`",
                 "Remove it.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def options_are_known(situation: Situation) -> Iterator[Problem]:
@@ -97,8 +97,8 @@ def options_are_known(situation: Situation) -> Iterator[Problem]:
             Code.LMI_OPTION_UNKNOWN,
             f"{setup.reader} reads no option '{key}'",
             f"{hint}The server would ignore it without a warning.",
-            "serving", "options", key,
-        )  # fmt: skip
+            ("serving", "options", key),
+        )
 
 
 def options_are_read(situation: Situation) -> Iterator[Problem]:
@@ -123,15 +123,15 @@ def options_are_read(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_OPTION_UNREAD,
                 f"{setup.image} ignores `{key}`{advice}",
                 "Remove it.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
         elif needs is not None:
             yield problem(
                 Code.LMI_OPTION_UNREAD,
                 f"`{key}` is read {needs}",
                 "Remove it, or change the setting that it belongs to.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def options_are_said_once(situation: Situation) -> Iterator[Problem]:
@@ -146,8 +146,8 @@ def options_are_said_once(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_OPTION_CONFLICT,
                 f"`{key}` and `{facts.alias_of}` are one option",
                 "Keep one of them.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def option_values_fit(situation: Situation) -> Iterator[Problem]:
@@ -166,15 +166,15 @@ def option_values_fit(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_OPTION_VALUE,
                 f"`{key}` is {wanted}, not {shown}",
                 "Write it in quotes." if wanted == "a text" else f"Set `{key}` to {wanted}.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
         elif _is_false(value) and (facts.note or "").startswith(_ON_WHATEVER_THE_VALUE):
             yield problem(
                 Code.LMI_OPTION_VALUE,
                 f"any value of `{key}` switches it on in {setup.image}, even false",
                 "Remove it: without the option it is off.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def environment_leaves_the_file_alone(situation: Situation) -> Iterator[Problem]:
@@ -185,7 +185,7 @@ def environment_leaves_the_file_alone(situation: Situation) -> Iterator[Problem]
     for name in setup.serving.environment:
         found = _conflict(setup, name)
         if found is not None:
-            yield problem(Code.LMI_VARIABLE_CONFLICT, *found, "serving", "environment", name)
+            yield problem(Code.LMI_VARIABLE_CONFLICT, *found, ("serving", "environment", name))
 
 
 def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:

@@ -53,7 +53,7 @@ def images_handler_partitions(situation: Situation) -> Iterator[Problem]:
         Code.LMI_NO_PARTITION,
         f"the image's own handler partitions weights, and {other} replaces that handler",
         f"Remove `compile`: the weights are split when they are loaded. Or {without}.",
-        *_FIELD,
+        _FIELD,
     )
 
 
@@ -75,7 +75,7 @@ def partition_can_be_used(situation: Situation) -> Iterator[Problem]:
         Code.LMI_NO_PARTITION,
         f"{asked.partitioning.name} {asked.method.refused}",
         f"Remove `compile`: the weights are split when they are loaded.{other}",
-        *_FIELD,
+        _FIELD,
     )
 
 
@@ -90,7 +90,7 @@ def engine_partitions(situation: Situation) -> Iterator[Problem]:
             Code.LMI_NO_PARTITION,
             f"{asked.partitioning.name} partitions for the engine {wanted}; the engine is {has}",
             f"Remove `compile`, or serve with the engine {wanted}.",
-            *_FIELD,
+            _FIELD,
         )
 
 
@@ -106,7 +106,7 @@ def there_is_something_to_split(situation: Situation) -> Iterator[Problem]:
             f"{asked.partitioning.name} splits weights over GPUs, and `tensor_parallel_degree` is "
             f"{degree}",
             "Remove `compile`: there is nothing to split.",
-            *_FIELD,
+            _FIELD,
         )
 
 
@@ -121,7 +121,7 @@ def parts_load_again(situation: Situation) -> Iterator[Problem]:
             f"{asked.partitioning.name} loads the parts of {', '.join(asked.method.model_types)}; "
             f"the family is {family}",
             "Remove `compile`: the weights are split when they are loaded.",
-            *_FIELD,
+            _FIELD,
         )
 
 
@@ -139,8 +139,8 @@ def options_go_with_parts(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_PARTITION_OPTION,
                 f"with `compile` the option `{key}` {why}",
                 f"Remove `{key}`, or `compile`.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def settings_have_a_line_each(situation: Situation) -> Iterator[Problem]:
@@ -155,8 +155,8 @@ def settings_have_a_line_each(situation: Situation) -> Iterator[Problem]:
                 f"the command that partitions reads the option `{key.removeprefix('option.')}` as "
                 "another value: it has a line break, or white space at an end",
                 "Write it on one line, without white space around it.",
-                "serving", "options", key.removeprefix("option."),
-            )  # fmt: skip
+                ("serving", "options", key.removeprefix("option.")),
+            )
 
 
 def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
@@ -173,8 +173,8 @@ def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
             Code.LMI_PARTITION_HOST,
             f"one copy takes {setup.devices_per_copy} {device_name(setup)}; {host.name} {has}",
             f"Partition on the endpoint's type, `{endpoint.name}`.",
-            *_FIELD, "instance",
-        )  # fmt: skip
+            (*_FIELD, "instance"),
+        )
         return
     wanted, given = endpoint.compute_capability, host.compute_capability
     if wanted is not None and wanted != given:
@@ -183,8 +183,8 @@ def partitions_on_the_endpoints_gpus(situation: Situation) -> Iterator[Problem]:
             f"{host.name} has {host.accelerator_title}; the endpoint's {endpoint.name} has "
             f"{endpoint.accelerator_title}",
             f"Partition on a type with {wanted}, for example `{endpoint.name}`.",
-            *_FIELD, "instance",
-        )  # fmt: skip
+            (*_FIELD, "instance"),
+        )
 
 
 def types_share_the_parts(situation: Situation) -> Iterator[Problem]:
@@ -203,7 +203,7 @@ def types_share_the_parts(situation: Situation) -> Iterator[Problem]:
                 f"{first.name} has {first.accelerator_title}: the weights are partitioned once, "
                 "for one of them",
                 f"Use types with {wanted} only, or remove `compile`.",
-                *placement.field,
+                placement.field,
             )
 
 
@@ -219,16 +219,16 @@ def job_has_the_disk(situation: Situation) -> Iterator[Problem]:
             f"weights of {size_gb:g} GB and as much in parts do not fit on the local disk of "
             f"{asked.host.name}, which has {local} GB",
             "Partition on a type with the same GPU and a larger local disk.",
-            *_FIELD, "instance",
-        )  # fmt: skip
+            (*_FIELD, "instance"),
+        )
     elif not local and needed > asked.compiling.volume_size_gb:
         yield problem(
             Code.LMI_PARTITION_HOST,
             f"weights of {size_gb:g} GB and as much in parts do not fit on the job's volume of "
             f"{asked.compiling.volume_size_gb} GB",
             f"Set `volume_size_gb: {int(needed * 1.1) + 1}` or more.",
-            *_FIELD, "volume_size_gb",
-        )  # fmt: skip
+            (*_FIELD, "volume_size_gb"),
+        )
 
 
 def _asked(situation: Situation, *, refused: bool = False) -> _Asked | None:

@@ -29,9 +29,10 @@ def image_reads_variables(situation: Situation) -> Iterator[Problem]:
         return
     framework = setup.version.framework
     able = [
-        version for version in versions(framework)
+        version
+        for version in versions(framework)
         if is_model_of_variables(framework, ordered(version))
-    ]  # fmt: skip
+    ]
     other = f", or version {able[0]} or a later one" if able else ""
     if not able:
         other = f", or {' or '.join(FRAMEWORKS)} from 0.28.0 on"
@@ -39,8 +40,8 @@ def image_reads_variables(situation: Situation) -> Iterator[Problem]:
         Code.LMI_VARIABLES_UNREAD,
         f"Slipway cannot pass settings as variables to {setup.image}",
         f"Use `configuration: file`{other}.",
-        "serving", "configuration",
-    )  # fmt: skip
+        ("serving", "configuration"),
+    )
 
 
 def script_has_a_package(situation: Situation) -> Iterator[Problem]:
@@ -52,8 +53,8 @@ def script_has_a_package(situation: Situation) -> Iterator[Problem]:
         Code.LMI_NEEDS_FILE,
         "`script` needs a package, and `configuration: environment` makes none",
         "Use `configuration: file`, or remove `script`.",
-        "serving", "script",
-    )  # fmt: skip
+        ("serving", "script"),
+    )
 
 
 def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
@@ -64,11 +65,10 @@ def weights_bring_no_settings(situation: Situation) -> Iterator[Problem]:
     if situation.config.artifacts.compile is not None:
         yield problem(
             Code.LMI_NEEDS_FILE,
-            "`compile` writes a serving.properties, which takes precedence over "
-            "variables",
+            "`compile` writes a serving.properties, which takes precedence over variables",
             "Use `configuration: file`, or remove `compile`.",
-            "serving", "configuration",
-        )  # fmt: skip
+            ("serving", "configuration"),
+        )
 
 
 def options_have_variables(situation: Situation) -> Iterator[Problem]:
@@ -83,23 +83,23 @@ def options_have_variables(situation: Situation) -> Iterator[Problem]:
                 Code.LMI_NEEDS_FILE,
                 f"no variable of {setup.image} leads to the option '{key}'",
                 "Use `configuration: file`, or remove the option.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
         elif not text:
             yield problem(
                 Code.LMI_NEEDS_FILE,
                 f"`{key}` is empty, and {setup.image} ignores an empty variable",
                 "Use `configuration: file`, or remove the option.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
         elif len(text) > MAX_VALUE_LENGTH:
             yield problem(
                 Code.LMI_NEEDS_FILE,
                 f"`{key}` has {len(text)} characters, and a variable of a container has "
                 f"{MAX_VALUE_LENGTH} at most",
                 "Use `configuration: file`.",
-                "serving", "options", key,
-            )  # fmt: skip
+                ("serving", "options", key),
+            )
 
 
 def variables_are_few(situation: Situation) -> Iterator[Problem]:
@@ -116,8 +116,8 @@ def variables_are_few(situation: Situation) -> Iterator[Problem]:
             Code.LMI_NEEDS_FILE,
             f"the container would have {count} variables; SageMaker takes {MAX_VARIABLES}",
             "Use `configuration: file`, or remove some.",
-            "serving", "configuration",
-        )  # fmt: skip
+            ("serving", "configuration"),
+        )
 
 
 def _reads(situation: Situation) -> bool:

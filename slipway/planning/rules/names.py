@@ -25,7 +25,7 @@ def endpoint_name_fits(situation: Situation) -> Iterator[Problem]:
             f"{_LONGEST_ENDPOINT_NAME}",
             f"Shorten the model's name, or `project` or the environment's name in "
             f"environments.yaml, by {excess}.",
-            "name",
+            ("name",),
         )
 
 

@@ -50,7 +50,7 @@ def neuron_needs_device(situation: Situation) -> Iterator[Problem]:
             Code.NEURON_DEVICE,
             message,
             "Choose an instance type with Neuron devices, for example `ml.inf2.xlarge`.",
-            *item.field,
+            item.field,
         )
 
 
@@ -66,7 +66,7 @@ def image_fits_generation(situation: Situation) -> Iterator[Problem]:
                 f"`framework: {serving.framework}` is for {_FAMILIES_OF[serving.framework]}; "
                 f"{item.instance.name} has {_devices(item.instance)}",
                 f"Set `framework: {wanted}`, or choose {_AN_INSTANCE_OF[serving.framework]}.",
-                *item.field,
+                item.field,
             )
 
 
@@ -84,7 +84,7 @@ def aws_image_fits_hardware(situation: Situation) -> Iterator[Problem]:
                 f"AWS's image {facts.repository} is for {_FAMILIES_OF[facts.accelerator]}; "
                 f"{item.instance.name} has {_devices(item.instance)}",
                 f"Choose {_AN_INSTANCE_OF[facts.accelerator]}, or another image.",
-                *item.field,
+                item.field,
             )
 
 
@@ -105,8 +105,8 @@ def driver_runs_the_sdk(situation: Situation) -> Iterator[Problem]:
         f"driver {need.oldest_driver}; the newest host image, {host.name}, has "
         f"{host.neuron_driver}",
         "Choose an image of an older SDK, 2.29.1 for example.",
-        "serving", "image_uri",
-    )  # fmt: skip
+        ("serving", "image_uri"),
+    )
 
 
 def generation_can_be_compiled_for(situation: Situation) -> Iterator[Problem]:
@@ -124,7 +124,7 @@ def generation_can_be_compiled_for(situation: Situation) -> Iterator[Problem]:
                 f"{item.instance.name} has {_devices(item.instance)}; models are compiled for "
                 "inf1, inf2 and trn1 only",
                 "Choose a type of one of these families, for example `ml.inf2.xlarge`.",
-                *item.field,
+                item.field,
             )
 
 
@@ -137,8 +137,8 @@ def model_is_an_encoder(situation: Situation) -> Iterator[Problem]:
             f"{family} generates text; the container `neuron` serves encoders: "
             f"{', '.join(_ENCODERS[:-1])}",
             "Choose another container, or `family: other` for an encoder that is not listed.",
-            "model", "family",
-        )  # fmt: skip
+            ("model", "family"),
+        )
 
 
 def pipeline_is_for_latency(situation: Situation) -> Iterator[Problem]:
@@ -152,16 +152,16 @@ def pipeline_is_for_latency(situation: Situation) -> Iterator[Problem]:
             f"there is no NeuronCore Pipeline with `framework: {serving.framework}`: inf1 alone "
             "has it",
             "Remove `pipeline_cores`.",
-            "serving", "pipeline_cores",
-        )  # fmt: skip
+            ("serving", "pipeline_cores"),
+        )
     elif serving.objective != "latency":
         yield problem(
             Code.NEURON_PIPELINE,
             f"`objective: {serving.objective}` is data parallel, a copy of the model on each core; "
             "a copy in a pipeline cannot be data parallel",
             "Remove `pipeline_cores`, or set `objective: latency`.",
-            "serving", "pipeline_cores",
-        )  # fmt: skip
+            ("serving", "pipeline_cores"),
+        )
 
 
 def pipeline_fits_cores(situation: Situation) -> Iterator[Problem]:
@@ -175,8 +175,8 @@ def pipeline_fits_cores(situation: Situation) -> Iterator[Problem]:
                 f"{instance.name}, which has {placement.cores}",
                 f"Use {placement.cores} or fewer, or leave it out: it then follows the number of "
                 "weights.",
-                "serving", "pipeline_cores",
-            )  # fmt: skip
+                ("serving", "pipeline_cores"),
+            )
 
 
 def workers_fit_cores(situation: Situation) -> Iterator[Problem]:
@@ -193,8 +193,8 @@ def workers_fit_cores(situation: Situation) -> Iterator[Problem]:
                 f"{placement.summary} take {wanted} NeuronCores; {instance.name} has "
                 f"{placement.cores}",
                 f"Use {most} at most, or leave it out: it is then as many as the cores carry.",
-                "serving", "workers",
-            )  # fmt: skip
+                ("serving", "workers"),
+            )
 
 
 def placements_agree(situation: Situation) -> Iterator[Problem]:
@@ -222,7 +222,7 @@ def placements_agree(situation: Situation) -> Iterator[Problem]:
                 f"{placement.summary}; one environment is for both: {', '.join(differing)}",
                 f"Choose types with as many NeuronCores, or set {_settings(config.serving)} to "
                 "what all of them carry.",
-                *item.field,
+                item.field,
             )
 
 
@@ -241,8 +241,8 @@ def latency_waits_for_no_batch(situation: Situation) -> Iterator[Problem]:
                 f"`objective: latency` serves every request by itself on {item.instance.name}; "
                 f"batches of {serving.batch_size} would make it wait for others",
                 "Remove `batch_size`, or set `objective: throughput`.",
-                "serving", "batch_size",
-            )  # fmt: skip
+                ("serving", "batch_size"),
+            )
             return
 
 
@@ -254,8 +254,8 @@ def queue_holds_a_batch(situation: Situation) -> Iterator[Problem]:
             Code.NEURON_BATCH,
             f"a queue of {serving.max_queue_length} never holds a batch of {serving.batch_size}",
             "Raise `max_queue_length` or lower `batch_size`.",
-            "serving", "max_queue_length",
-        )  # fmt: skip
+            ("serving", "max_queue_length"),
+        )
 
 
 def buckets_end_at_the_longest(situation: Situation) -> Iterator[Problem]:
@@ -270,16 +270,16 @@ def buckets_end_at_the_longest(situation: Situation) -> Iterator[Problem]:
             Code.NEURON_LENGTHS,
             f"sequence lengths must ascend, and {shown} do not",
             f"Write `sequence_lengths: {sorted(set(lengths))}`.",
-            "serving", "sequence_lengths",
-        )  # fmt: skip
+            ("serving", "sequence_lengths"),
+        )
     elif lengths[-1] != serving.sequence_length:
         yield problem(
             Code.NEURON_LENGTHS,
             f"the longest of {shown} is not `sequence_length: {serving.sequence_length}`, which is "
             "the longest text that the endpoint takes",
             f"End the list with {serving.sequence_length}, or change `sequence_length`.",
-            "serving", "sequence_lengths",
-        )  # fmt: skip
+            ("serving", "sequence_lengths"),
+        )
 
 
 def inf1_has_no_single_precision(situation: Situation) -> Iterator[Problem]:
@@ -297,8 +297,8 @@ def inf1_has_no_single_precision(situation: Situation) -> Iterator[Problem]:
             "inf1 computes every matrix product in bf16 or fp16, and so nothing can be compiled "
             "with `dtype: fp32`",
             "Set `dtype: bf16`, or `fp16` for more digits and a smaller range.",
-            "serving", "dtype",
-        )  # fmt: skip
+            ("serving", "dtype"),
+        )
 
 
 def release_fits_family(situation: Situation) -> Iterator[Problem]:
@@ -324,8 +324,8 @@ def release_fits_family(situation: Situation) -> Iterator[Problem]:
             f"the model was compiled for {release.target}, but {item.instance.name} has "
             f"{_devices(item.instance)} ({target})",
             f"Compile the model for {target}{other}.",
-            "artifacts", "release", "target",
-        )  # fmt: skip
+            ("artifacts", "release", "target"),
+        )
 
 
 def compiled_for_one_family(situation: Situation) -> Iterator[Problem]:
@@ -346,7 +346,7 @@ def compiled_for_one_family(situation: Situation) -> Iterator[Problem]:
                 f"{first.name} needs a model compiled for {before}, {item.instance.name} one for "
                 f"{target}; there is one model for both",
                 "Choose types of one family.",
-                *item.field,
+                item.field,
             )
 
 

@@ -33,37 +33,37 @@ def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
             Code.ROLLOUT_STRATEGY,
             f"SageMaker moves several variants all at once; there is no `{rollout.strategy}` there",
             "Remove `variants`, or set `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
+            ("rollout", "strategy"),
+        )
     elif any(item.name.startswith("ml.inf1.") for item in situation.instances):
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"SageMaker moves inf1 fleets all at once; there is no `{rollout.strategy}` there",
             "Set `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
+            ("rollout", "strategy"),
+        )
     elif config.endpoint.instance_count < _SMALLEST_GUARDED_FLEET:
         yield problem(
             Code.ROLLOUT_STRATEGY,
             f"`{rollout.strategy}` needs 2 instances at least; there is "
             f"{config.endpoint.instance_count}",
             "Use 2 instances or more, or set `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
+            ("rollout", "strategy"),
+        )
     if rollout.step_percent is None:
         yield problem(
             Code.ROLLOUT_SETTING,
             f"`{rollout.strategy}` needs the size of a step",
             "Add `step_percent`.",
-            "rollout", "strategy",
-        )  # fmt: skip
+            ("rollout", "strategy"),
+        )
     elif rollout.strategy == "linear" and rollout.step_percent < 10:
         yield problem(
             Code.ROLLOUT_SETTING,
             f"a linear step of {rollout.step_percent} % is too small: SageMaker takes 10 to 50",
             "Use 10 or more.",
-            "rollout", "step_percent",
-        )  # fmt: skip
+            ("rollout", "step_percent"),
+        )
 
 
 def guards_have_effect(situation: Situation) -> Iterator[Problem]:
@@ -81,8 +81,8 @@ def guards_have_effect(situation: Situation) -> Iterator[Problem]:
             Code.ROLLOUT_SETTING,
             "nothing reads `step_percent` with `strategy: all_at_once`",
             "Remove it, or choose a strategy with steps.",
-            "rollout", "step_percent",
-        )  # fmt: skip
+            ("rollout", "step_percent"),
+        )
     inf1 = next((i.name for i in situation.instances if i.name.startswith("ml.inf1.")), None)
     for name in sorted(rollout.model_fields_set - {"strategy", "step_percent"}):
         if inf1 is not None:
@@ -90,8 +90,8 @@ def guards_have_effect(situation: Situation) -> Iterator[Problem]:
                 Code.ROLLOUT_SETTING,
                 f"SageMaker updates {inf1} without guards: `{name}` would have no effect",
                 "Remove it.",
-                "rollout", name,
-            )  # fmt: skip
+                ("rollout", name),
+            )
 
 
 def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
@@ -103,8 +103,8 @@ def rollout_fits_mode(situation: Situation) -> Iterator[Problem]:
             f"an inference component is updated copy by copy; there is no "
             f"`{config.rollout.strategy}` with `mode: scale_to_zero`",
             "Set `strategy: rolling`, or `strategy: all_at_once`.",
-            "rollout", "strategy",
-        )  # fmt: skip
+            ("rollout", "strategy"),
+        )
 
 
 def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
@@ -121,8 +121,8 @@ def rollout_ends_in_time(situation: Situation) -> Iterator[Problem]:
             f"{waits} x {rollout.wait_seconds} s, and {rollout.termination_wait_seconds} s at the "
             "end",
             f"Use more than {least} s, or wait less.",
-            "rollout", "max_execution_seconds",
-        )  # fmt: skip
+            ("rollout", "max_execution_seconds"),
+        )
 
 
 def _waits(rollout: Rollout) -> int:
@@ -142,8 +142,8 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
             Code.ROLLBACK_ALARMS,
             f"no alarm would undo a `{config.rollout.strategy}` update",
             "Name an alarm at least, for example `server_error_rate`.",
-            "rollout", "rollback_alarms",
-        )  # fmt: skip
+            ("rollout", "rollback_alarms"),
+        )
     for index, name in enumerate(config.rollout.rollback_alarms):
         field = _OPTIONAL_ALARMS.get(name)
         if field is not None and getattr(config.alarms, field) is None:
@@ -151,8 +151,8 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
                 Code.ROLLBACK_ALARMS,
                 f"there is no alarm `{name}` to undo an update",
                 f"Add `alarms.{field}`, or remove it here.",
-                "rollout", "rollback_alarms", index,
-            )  # fmt: skip
+                ("rollout", "rollback_alarms", index),
+            )
 
 
 def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
@@ -166,17 +166,15 @@ def rollback_alarms_are_few(situation: Situation) -> Iterator[Problem]:
             f"{len(names)} alarms of {variants} variants are {count}; an update watches "
             f"{_MOST_ROLLBACK_ALARMS} at most",
             f"Name {_MOST_ROLLBACK_ALARMS // variants} at most.",
-            "rollout", "rollback_alarms",
-        )  # fmt: skip
+            ("rollout", "rollback_alarms"),
+        )
     for index, name in enumerate(names):
         if name in names[:index]:
             yield problem(
                 Code.NAMED_TWICE,
                 f"`{name}` is named twice",
                 "Remove it here.",
-                "rollout",
-                "rollback_alarms",
-                index,
+                ("rollout", "rollback_alarms", index),
             )
 
 

@@ -22,7 +22,7 @@ def artifact_exists(situation: Situation) -> Iterator[Problem]:
             "there is no model: neither a sample, nor a release, nor weights",
             "Add `artifacts.sample` with the path of a small model for the embedded AWS, and "
             "`artifacts.weights` or `artifacts.release` for the real one.",
-            "artifacts",
+            ("artifacts",),
         )
 
 
@@ -34,15 +34,15 @@ def release_has_one_source(situation: Situation) -> Iterator[Problem]:
             Code.ARTIFACT_SOURCES,
             "there are two sources of the release: `release` and `weights`",
             "Keep one of them.",
-            "artifacts", "weights",
-        )  # fmt: skip
+            ("artifacts", "weights"),
+        )
     if artifacts.compile is not None and artifacts.weights is None:
         yield problem(
             Code.ARTIFACT_SOURCES,
             "there are no weights to compile",
             "Add `artifacts.weights`, or remove `compile`.",
-            "artifacts", "compile",
-        )  # fmt: skip
+            ("artifacts", "compile"),
+        )
 
 
 def token_budget(situation: Situation) -> Iterator[Problem]:
@@ -56,8 +56,8 @@ def token_budget(situation: Situation) -> Iterator[Problem]:
             f"the default of {serving.default_new_tokens} new tokens is above the limit of "
             f"{serving.max_new_tokens}",
             "Lower `default_new_tokens` or raise `max_new_tokens`.",
-            "serving", "default_new_tokens",
-        )  # fmt: skip
+            ("serving", "default_new_tokens"),
+        )
 
 
 def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
@@ -74,8 +74,8 @@ def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
             Code.LATENCY_UNREACHABLE,
             f"{milliseconds} ms is never reached: requests end after {limit} s",
             f"Set the latency objective below {where}.",
-            "alarms", "model_latency_p99_milliseconds",
-        )  # fmt: skip
+            ("alarms", "model_latency_p99_milliseconds"),
+        )
 
 
 RULES = (artifact_exists, release_has_one_source, token_budget, latency_below_timeout)

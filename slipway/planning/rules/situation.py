@@ -102,7 +102,7 @@ def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant |
         yield (own if variant.instances else shared), variant.name, variant
 
 
-def problem(code: Code, message: str, remedy: str, *field: str | int) -> Problem:
+def problem(code: Code, message: str, remedy: str, field: FieldPath) -> Problem:
     """Makes the problem of values that do not go together.
 
     Args:

@@ -52,7 +52,7 @@ def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
             f"{copies}{config.model.parameters:,} weights in {memory.dtype} take {takes}; "
             f"{placement.instance.name} has {each}{memory.room}",
             _sentence(ways) if ways else "Use a smaller model: no instance type has the memory.",
-            *placement.field,
+            placement.field,
         )
 
 
@@ -188,7 +188,7 @@ def artifact_fits_disk(situation: Situation) -> Iterator[Problem]:
                 f"the artifact of {size:g} GB does not fit on the local NVMe disk of "
                 f"{instance.name}, which has {disk} GB",
                 _larger_disk(instance, size),
-                *placement.field,
+                placement.field,
             )
             continue
         given = endpoint.volume_size_gb is not None
@@ -201,7 +201,7 @@ def artifact_fits_disk(situation: Situation) -> Iterator[Problem]:
             if size <= LARGEST_VOLUME_GB
             else f"Choose an instance type with a local NVMe disk of {math.ceil(size)} GB or more: "
             f"a volume has {LARGEST_VOLUME_GB} GB at most.",
-            *(("endpoint", "volume_size_gb") if given else placement.field),
+            ("endpoint", "volume_size_gb") if given else placement.field,
         )
 
 
