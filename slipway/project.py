@@ -27,10 +27,11 @@ from slipway.config.load import (
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
-from slipway.planning.images import image_family, image_name
+from slipway.planning.families import FAMILIES, situation_of
 from slipway.planning.lock import Lock
-from slipway.planning.plan import DeploymentPlan
+from slipway.planning.plan import DeploymentPlan, ImageBase
 from slipway.planning.resolve import resolve
+from slipway.planning.situation import Situation
 from slipway.publishing.image_sources import IMAGE_SOURCES, image_digest
 
 
@@ -100,6 +101,14 @@ class Project:
             self.select([glob.escape(name)])
         return load_config(self.files[name], self.root, environment, self.environment_names)
 
+    def situation(self, name: str, environment: Environment) -> Situation:
+        """Returns what planning knows of one model config in an environment.
+
+        Raises:
+            UserError: every problem of the config.
+        """
+        return situation_of(self.config(name, environment.name).config, environment)
+
     @cached_property
     def environment_names(self) -> list[str]:
         """Returns the environments by name; raises `UserError`."""
@@ -153,28 +162,30 @@ class Project:
                 ]
             ) from None
 
-    def lmi_bases(self, environment: str) -> list[tuple[str, str]]:
-        """Returns AWS's images that Slipway's LMI images are built on, for the project's configs.
+    def image_bases(self, family: str, environment: Environment) -> list[ImageBase]:
+        """Returns the images that a container of Slipway is built on, for the project's configs.
 
         Every config counts, whatever was selected, so that a selection does not change which images
         are built. An invalid config does not count.
 
-        Returns:
-            Frameworks and versions, in order and once each.
+        Args:
+            family: the container.
+            environment: the environment whose registry gets the images.
         """
-        found: set[tuple[str, str]] = set()
+        entry, found = FAMILIES[family], set[tuple[str, str]]()
+        if entry.image_bases is None:
+            raise ValueError(f"Slipway builds no image for the container {family}")
         for name, path in self.files.items():
             try:
                 # Of hundreds of files few say it, and reading YAML takes its time.
-                if b"built" not in path.read_bytes():
+                if entry.marks_image is None or entry.marks_image not in path.read_bytes():
                     continue
-                config = self.config(name, environment).config
+                situation = self.situation(name, environment)
             except (OSError, UserError):
                 continue  # its own stack carries the report
-            base = image_name(config)
-            if image_family(config) == "lmi" and base is not None:
-                found.add(base)
-        return sorted(found)
+            if situation.image_family == family and situation.aws_image_name is not None:
+                found.add(situation.aws_image_name)
+        return list(entry.image_bases(environment, sorted(found)))
 
     @cached_property
     def image_digests(self) -> Mapping[str, str]:
@@ -207,7 +218,7 @@ class Project:
         loaded = self.config(name, environment.name)
         lock = self.lock(name)
         # Outside the `try`: what is wrong there has no place in this config.
-        family = image_family(loaded.config)
+        family = situation_of(loaded.config, environment).image_family
         image_digests = {} if family is None else {family: self.image_digest(family)}
         try:
             return resolve(

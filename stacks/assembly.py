@@ -25,13 +25,11 @@ from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
-from slipway.planning.images import image_family
+from slipway.planning.families import situation_of
 from slipway.planning.plan import ImagePlan
 from slipway.planning.rules import isolation
-from slipway.planning.rules.situation import situation_of
 from slipway.project import Project
 from slipway.publishing.image_sources import IMAGE_SOURCES
 from stacks.artifacts_stack import ArtifactsStack
@@ -129,10 +127,10 @@ def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
     `cdk deploy --all` then leaves it out.
     """
     try:
-        config = project.config(name, environment.name).config
+        situation = project.situation(name, environment)
     except UserError:
         return False  # its stack carries the report
-    return any_source(config) and not has_source(config, environment)
+    return any_source(situation.config) and not has_source(situation)
 
 
 def _mention_what_is_left_out(
@@ -175,7 +173,7 @@ class _Images:
             except UserError:
                 # A source is missing: every model that needs the image carries the report.
                 return None
-            bases = self._project.lmi_bases(self._environment.name) if family == "lmi" else ()
+            bases = self._project.image_bases(family, self._environment)
             built = images_to_build(self._environment, family, digest, bases)
             if not built:
                 return None  # no base that the models name exists: they carry the report
@@ -252,7 +250,7 @@ def _artifacts_stack(
             return None
     except UserError:
         return None  # the model's stack carries the report
-    situation = situation_of(config, instance_types(), environment)
+    situation = situation_of(config, environment)
     if any(list(rule(situation)) for rule in isolation.RULES):
         return None
     return ArtifactsStack(
@@ -267,7 +265,7 @@ def _artifacts_stack(
 def _family(project: Project, name: str, environment: Environment) -> str | None:
     """Returns the family whose image an unplannable model needs; None if its config is invalid."""
     try:
-        return image_family(project.config(name, environment.name).config)
+        return project.situation(name, environment).image_family
     except UserError:
         return None
 

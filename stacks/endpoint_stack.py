@@ -8,7 +8,7 @@ from constructs import Construct
 from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rules.situation import DEFAULT_VARIANT_NAME
+from slipway.planning.situation import DEFAULT_VARIANT_NAME
 from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -14,11 +14,8 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.config.sections.keys import ARTIFACT_KEY
-from slipway.facts.images import UnknownImageError, image, newest_neuron_version
-from slipway.facts.tensorrt import tensorrt_releases
-from slipway.planning.images import NEURON_BASES, compiler_image, neuron_base_tag
-from slipway.planning.lmi_handlers import our_handler
-from slipway.planning.plan import ImagePlan
+from slipway.planning.images import compiler_image
+from slipway.planning.plan import ImageBase, ImagePlan
 from slipway.publishing.image_sources import copy_image_files
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
 from stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
@@ -31,7 +28,6 @@ COMPILER_TARGET = "compiler"
 # instance, so an image that still serves must not be deleted.
 _KEPT_IMAGES = 400
 _UNTAGGED_DAYS = 1
-_NVIDIA_REGISTRY = "nvcr.io"
 
 
 def image_stack_id(family: str) -> str:
@@ -45,80 +41,32 @@ def repository_name(environment: Environment, family: str) -> str:
 
 
 def images_to_build(
-    environment: Environment,
-    family: str,
-    digest: str,
-    lmi_bases: Iterable[tuple[str, str]] = (),
+    environment: Environment, family: str, digest: str, bases: Iterable[ImageBase]
 ) -> list[ImageToBuild]:
     """Returns every image of a container, for each base that a plan can choose.
 
-    One image serves and the other compiles. All of them are built, whatever models there are. The
-    stack's content then does not depend on the selected models, and the first model on an
-    accelerator does not wait for a build. LMI has eleven bases of gigabytes each, and most are
-    never needed. Only those that the project's configs name are built, which does not depend on a
-    selection either.
+    One image serves and the other compiles. All of them are built, whatever models were selected.
+    The stack's content then does not depend on the selection, and the first model on an accelerator
+    does not wait for a build.
 
     Args:
         environment: gives account and region of the registry.
-        family: the container: `tensorrt`, `neuron` or `lmi`.
+        family: the container that the images are of.
         digest: fingerprint of its sources.
-        lmi_bases: framework and version of AWS's images that LMI's are built on.
+        bases: from `Project.image_bases`.
     """
-    if family == "neuron":
-        return list(_neuron_images(environment, digest))
-    if family == "lmi":
-        return list(_lmi_images(environment, digest, lmi_bases))
-    if family != "tensorrt":
-        raise ValueError(f"nothing is known of what {family} is built on")
     images: list[ImageToBuild] = []
-    registry = environment.image_builds.registry or _NVIDIA_REGISTRY
-    for release in tensorrt_releases().values():
+    for base in bases:
         serving = ImagePlan(
             environment.account,
             environment.region,
             repository_name(environment, family),
-            f"trt{release.version}-{digest}",
-        )
-        base = f"{registry}/nvidia/tensorrt:{release.base_image}"
-        images.append(ImageToBuild(serving, base, SERVING_TARGET))
-        images.append(ImageToBuild(compiler_image(serving), base, COMPILER_TARGET))
-    return images
-
-
-def _neuron_images(environment: Environment, digest: str) -> Iterator[ImageToBuild]:
-    """Yields the images for each of AWS's bases that is published in the environment's region."""
-    for framework in NEURON_BASES.values():
-        base = image(framework, newest_neuron_version(framework), environment.region)
-        if base.uri is None:
-            continue  # a rule refuses every config that would need it
-        serving = ImagePlan(
-            environment.account,
-            environment.region,
-            repository_name(environment, "neuron"),
-            f"{neuron_base_tag(framework, base.version)}-{digest}",
-        )
-        yield ImageToBuild(serving, base.uri, SERVING_TARGET)
-        yield ImageToBuild(compiler_image(serving), base.uri, COMPILER_TARGET)
-
-
-def _lmi_images(
-    environment: Environment, digest: str, bases: Iterable[tuple[str, str]]
-) -> Iterator[ImageToBuild]:
-    """Yields an image for each existing base that Slipway's handlers support."""
-    for framework, version in bases:
-        try:
-            base = image(framework, version, environment.region)
-        except UnknownImageError:
-            continue  # a rule refuses every config that needs this base, or one of those below
-        if base.uri is None or our_handler(framework, version) is None:
-            continue
-        serving = ImagePlan(
-            environment.account,
-            environment.region,
-            repository_name(environment, "lmi"),
             f"{base.tag}-{digest}",
         )
-        yield ImageToBuild(serving, base.uri, SERVING_TARGET)
+        images.append(ImageToBuild(serving, base.uri, SERVING_TARGET))
+        if base.compiles:
+            images.append(ImageToBuild(compiler_image(serving), base.uri, COMPILER_TARGET))
+    return images
 
 
 class ImageStack(cdk.Stack):

@@ -290,16 +290,17 @@ def _next_step(
 ) -> str:
     """Returns a sentence about what can be done with the file today."""
     from slipway.planning.artifacts import has_source
-    from slipway.planning.images import image_family
+    from slipway.planning.families import situation_of
     from slipway.planning.support import unpublishable
 
-    sourced = [environment for environment in environments if has_source(config, environment)]
+    every = [situation_of(config, environment) for environment in environments]
+    sourced = [situation for situation in every if has_source(situation)]
     # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
     # one.
-    family = image_family(config)
     reasons: list[str] = []
-    for environment in sourced:
-        unready = [f"{what} is not supported yet" for _, what in unpublishable(config)]
+    for situation in sourced:
+        family, environment = situation.image_family, situation.environment
+        unready = [f"{what} is not supported yet" for _, what in unpublishable(situation)]
         if not unready and environment.is_local and family is None:
             unready.append("the embedded AWS does not run this image")
         if not unready:
@@ -312,7 +313,7 @@ def _next_step(
                 f"`cdk deploy {name}{deploy}`."
             )
         reasons += unready
-    option = _environment_options(sourced[0])[0] if sourced else ""
+    option = _environment_options(sourced[0].environment)[0] if sourced else ""
     reason = reasons[0] if reasons else "no environment deploys what it names"
     return f"{begins}: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
 
@@ -320,12 +321,13 @@ def _next_step(
 def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
     """Returns how the embedded AWS serves a checkpoint that it could compile; else None."""
     from slipway.planning.artifacts import has_source
-    from slipway.planning.images import image_family
+    from slipway.planning.families import situation_of
 
     local = next((each for each in environments if each.is_local), None)
-    if local is None or has_source(config, local) or config.artifacts.compile is None:
+    if local is None or config.artifacts.compile is None:
         return None
-    if image_family(config) is None:
+    situation = situation_of(config, local)
+    if has_source(situation) or situation.image_family is None:
         return None
     return (
         f"On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: "

@@ -87,11 +87,11 @@ def _with_files(project: Project, environment: Environment) -> list[str]:
     names = []
     for name in project.files:
         try:
-            config = project.config(name, environment.name).config
+            situation = project.situation(name, environment)
         except UserError:
             names.append(name)
         else:
-            if has_source(config, environment):
+            if has_source(situation):
                 names.append(name)
     if not names:
         raise UserError.of(

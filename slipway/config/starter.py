@@ -17,7 +17,7 @@ from slipway.codes.code import Code
 from slipway.config.editor_schema import FIRST_LINE
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import LmiServing
+from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import UserError
 from slipway.facts.images import image, versions
 from slipway.facts.instances import Accelerator, instance_types

@@ -43,6 +43,14 @@ class Accelerator:
         return self.kind == "gpu" and self.product.startswith("NVIDIA ")
 
     @property
+    def has_core_pipeline(self) -> bool:
+        """Returns whether a model can be spread over its NeuronCores: on Inferentia 1 alone.
+
+        Later generations have another runtime, other images and no pipeline.
+        """
+        return self.neuron_generation == "NeuronCore-v1"
+
+    @property
     def neuron_cores(self) -> int | None:
         """Returns the NeuronCores of the whole instance; None if it has no Neuron device."""
         per_device = self.neuron_cores_per_device
@@ -79,6 +87,11 @@ class InstanceFacts:
         None without a GPU, and if no source says.
         """
         return self.accelerator.compute_capability if self.accelerator else None
+
+    @property
+    def neuron_generation(self) -> str | None:
+        """Returns the generation of its NeuronCores, for example `NeuronCore-v2`, or None."""
+        return self.accelerator.neuron_generation if self.accelerator else None
 
     @property
     def gpu_count(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.planning.artifact_place import artifact_label
-from slipway.planning.lmi_variables import MODEL_VARIABLE
+from slipway.planning.families.lmi.variables import MODEL_VARIABLE
 
 _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/$")
 

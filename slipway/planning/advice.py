@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from slipway.config.sections.serving import NeuronServing, TritonServing
 from slipway.facts.regions import hosted_types, hosting_regions
 from slipway.planning.artifacts import has_source
-from slipway.planning.images import aws_image
 from slipway.planning.memory import estimate
 from slipway.planning.plan import ArtifactPlan, PlanWarning
-from slipway.planning.rules.situation import Situation
+from slipway.planning.situation import Situation
 from slipway.planning.sizes import (
     LARGEST_VOLUME_GB,
     advised_volume_gb,
@@ -21,7 +19,6 @@ from slipway.planning.sizes import (
 )
 from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
 
-_TRITON_WITHOUT_TRAVERSAL = "26.03"
 _NEARLY_FULL = 0.9
 
 
@@ -45,7 +42,7 @@ def unpublished(subject: Subject) -> Iterator[PlanWarning]:
     if subject.artifact.published:
         return
     environment = subject.situation.environment
-    if has_source(subject.situation.config, environment):
+    if has_source(subject.situation):
         yield PlanWarning(
             "unpublished", "The artifact is not published: SageMaker would refuse this."
         )
@@ -59,37 +56,15 @@ def unpublished(subject: Subject) -> Iterator[PlanWarning]:
 
 def legacy_image(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of images that AWS no longer develops, because they get no security fixes either."""
-    situation = subject.situation
-    aws = aws_image(situation.config, situation.environment.region)
+    aws = subject.situation.aws_image
     if aws is None or aws.legacy is None:
         return
-    name, living = f"{aws.framework} {aws.version}", "The living alternative is"
-    if isinstance(situation.config.serving, NeuronServing):
-        # No setting of that container leads to another base.
-        name, living = (
-            f"{name}, the image's base,",
-            "With `container: custom` on inf2 or trn1 there is",
-        )
+    role, living = subject.situation.living_alternative
     yield PlanWarning(
         "legacy-image",
-        f"{name} is a legacy image: {aws.legacy.reason}. {living} {aws.legacy.framework} "
-        f"{aws.legacy.version}.",
+        f"{aws.framework} {aws.version}{role} is a legacy image: {aws.legacy.reason}. {living} "
+        f"{aws.legacy.framework} {aws.legacy.version}.",
     )
-
-
-def triton_path_traversal(subject: Subject) -> Iterator[PlanWarning]:
-    """Warns of Triton releases before the fix that NVIDIA's release notes name.
-
-    The fix is in the front end that SageMaker talks to.
-    """
-    serving = subject.situation.config.serving
-    if isinstance(serving, TritonServing) and serving.version < _TRITON_WITHOUT_TRAVERSAL:
-        yield PlanWarning(
-            "triton-path-traversal",
-            f"Triton {serving.version} lets a model's name lead out of its directory; "
-            f"{_TRITON_WITHOUT_TRAVERSAL} fixed that. Choose a newer release where the GPU "
-            "allows it.",
-        )
 
 
 def single_instance(subject: Subject) -> Iterator[PlanWarning]:
@@ -117,7 +92,7 @@ def not_listed_in_region(subject: Subject) -> Iterator[PlanWarning]:
     The list follows AWS's prices, which lag behind.
     """
     situation = subject.situation
-    region = situation.environment.region
+    region = situation.region
     here = hosted_types(region)
     for name in (instance.name for instance in situation.instances):
         somewhere = hosting_regions(name)
@@ -136,7 +111,7 @@ def memory_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
     """
     situation = subject.situation
     for instance in situation.instances:
-        memory = estimate(situation.config, instance)
+        memory = estimate(situation, instance)
         if memory is None:
             continue
         if memory.total_gib > min(memory.available_gib, _NEARLY_FULL * memory.memory_gib):
@@ -180,7 +155,7 @@ def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
     size_gb = _stored_gb(subject)
     if size_gb is None:
         return
-    for field, seconds, advised in short_timeouts(subject.situation.config, size_gb):
+    for field, seconds, advised in short_timeouts(subject.situation, size_gb):
         yield PlanWarning(
             "download-may-time-out",
             f"{size_gb:.1f} GB take {download_seconds(size_gb)} s over one connection to S3 "
@@ -197,13 +172,12 @@ def _stored_gb(subject: Subject) -> float | None:
     stored = subject.weights or subject.artifact
     if stored.published:
         return stored.size_bytes / 1e9
-    return artifact_size_gb(subject.situation.config, subject.situation.environment)
+    return artifact_size_gb(subject.situation)
 
 
 ADVICE: tuple[Advice, ...] = (
     unpublished,
     legacy_image,
-    triton_path_traversal,
     single_instance,
     not_listed_in_region,
     memory_nearly_full,

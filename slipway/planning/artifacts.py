@@ -8,26 +8,16 @@ the `weights`, as it is for an image of the user's own. The model data of every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slipway.codes.code import Code
-from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
-from slipway.facts.instances import InstanceFacts
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
-from slipway.planning.lock import (
-    Lock,
-    LockedPart,
-    has_code,
-    inputs_digest,
-    is_compiled,
-    is_told_by_variables,
-)
+from slipway.planning.lock import Lock, LockedPart, inputs_digest
 from slipway.planning.plan import ArtifactPlan
+from slipway.planning.situation import Situation
 from slipway.planning.support import unpublishable
-from slipway.planning.targets import wrong_target
 
 # A prefix that no artifact can have (digests are hexadecimal) and every linter takes.
 UNPUBLISHED = "unpublished"
@@ -47,44 +37,35 @@ def any_source(config: ModelConfig) -> bool:
     return any((artifacts.sample, artifacts.release, artifacts.weights))
 
 
-def has_source(config: ModelConfig, environment: Environment) -> bool:
+def has_source(situation: Situation) -> bool:
     """Returns whether there is something to publish for the environment."""
-    artifacts = config.artifacts
-    if environment.artifacts == "sample":
+    artifacts = situation.config.artifacts
+    if not situation.deploys_release:
         return artifacts.sample is not None
     return artifacts.release is not None or artifacts.weights is not None
 
 
-def parts(
-    config: ModelConfig,
-    environment: Environment,
-    instances: Sequence[InstanceFacts],
-    lock: Lock,
-    *,
-    allow_unpublished: bool,
-) -> Parts | Problem:
+def parts(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> Parts | Problem:
     """Returns the published parts, parts of an unpublished plan, or the problem to solve first.
 
     Args:
-        config: a valid config.
-        environment: deploys its sample or its release.
-        instances: every type the endpoint may run on.
+        situation: of a valid config.
         lock: the model's published artifacts.
         allow_unpublished: whether a plan without a published artifact is allowed.
     """
-    packaged, told = has_code(config, environment), is_told_by_variables(config, environment)
-    locked = lock.artifact(config, environment) if has_source(config, environment) else None
-    place = artifact_place(config, environment)
+    packaged, compiled = situation.has_code, situation.is_compiled
+    locked = lock.artifact(situation) if has_source(situation) else None
+    place = artifact_place(situation.config, situation.environment)
     mismatch: Problem | None = None
-    if locked is not None and locked.inputs_digest == inputs_digest(config, environment.artifacts):
-        as_it_is = locked.weights if config.serving.container == "custom" else None
-        compiled = is_compiled(config, environment)
+    if locked is not None and locked.inputs_digest == inputs_digest(situation):
         weights = locked.compiled if compiled else locked.weights
-        model_data = locked.code if packaged else locked.compiled or as_it_is
-        if told:
+        model_data = locked.code if packaged else locked.compiled
+        if situation.is_told_by_variables:
             model_data = weights
+        elif model_data is None and not packaged and situation.serves_plain_weights:
+            model_data = locked.weights
         if compiled and locked.compiled is not None:
-            mismatch = wrong_target(config, environment, instances, locked.compiled.target)
+            mismatch = _wrong_target(situation, locked.compiled.target)
         whole = model_data is not None and (weights is not None or not packaged)
         if model_data is not None and whole and mismatch is None:
             return Parts(
@@ -97,7 +78,7 @@ def parts(
             place.bucket, UNPUBLISHED, 0, 0, "none", published=False, root=place.root
         )
         return Parts(nothing, nothing if packaged else None)
-    return mismatch or _unpublished(config, environment, was_published=locked is not None)
+    return mismatch or _unpublished(situation, was_published=locked is not None)
 
 
 def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
@@ -113,15 +94,15 @@ def published_part(part: LockedPart, place: ArtifactPlace) -> ArtifactPlan:
     )
 
 
-def no_source(config: ModelConfig, environment: Environment) -> Problem:
+def no_source(situation: Situation) -> Problem:
     """Returns the problem of a config that names no files for what the environment deploys."""
-    wanted, name = environment.artifacts, environment.name
+    wanted, name = situation.environment.artifacts, situation.environment.name
     if wanted == "release":
         remedy = (
             "Add `artifacts.weights` with the checkpoint, add `artifacts.release` with the path of "
             "the compiled model and its target, or set `artifacts: sample` for that environment."
         )
-    elif any_source(config):
+    elif any_source(situation.config):
         remedy = (
             f"Set `artifacts: release` for `{name}` in environments.yaml to deploy the model "
             "itself, or add `artifacts.sample` with the path of a small model."
@@ -135,11 +116,11 @@ def no_source(config: ModelConfig, environment: Environment) -> Problem:
     return Problem(Code.NO_MODEL, Kind.STATE, message, remedy, ("artifacts",))
 
 
-def _unpublished(config: ModelConfig, environment: Environment, *, was_published: bool) -> Problem:
-    wanted = environment.artifacts
-    if not has_source(config, environment):
-        return no_source(config, environment)
-    for field, what in unpublishable(config):
+def _unpublished(situation: Situation, *, was_published: bool) -> Problem:
+    wanted = situation.environment.artifacts
+    if not has_source(situation):
+        return no_source(situation)
+    for field, what in unpublishable(situation):
         return Problem(
             Code.NOT_SUPPORTED_YET,
             Kind.STATE,
@@ -156,7 +137,34 @@ def _unpublished(config: ModelConfig, environment: Environment, *, was_published
         Code.CONFIG_CHANGED if was_published else Code.NEVER_PUBLISHED,
         Kind.STATE,
         state,
-        f"Run `slipway publish {config.name} --env {environment.name}` and commit the lock file "
-        f"model_configs/{config.name}.lock.json.",
+        _publish_again(situation),
         ("artifacts", wanted),
+    )
+
+
+def _publish_again(situation: Situation) -> str:
+    """Returns the remedy of a lock that does not have what the config asks for."""
+    name = situation.config.name
+    return (
+        f"Run `slipway publish {name} --env {situation.environment.name}` and commit the lock file "
+        f"model_configs/{name}.lock.json."
+    )
+
+
+def _wrong_target(situation: Situation, target: str) -> Problem | None:
+    """Returns the problem of a published model whose target does not fit the environment."""
+    wanted = situation.compile_target
+    if wanted is None or wanted == target:
+        return None
+    has = (
+        "the embedded AWS has no accelerator"
+        if situation.environment.is_local
+        else f"{situation.instance.name} needs {wanted}"
+    )
+    return Problem(
+        Code.LOCKED_FOR_ANOTHER_TARGET,
+        Kind.STATE,
+        f"the release in the lock was compiled for {target}, and {has}",
+        _publish_again(situation),
+        ("artifacts", "compile"),
     )

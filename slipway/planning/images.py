@@ -1,81 +1,86 @@
-"""AWS's image that a config runs in or is built on, and whether Slipway builds the image."""
+"""The image of a container, and its host image.
+
+The situation says which image a container has; here it becomes part of the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import (
-    LmiServing,
-    NeuronServing,
-    TensorRTServing,
-    TritonServing,
-)
-from slipway.facts.images import (
-    ImageFacts,
-    UnknownImageError,
-    image,
-    newest_neuron_version,
-)
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem
+from slipway.facts.images import inference_amis
+from slipway.facts.instances import InstanceFacts
+from slipway.planning.artifacts import UNPUBLISHED
 from slipway.planning.plan import ImagePlan
-
-TRITON = "sagemaker-tritonserver"
-# The images that Slipway's own Neuron containers are built on.
-NEURON_BASES: Mapping[str, str] = {
-    "neuron": "pytorch-inference-neuron",
-    "neuronx": "pytorch-inference-neuronx",
-}
+from slipway.planning.situation import Situation
 
 
-def image_family(config: ModelConfig) -> str | None:
-    """Returns the container family whose image Slipway builds for a config, or None.
+def image_plan(
+    situation: Situation, image_digests: Mapping[str, str], *, allow_unpublished: bool
+) -> ImagePlan | Problem:
+    """Returns the image, or why there is none to deploy yet.
 
-    The image is in the repository `slipway/FAMILY`, made of what `IMAGE_SOURCES` lists.
+    Args:
+        situation: of a config that breaks no rule; its environment's registry has the images that
+            Slipway builds.
+        image_digests: fingerprint of the sources of each image that Slipway builds, by container
+            family.
+        allow_unpublished: whether an image that does not exist is allowed.
     """
-    serving = config.serving
-    if isinstance(serving, LmiServing):
-        return serving.container if serving.image == "built" else None
-    return serving.container if isinstance(serving, (TensorRTServing, NeuronServing)) else None
-
-
-def image_name(config: ModelConfig) -> tuple[str, str] | None:
-    """Returns framework and version, as facts/images.json has them, of AWS's image.
-
-    It is the container itself, or the base of Slipway's own Neuron or LMI container. It is None for
-    a custom image, and for Slipway's TensorRT container, whose base is NVIDIA's.
-    """
-    serving = config.serving
-    if isinstance(serving, LmiServing):
-        return serving.framework, serving.version
-    if isinstance(serving, TritonServing):
-        return TRITON, serving.version
-    if isinstance(serving, NeuronServing):
-        framework = NEURON_BASES[serving.framework]
-        return framework, newest_neuron_version(framework)
-    return None
-
-
-def aws_image(config: ModelConfig, region: str) -> ImageFacts | None:
-    """Returns the facts of AWS's image, or of AWS's base of Slipway's image.
-
-    None if there is none, and if no image of that version or region is known: a rule of its own
-    reports that.
-    """
-    name = image_name(config)
-    if name is None:
-        return None
-    try:
-        return image(*name, region)
-    except UnknownImageError:
-        return None
-
-
-def neuron_base_tag(framework: str, version: str) -> str:
-    """Returns the beginning of the tag of Slipway's Neuron container, which names its base."""
-    return f"{framework.removeprefix('pytorch-inference-')}{version}"
+    family, environment = situation.image_family, situation.environment
+    if family is None:
+        return situation.given_image
+    digest = image_digests.get(family)
+    if digest is None and not allow_unpublished:
+        return Problem(
+            Code.NOT_SUPPORTED_YET,
+            Kind.STATE,
+            f"Slipway has no image for the container `{situation.container}` yet",
+            "`-c allow-unpublished=true` synthesises the deployment for reading.",
+            ("serving", "container"),
+        )
+    # The same sources on another base are another image.
+    tag = f"{situation.image_base}-{digest or UNPUBLISHED}"
+    return ImagePlan(
+        environment.account, environment.region, f"{environment.repository_prefix}{family}", tag
+    )
 
 
 def compiler_image(serving: ImagePlan) -> ImagePlan:
     """Returns the image that compiles for a container of Slipway, built from the same sources."""
     return replace(serving, tag=f"{serving.tag}-compiler")
+
+
+def inference_ami(situation: Situation, own: Collection[InstanceFacts]) -> str | None:
+    """Returns a variant's host image: as configured, or as the container's CUDA or Neuron needs it.
+
+    None where the variant's types have no accelerator that its driver is for: SageMaker refuses a
+    GPU's host image on a type without one (`ami_fits`).
+
+    Args:
+        situation: all variants share its container image.
+        own: the variant's types.
+    """
+    chosen = situation.config.endpoint.inference_ami_version
+    if chosen is not None:
+        return chosen
+    needed = situation.needed_host_image
+    if needed is None or not any(ami_fits(needed, instance) for instance in own):
+        return None
+    return needed
+
+
+def ami_fits(ami: str, instance: InstanceFacts) -> bool:
+    """Returns whether a host image has the driver of the type's accelerator.
+
+    AWS's words where it has not: "Invalid combination: instance m5 and Cuda 12.2. Please provide a
+    supported configuration for this region."
+    (https://github.com/aws/sagemaker-python-sdk/pull/5093, read 2026-11-22).
+    """
+    accelerator = instance.accelerator
+    if accelerator is None or instance.name.startswith("ml.inf1."):
+        return False
+    is_for_neuron = inference_amis()[ami].neuron_driver is not None
+    return accelerator.kind == "neuron" if is_for_neuron else accelerator.is_nvidia_gpu

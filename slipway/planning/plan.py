@@ -13,7 +13,6 @@ from slipway.config.environments import parameter_prefix
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
-from slipway.planning.neuron import NeuronPlacement
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,21 @@ class ImagePlan:
         registry = f"{self.account}.dkr.ecr.{self.region}.amazonaws.com{suffix}"
         separator = "@" if self.tag.startswith("sha256:") else ":"
         return f"{registry}/{self.repository}{separator}{self.tag}"
+
+
+@dataclass(frozen=True)
+class ImageBase:
+    """An image that a container of Slipway is built on.
+
+    Args:
+        tag: its name in the tags of the images that are built on it, for example `trt10.13`.
+        uri: its address.
+        compiles: whether a second image is built on it, which compiles models.
+    """
+
+    tag: str
+    uri: str
+    compiles: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,6 +98,41 @@ class PartitionPlan:
     instance_type: str
     target: str
     arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NeuronPlacement:
+    """A model on the NeuronCores of one instance.
+
+    Args:
+        pipeline_cores: cores that one copy is spread over; 1 means data parallel.
+        workers: copies of the model, each in a process of its own.
+        cores_per_worker: cores that one process takes; processes never share a core.
+        cores: of the instance.
+        batch_size: sequences that the graph is traced for.
+        in_flight_requests: how many requests keep all workers busy. In data parallel every
+            worker's batch; in a pipeline about twelve batches for each worker.
+        formula: how the numbers came about, a sentence for a reviewer.
+    """
+
+    pipeline_cores: int
+    workers: int
+    cores_per_worker: int
+    cores: int
+    batch_size: int
+    in_flight_requests: int
+    formula: str
+
+    @property
+    def idle_cores(self) -> int:
+        """Returns the cores that no worker takes; negative where workers want too many."""
+        return self.cores - self.workers * self.cores_per_worker
+
+    @property
+    def summary(self) -> str:
+        """Returns workers and cores of each, for example `16 workers of 1 NeuronCore`."""
+        cores = counted(self.cores_per_worker, "NeuronCore")
+        return f"{counted(self.workers, 'worker')} of {cores}"
 
 
 @dataclass(frozen=True)
@@ -291,3 +340,8 @@ class DeploymentPlan:
         if self.weights is not None:
             content["weights"]["s3_uri"] = self.weights.s3_uri
         return content
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun, in the plural where it has to be."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,35 +8,27 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
-from slipway.planning import lmi_advice, neuron_advice
 from slipway.planning.advice import ADVICE, Subject
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import any_source
 from slipway.planning.artifacts import parts as artifact_parts
-from slipway.planning.compiling import partition_plan
-from slipway.planning.containers import (
-    container_environment,
-    image_plan,
-    inference_ami,
-    serving_properties,
-)
 from slipway.planning.cost import Fleet, estimate_cost
+from slipway.planning.families import FAMILIES, situation_of
+from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
-from slipway.planning.neuron import place
 from slipway.planning.plan import (
     AlarmPlan,
     AutoscalingPlan,
     DeploymentPlan,
+    PlanWarning,
     RolloutPlan,
     VariantPlan,
 )
 from slipway.planning.rules import RULES
-from slipway.planning.rules.situation import Situation, situation_of, variants_of
+from slipway.planning.situation import Situation, variants_of
 from slipway.planning.support import unsupported
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
-
-_ADVICE = (*ADVICE, *lmi_advice.ADVICE, *neuron_advice.ADVICE)
 
 
 def resolve(
@@ -63,23 +55,13 @@ def resolve(
     Raises:
         UserError: every incompatibility, with its field; the caller fills in the places.
     """
-    situation = situation_of(config, instances, environment)
-    # Variants that share `endpoint.instances` have the same problem at the same place.
-    problems = list(dict.fromkeys(problem for rule in RULES for problem in rule(situation)))
-    problems += unsupported(config)
+    situation = situation_of(config, environment, instances)
+    problems = list(_problems(situation))
     if problems:
         # What the rules are about may be needed to go on.
         raise UserError([*problems, *_state(situation, lock, allow_unpublished=allow_unpublished)])
-    parts = artifact_parts(
-        config, environment, situation.instances, lock, allow_unpublished=allow_unpublished
-    )
-    image = image_plan(
-        config,
-        situation.instances,
-        environment,
-        image_digests,
-        allow_unpublished=allow_unpublished,
-    )
+    parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
+    image = image_plan(situation, image_digests, allow_unpublished=allow_unpublished)
     if isinstance(parts, Problem) or isinstance(image, Problem):
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = environment.stack_name(config.name)
@@ -98,14 +80,16 @@ def resolve(
         artifact_place=artifact_place(config, environment),
         artifact=parts.model_data,
         weights=parts.weights,
-        partition=partition_plan(config, environment, situation.instances),
-        serving_properties=serving_properties(config, environment, parts),
-        container_environment=container_environment(config, situation.instance, environment),
+        partition=situation.partition_plan,
+        serving_properties=(
+            situation.serving_properties(parts.weights.s3_uri) if parts.weights else {}
+        ),
+        container_environment=situation.container_environment(),
         network_isolation=config.endpoint.network_isolation,
         variants=variants,
         routing_strategy=config.endpoint.routing.upper(),
-        neuron=place(config, situation.instance),
-        memory=estimate(config, situation.instance),
+        neuron=situation.neuron_placement,
+        memory=estimate(situation, situation.instance),
         cost=estimate_cost([_fleet(variant, config) for variant in variants], environment.region),
         autoscaling=_autoscaling(config),
         alarms=_alarms(situation),
@@ -114,24 +98,33 @@ def resolve(
         log_retention_days=config.endpoint.log_retention_days,
         log_key=environment.log_key,
         tags={**config.tags, "slipway:model": config.name, **environment.tags},
-        warnings=tuple(warning for advise in _ADVICE for warning in advise(subject)),
+        warnings=tuple(_warnings(subject)),
     )
+
+
+def _problems(situation: Situation) -> Iterator[Problem]:
+    """Yields every incompatibility once: variants that share their instances share problems."""
+    shared = (problem for rule in RULES for problem in rule(situation))
+    yield from dict.fromkeys([*FAMILIES[situation.container].problems(situation), *shared])
+    yield from unsupported(situation.config)
+
+
+def _warnings(subject: Subject) -> Iterator[PlanWarning]:
+    for advise in ADVICE:
+        yield from advise(subject)
+    yield from FAMILIES[subject.situation.container].warnings(subject.situation)
 
 
 def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list[Problem]:
     """Returns further problems of a config that breaks rules, so that all are reported at once."""
-    config, environment = situation.config, situation.environment
-    parts = artifact_parts(
-        config, environment, situation.instances, lock, allow_unpublished=allow_unpublished
-    )
+    parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
     # Without a source there is nothing to publish yet: one remedy at a time.
-    return [parts] if isinstance(parts, Problem) and any_source(config) else []
+    return [parts] if isinstance(parts, Problem) and any_source(situation.config) else []
 
 
 def _variants(situation: Situation) -> Iterator[VariantPlan]:
-    config, endpoint = situation.config, situation.config.endpoint
-    region = situation.environment.region
-    for _, name, variant in variants_of(config):
+    endpoint = situation.config.endpoint
+    for _, name, variant in variants_of(situation.config):
         types = (variant.instances if variant else None) or endpoint.instances
         own = situation.instances_of(name)
         yield VariantPlan(
@@ -142,10 +135,10 @@ def _variants(situation: Situation) -> Iterator[VariantPlan]:
                 endpoint.instance_provision_timeout_seconds if len(types) > 1 else None
             ),
             instance_count=(variant.instance_count if variant else None) or endpoint.instance_count,
-            model_data_download_timeout_seconds=download_timeout_seconds(config),
-            container_startup_health_check_timeout_seconds=startup_timeout_seconds(config),
+            model_data_download_timeout_seconds=download_timeout_seconds(situation),
+            container_startup_health_check_timeout_seconds=startup_timeout_seconds(situation),
             volume_size_gb=endpoint.volume_size_gb,
-            inference_ami_version=inference_ami(config, own, situation.instances, region),
+            inference_ami_version=inference_ami(situation, own),
             gpu_count=own[0].gpu_count,
         )
 

@@ -8,18 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from slipway.config.environments import Environment
-from slipway.config.schema import ModelConfig
 from slipway.config.sections.endpoint import Endpoint
 from slipway.facts.instances import InstanceFacts
+from slipway.planning.situation import Situation
 from slipway.planning.timeouts import (
     LONGEST_TIMEOUT_SECONDS,
     advised_timeout_seconds,
-    copies_weights,
     download_seconds,
     download_timeout_seconds,
-    loading_timeout_seconds,
-    startup_timeout_seconds,
 )
 
 DEFAULT_VOLUME_GB = 30
@@ -34,16 +30,15 @@ LARGEST_VOLUME_GB = 512
 _HEADROOM = 1.25
 
 
-def artifact_size_gb(config: ModelConfig, environment: Environment) -> float | None:
+def artifact_size_gb(situation: Situation) -> float | None:
     """Returns the size of what an instance stores, in GB, as far as the config gives it.
 
     The precision that weights are stored in is not in the config, so that nothing follows from
     their number. `artifacts.size_gb` is the size of the released weights: not of a sample, and not
     of what is compiled from them.
     """
-    if environment.artifacts != "release" or config.artifacts.compile is not None:
-        return None
-    return config.artifacts.size_gb
+    artifacts = situation.config.artifacts
+    return artifacts.size_gb if situation.deploys_release and artifacts.compile is None else None
 
 
 def disk_gb(endpoint: Endpoint, instance: InstanceFacts) -> int | None:
@@ -64,22 +59,17 @@ def advised_volume_gb(size_gb: float) -> int:
     return min(LARGEST_VOLUME_GB, math.ceil(size_gb * _HEADROOM))
 
 
-def short_timeouts(config: ModelConfig, size_gb: float) -> Iterator[tuple[str, int, int]]:
+def short_timeouts(situation: Situation, size_gb: float) -> Iterator[tuple[str, int, int]]:
     """Yields timeouts that a download of that size may pass: field, value, seconds to set.
 
-    SageMaker downloads the model data before it starts the container. An LMI container with a
-    package copies the weights while it starts, so that its timeouts count and SageMaker's for the
-    download does not.
+    SageMaker downloads the model data before it starts the container. A container that copies the
+    weights does so while it starts, so that its timeouts count and SageMaker's for the download
+    does not.
     A timeout that is at its maximum is not among them: it cannot be raised.
     """
-    fields = (
-        {
-            "container_startup_health_check_timeout_seconds": startup_timeout_seconds(config),
-            "model_loading_timeout_seconds": loading_timeout_seconds(config),
-        }
-        if copies_weights(config)
-        else {"model_data_download_timeout_seconds": download_timeout_seconds(config)}
-    )
+    fields = situation.timeouts_of_copying or {
+        "model_data_download_timeout_seconds": download_timeout_seconds(situation)
+    }
     needed = min(download_seconds(size_gb), LONGEST_TIMEOUT_SECONDS)
     for field, seconds in fields.items():
         if seconds < needed:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import FieldPath, Kind, Problem
-
-_PUBLISHED_CONTAINERS = ("tensorrt", "lmi", "neuron", "custom")
+from slipway.planning.situation import Situation
 
 
 def unsupported(config: ModelConfig) -> Iterator[Problem]:
@@ -23,15 +22,14 @@ def unsupported(config: ModelConfig) -> Iterator[Problem]:
         )
 
 
-def unpublishable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
+def unpublishable(situation: Situation) -> Iterator[tuple[FieldPath, str]]:
     """Yields every part of a config whose files cannot be published yet: field and what it is.
 
     Such a config can be planned, synthesised and reviewed, and not deployed.
     """
-    if config.serving.container not in _PUBLISHED_CONTAINERS:
-        yield ("serving", "container"), f"publishing for the container `{config.serving.container}`"
-    if config.serving.container == "lmi" and config.artifacts.release is not None:
-        yield ("artifacts", "release"), "`release` for the container `lmi`"
+    for (section, name), what in situation.unpublishable.items():
+        if getattr(getattr(situation.config, section), name) is not None:
+            yield (section, name), what
 
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:

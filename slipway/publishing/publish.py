@@ -11,35 +11,21 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import LoadedConfig
-from slipway.config.schema import ModelConfig
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
 from slipway.errors import Kind, Problem, UserError
-from slipway.facts.instances import instance_types
 from slipway.planning.artifact_place import artifact_place
 from slipway.planning.artifacts import has_source, no_source
-from slipway.planning.compiling import CompilePlan, compile_plan
-from slipway.planning.lmi_partition import loading_properties
-from slipway.planning.lock import (
-    LockedArtifact,
-    LockedPart,
-    has_code,
-    inputs_digest,
-    is_compiled,
-    is_told_by_variables,
-)
+from slipway.planning.compiling import CompilePlan
+from slipway.planning.families import situation_of
+from slipway.planning.lock import LockedArtifact, LockedPart, inputs_digest
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.rules.situation import situation_of
+from slipway.planning.situation import Situation
 from slipway.planning.support import unpublishable, unsupported
 from slipway.project import Project
 from slipway.publishing.compiled import publish_compiled
 from slipway.publishing.directory import publish_directory
-from slipway.publishing.lmi_package import (
-    lmi_package,
-    publish_lmi_package,
-    require_plain_weights,
-    script_files,
-)
-from slipway.publishing.lmi_parts import parts_inspection
+from slipway.publishing.families import PACKAGING
+from slipway.publishing.packaging import publish_package
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.training import parameter
@@ -48,7 +34,7 @@ from slipway.publishing.weights import part, publish_weights
 
 @dataclass(frozen=True)
 class PublishedParts:
-    """What LMI's weights were partitioned into.
+    """What weights were partitioned into.
 
     Args:
         digest: content address.
@@ -111,14 +97,13 @@ def publish(
             failed.
     """
     loaded = project.config(name, environment.name)
+    situation = situation_of(loaded.config, environment)
     try:
-        _require_publishable(loaded.config, environment)
+        _require_publishable(situation)
         # Before anything moves: a job for the wrong GPU would be paid for.
-        compiling = _compiling(project, loaded, environment)
-        store = _opened_store(loaded.config, environment, access)
-        locked, moved_bytes = _publish_parts(
-            project, loaded.config, environment, compiling, store, access, progress
-        )
+        compiling = _compiling(project, situation)
+        store = _opened_store(situation, access)
+        locked, moved_bytes = _publish_parts(project, situation, compiling, store, access, progress)
     except UserError as error:
         raise UserError(_located(loaded, error.problems)) from None
     weights = locked.weights
@@ -133,18 +118,19 @@ def publish(
         target=model_data.target,
         weights_digest=weights.digest if weights and weights != model_data else None,
         uploaded_bytes=moved_bytes,
-        lock_changed=_write_lock(project, loaded.config, environment, locked),
+        lock_changed=_write_lock(project, situation, locked),
         parts=_parts(locked),
     )
 
 
-def _opened_store(config: ModelConfig, environment: Environment, access: Access) -> ArtifactStore:
+def _opened_store(situation: Situation, access: Access) -> ArtifactStore:
     """Returns the model's artifacts.
 
     Raises:
         UserError: the bucket is not there, or the key of an isolated model.
     """
-    place = artifact_place(config, environment)
+    environment = situation.environment
+    place = artifact_place(situation.config, environment)
     client = access.client("s3")
     ArtifactStore(client, environment, place).require_bucket()
     if not place.is_isolated:
@@ -168,10 +154,9 @@ def planned_job(
     Raises:
         UserError: the config is wrong, or nothing can be compiled for its instances.
     """
-    loaded = project.config(name, environment.name)
-    found = _compiling(project, loaded, environment)
-    is_sample = environment.artifacts == "sample"
-    weights = None if is_sample else loaded.config.artifacts.weights
+    situation = project.situation(name, environment)
+    found = _compiling(project, situation)
+    weights = situation.config.artifacts.weights if situation.deploys_release else None
     return (None if found is None else found[0]), weights
 
 
@@ -189,8 +174,8 @@ def _located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]
     return [*(loaded.locate(about_fields) if about_fields else ()), *rest]
 
 
-def _require_publishable(config: ModelConfig, environment: Environment) -> None:
-    refused = list(unsupported(config))
+def _require_publishable(situation: Situation) -> None:
+    refused = list(unsupported(situation.config))
     refused += [
         Problem(
             Code.NOT_SUPPORTED_YET,
@@ -199,28 +184,25 @@ def _require_publishable(config: ModelConfig, environment: Environment) -> None:
             "`-c allow-unpublished=true` synthesises the deployment for reading.",
             field,
         )
-        for field, what in unpublishable(config)
+        for field, what in unpublishable(situation)
     ]
-    if not refused and not has_source(config, environment):
-        refused.append(no_source(config, environment))
+    if not refused and not has_source(situation):
+        refused.append(no_source(situation))
     if refused:
         raise UserError(refused)
 
 
-def _compiling(
-    project: Project, loaded: LoadedConfig, environment: Environment
-) -> tuple[CompilePlan, DeploymentPlan] | None:
+def _compiling(project: Project, situation: Situation) -> tuple[CompilePlan, DeploymentPlan] | None:
     """Plans the training job, where the environment's artifact is compiled.
 
     Raises:
         UserError: every incompatibility of the deployment.
     """
-    config = loaded.config
-    if not is_compiled(config, environment):
+    if not situation.is_compiled:
         return None
-    deployment = project.plan(config.name, environment, allow_unpublished=True)
-    situation = situation_of(config, instance_types(), environment)
-    plan = compile_plan(config, environment, situation.instances, deployment.image)
+    name, environment = situation.config.name, situation.environment
+    deployment = project.plan(name, environment, allow_unpublished=True)
+    plan = situation.compile_plan(deployment.image)
     if isinstance(plan, Problem):
         raise UserError([plan])
     return plan, deployment
@@ -228,21 +210,20 @@ def _compiling(
 
 def _publish_parts(
     project: Project,
-    config: ModelConfig,
-    environment: Environment,
+    situation: Situation,
     compiling: tuple[CompilePlan, DeploymentPlan] | None,
     store: ArtifactStore,
     access: Access,
     progress: Progress,
 ) -> tuple[LockedArtifact, int]:
     """Publishes what the environment deploys; returns it and how many bytes moved."""
-    inputs = inputs_digest(config, environment.artifacts)
-    weights = config.artifacts.weights
-    if environment.artifacts == "sample" or weights is None:
-        files, sent = _publish_files(project, config, environment, store, access, progress)
+    inputs, weights = inputs_digest(situation), situation.config.artifacts.weights
+    if not situation.deploys_release or weights is None:
+        files, sent = _publish_files(project, situation, store, access, progress)
         return LockedArtifact(inputs_digest=inputs, compiled=files), sent
     # Before anything moves: weights may take hours.
-    script = script_files(config, project.root) if has_code(config, environment) else {}
+    packaging = PACKAGING[situation.container]
+    own_files = packaging.read(situation, project.root)
     checkpoint, sent = publish_weights(
         weights, root=project.root, store=store, access=access, progress=progress
     )
@@ -251,65 +232,56 @@ def _publish_parts(
         compiled, copied = publish_compiled(
             *compiling,
             checkpoint,
-            environment=environment,
+            environment=situation.environment,
             store=store,
             access=access,
             progress=progress,
-            inspect=parts_inspection(config),
+            inspect=packaging.inspection(situation),
         )
         locked, sent = locked.model_copy(update={"compiled": compiled}), sent + copied
-    if is_told_by_variables(config, environment):
-        require_plain_weights(store.file_sizes(checkpoint.digest))
-    if has_code(config, environment):
-        if config.artifacts.compile is not None and compiling is None:
+    if situation.is_told_by_variables:
+        packaging.check_weights(store.file_sizes(checkpoint.digest))
+    package = packaging.package(situation, own_files, (locked.compiled or checkpoint).digest)
+    if package is not None:
+        if situation.config.artifacts.compile is not None and compiling is None:
             progress.note(
                 "The embedded AWS has no GPU to partition on: the weights are published as they "
                 "are."
             )
-        code, code_bytes = publish_lmi_package(
-            lmi_package(
-                config,
-                script,
-                (locked.compiled or checkpoint).digest,
-                loading_properties(config, environment),
-            ),
-            store=store,
-            access=access,
-            progress=progress,
-        )
+        code, code_bytes = publish_package(package, store=store, access=access, progress=progress)
         locked, sent = locked.model_copy(update={"code": code}), sent + code_bytes
     return locked, sent
 
 
 def _publish_files(
     project: Project,
-    config: ModelConfig,
-    environment: Environment,
+    situation: Situation,
     store: ArtifactStore,
     access: Access,
     progress: Progress,
 ) -> tuple[LockedPart, int]:
     """Publishes a sample, or a release that was compiled already."""
-    sample, release = config.artifacts.sample, config.artifacts.release
-    if environment.artifacts == "sample" and sample is not None:
+    artifacts, is_release = situation.config.artifacts, situation.deploys_release
+    sample, release = artifacts.sample, artifacts.release
+    if not is_release and sample is not None:
         # A sample is served by the containers' CPU back ends.
         source, target = sample.path, "cpu"
-    elif environment.artifacts == "release" and release is not None:
+    elif is_release and release is not None:
         source, target = release.path, release.target
     else:
-        raise ValueError(f"{config.name} has nothing to publish to {environment.name}")
+        name, environment = situation.config.name, situation.environment.name
+        raise ValueError(f"{name} has nothing to publish to {environment}")
     manifest, sent = publish_directory(project.root / source, source, store, access, progress)
     return part(manifest, source=source, target=target), sent
 
 
-def _write_lock(
-    project: Project, config: ModelConfig, environment: Environment, locked: LockedArtifact
-) -> bool:
-    old = project.lock(config.name)
-    new = old.with_artifact(config, environment, locked)
+def _write_lock(project: Project, situation: Situation, locked: LockedArtifact) -> bool:
+    name = situation.config.name
+    old = project.lock(name)
+    new = old.with_artifact(situation, locked)
     if new == old:
         return False
-    path = project.lock_path(config.name)
+    path = project.lock_path(name)
     # Replaced in one step: a reader, or a kill, sees the old lock or the new one. Not beside the
     # lock, where git would show what a kill leaves.
     scratch = project.root / ".slipway"

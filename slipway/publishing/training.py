@@ -18,8 +18,7 @@ from slipway.access import Access, account_errors
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.errors import Kind, Problem, UserError
-from slipway.planning.compiling import CompilePlan
-from slipway.planning.lmi_partition import SETTINGS_CHANNEL
+from slipway.planning.compiling import SETTINGS_CHANNEL, CompilePlan
 from slipway.publishing.progress import Progress
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
-from slipway.planning.lmi_partition import LMI_REPOSITORY, image_accounts
+from slipway.planning.families.lmi.image import LMI_REPOSITORY, image_accounts
 from stacks.constructs import machine_metrics
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded_aws.hosting.djl_serving import find_java
-from slipway.publishing.java_properties import parse, render
+from slipway.publishing.families.lmi.java_properties import parse, render
 
 # No lone halves of a letter: a config is UTF-8, which has none.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

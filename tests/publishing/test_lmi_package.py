@@ -11,8 +11,8 @@ from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.project import Project
-from slipway.publishing import java_properties
-from slipway.publishing.lmi_package import (
+from slipway.publishing.families.lmi import java_properties
+from slipway.publishing.families.lmi.package import (
     PROPERTIES_FILE,
     lmi_package,
     require_plain_weights,
@@ -22,6 +22,7 @@ from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import publish
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import PRODUCTION, messages, write_project
+from tests.support.situations import lmi
 
 STAGING = PRODUCTION.model_copy(update={"name": "staging", "account": "111111111111"})
 ENVIRONMENTS = """\
@@ -118,7 +119,7 @@ def run(root: Path, access, environment):
 
 def test_a_package_has_the_script_and_no_caches(root):
     config = config_of()
-    package = lmi_package(config, script_files(config, root), "cd" * 32)
+    package = lmi_package(lmi(config, PRODUCTION), script_files(config.serving, root), "cd" * 32)
     assert sorted(package.files) == ["helpers/words.py", "model.py", PROPERTIES_FILE]
     assert package.source == "handlers/flan"
     assert java_properties.parse(package.files[PROPERTIES_FILE])["option.model_id"] == (
@@ -137,13 +138,13 @@ def test_a_package_has_the_script_and_no_caches(root):
 
 def test_without_a_script_the_settings_are_the_package(root):
     config = config_of(CONFIG.replace("  script: handlers/flan\n", ""))
-    package = lmi_package(config, script_files(config, root), "cd" * 32)
+    package = lmi_package(lmi(config, PRODUCTION), script_files(config.serving, root), "cd" * 32)
     assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
 
 
 def test_for_our_image_the_settings_are_the_package_and_name_its_handler(root):
     config = config_of(CONFIG.replace("script: handlers/flan", "image: built"))
-    package = lmi_package(config, script_files(config, root), "cd" * 32)
+    package = lmi_package(lmi(config, PRODUCTION), script_files(config.serving, root), "cd" * 32)
     assert (list(package.files), package.source) == ([PROPERTIES_FILE], "the config")
     found = java_properties.parse(package.files[PROPERTIES_FILE])
     assert found["option.entryPoint"] == "slipway_fastertransformer"
@@ -239,7 +240,7 @@ def test_everything_that_is_wrong_with_a_script_at_once(root):
     (directory / PROPERTIES_FILE).write_text("engine=MPI\n")
     (directory / "link.py").symlink_to(directory / "model.py")
     with pytest.raises(UserError) as caught:
-        script_files(config_of(), root)
+        script_files(config_of().serving, root)
     assert messages(caught.value) == [
         "handlers/flan has a serving.properties of its own",
         "handlers/flan/link.py is a symbolic link",

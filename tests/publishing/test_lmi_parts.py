@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from slipway.errors import UserError
-from slipway.planning.lmi import lmi_properties
-from slipway.planning.lmi_partition import job_settings, partitioning_of
-from slipway.publishing.lmi_parts import differences, parts_inspection, written_properties
+from slipway.planning.families import situation_of
+from slipway.planning.families.lmi.partitioning import job_settings
+from slipway.publishing.families import PACKAGING
+from slipway.publishing.families.lmi.parts import differences, parts_inspection, written_properties
 from tests.support.partitioned import config
-from tests.support.projects import LOCAL, messages, model_config
+from tests.support.projects import LOCAL, PRODUCTION, messages, model_config
+from tests.support.situations import lmi
 
 JOB = "compile-tiny-0123456789ab"
 PREFIX = f"compile/{JOB}/output/model/"
@@ -59,7 +61,7 @@ def refused(access):
         client = access.client("s3")
         for name, content in files.items():
             client.put_object(Bucket=LOCAL.artifact_bucket, Key=f"{PREFIX}{name}", Body=content)
-        inspect = parts_inspection(config(framework, version))
+        inspect = parts_inspection(lmi(config(framework, version), PRODUCTION))
         assert inspect is not None
         try:
             inspect(client, JOB, f"s3://{LOCAL.artifact_bucket}/{PREFIX}")
@@ -101,9 +103,10 @@ def test_what_the_first_of_tensorrt_llm_wrote_is_its_own_affair(refused):
 )
 def test_what_the_command_is_told_and_adds_is_what_is_published(framework, version):
     given = config(framework, version)
-    found = partitioning_of(given)
-    adds = {f"option.{key}": value for key, value in found.method.adds.items()}
-    published = lmi_properties(given, "s3://bucket/", adds)
+    situation = lmi(given, PRODUCTION)
+    found = situation.asked_partitioning
+    adds = found.loading
+    published = situation.properties("s3://bucket/")
     written = job_settings(found) | adds
     assert list(differences(written, published, found.method.writes)) == []
     assert adds.items() <= published.items()
@@ -191,4 +194,5 @@ def test_what_the_command_writes_is_read_as_it_writes_it():
 
 
 def test_other_containers_output_is_not_looked_at():
-    assert parts_inspection(model_config()) is None
+    situation = situation_of(model_config(), PRODUCTION)
+    assert PACKAGING["tensorrt"].inspection(situation) is None

@@ -13,13 +13,14 @@ from botocore.credentials import ReadOnlyCredentials
 from slipway.access import Access
 from slipway.errors import UserError
 from slipway.planning.artifact_place import shared_place
-from slipway.planning.lock import Lock, inputs_digest
+from slipway.planning.lock import Lock
 from slipway.project import Project
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.publish import Published, publish
 from slipway.publishing.store import ArtifactStore
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import LOCAL, PRODUCTION, config_text, messages, write_project
+from tests.support.situations import digest_of
 
 SIZE = 4096 + 2
 
@@ -68,9 +69,7 @@ def test_files_manifest_and_lock_are_written(root, access, keys):
     assert sorted(progress.advanced) == [2, 4096]
     locked = Project(root).lock("tiny").sample
     assert locked is not None
-    assert locked.inputs_digest == inputs_digest(
-        Project(root).config("tiny", "local").config, "sample"
-    )
+    assert locked.inputs_digest == digest_of(Project(root).config("tiny", "local").config, "sample")
     assert locked.compiled.model_dump() == {
         "digest": manifest.digest,
         "size_bytes": SIZE,

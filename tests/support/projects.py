@@ -13,18 +13,14 @@ import yaml
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.facts.instances import instance_types
+from slipway.planning.families import situation_of
 from slipway.planning.lock import (
-    ArtifactSet,
     Lock,
     LockedArtifact,
     LockedPart,
-    has_code,
     inputs_digest,
-    is_compiled,
 )
-from slipway.planning.rules.situation import situation_of
-from slipway.planning.targets import compile_target
+from slipway.planning.situation import Situation
 
 DIGEST = "ab" * 32
 IMAGE_DIGESTS = {"lmi": "fedcba9876543210", "tensorrt": "0123456789abcdef"}
@@ -120,16 +116,18 @@ def _read_once(text: str) -> Any:
     return yaml.safe_load(text)
 
 
-def lock_for(config: ModelConfig, *, sets: Collection[ArtifactSet] = ("sample", "release")) -> Lock:
+def lock_for(config: ModelConfig, *, sets: Collection[str] = ("sample", "release")) -> Lock:
     """Returns the lock that publishing the config would have left."""
     lock = Lock()
     for name in sets:
-        environment = LOCAL if name == "sample" else PRODUCTION
-        lock = lock.with_artifact(config, environment, _locked(config, name))
+        situation = situation_of(config, LOCAL if name == "sample" else PRODUCTION)
+        lock = lock.with_artifact(situation, _locked(situation))
     return lock
 
 
-def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
+def _locked(situation: Situation) -> LockedArtifact:
+    config, is_release = situation.config, situation.deploys_release
+    name = "release" if is_release else "sample"
     part = LockedPart(
         digest=DIGEST,
         size_bytes=4_606_433,
@@ -137,32 +135,30 @@ def _locked(config: ModelConfig, name: ArtifactSet) -> LockedArtifact:
         source="samples/tiny" if name == "sample" else "build/tiny",
         target="cpu" if name == "sample" else "sm75",
     )
-    digest = inputs_digest(config, name)
+    digest = inputs_digest(situation)
     if config.serving.container == "lmi" and name == "release":
         weights = part.model_copy(update={"digest": "cd" * 32, "size_bytes": 15_231_233_024})
         code = part.model_copy(update={"size_bytes": 482, "file_count": 1, "target": "any"})
         compiled = None
-        if is_compiled(config, PRODUCTION):
-            instances = situation_of(config, instance_types(), PRODUCTION).instances
+        if situation.is_compiled:
             made = {
                 "digest": "ef" * 32,
-                "target": compile_target(config, PRODUCTION, instances) or "sm75",
+                "target": situation.compile_target or "sm75",
                 "source": f"training job compile-{config.name}-abababababab",
                 "compiler": "DeepSpeed of djl-deepspeed 0.27.0",
             }
             compiled = weights.model_copy(update=made)
-        packaged = has_code(config, PRODUCTION)
+        packaged = situation.has_code
         return LockedArtifact(
             inputs_digest=digest,
             weights=weights,
             compiled=compiled,
             code=code if packaged else None,
         )
-    if is_compiled(config, LOCAL if name == "sample" else PRODUCTION):
-        instances = situation_of(config, instance_types(), PRODUCTION).instances
+    if situation.is_compiled:
         update = {
             "source": f"training job compile-{config.name}-abababababab",
-            "target": compile_target(config, PRODUCTION, instances) or "sm75",
+            "target": situation.compile_target or "sm75",
             "compiler": "tensorrt 10.13",
         }
         weights = part.model_copy(update={"digest": "cd" * 32, "target": "any"})

@@ -18,10 +18,9 @@ from slipway.config.load import load_config
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.compiling import compile_plan
+from slipway.planning.families import situation_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from slipway.planning.rules.situation import situation_of
 from slipway.planning.support import unpublishable
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
@@ -88,8 +87,7 @@ def _locked(environment: Environment, config: ModelConfig) -> Any:
 
 def _requested(environment: Environment, config: ModelConfig) -> Any:
     """Returns the training job that compiles."""
-    instances = situation_of(config, instance_types(), environment).instances
-    return compile_plan(config, environment, instances, _plan(environment, config).image)
+    return situation_of(config, environment).compile_plan(_plan(environment, config).image)
 
 
 @pytest.mark.parametrize("field_path", _rows("lock"))
@@ -145,7 +143,9 @@ def test_it_is_refused_by_name(field_path: str):
 def test_publishing_is_refused_for_its_container(field_path: str):
     environment, config = _after(field_path, CHANGES[field_path])
     _plan(environment, config)  # planned and read it may be
-    assert [field for field, _ in unpublishable(config)] == [("serving", "container")]
+    assert [field for field, _ in unpublishable(situation_of(config, environment))] == [
+        ("serving", "container")
+    ]
 
 
 def _leaves(plan: DeploymentPlan) -> dict[str, str]:

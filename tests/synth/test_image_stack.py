@@ -24,6 +24,7 @@ from moto.server import ThreadedMotoServer
 
 from slipway.facts.images import ImageFacts, image, newest_neuron_version
 from slipway.facts.tensorrt import tensorrt_releases
+from slipway.planning.families.neuron.image import image_bases
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
@@ -453,7 +454,7 @@ def test_neuron_has_an_image_on_each_of_awss_bases():
     registry = "763104351884.dkr.ecr.eu-west-1.amazonaws.com"
     assert [
         (built.image.uri, built.base_image, built.target)
-        for built in images_to_build(PRODUCTION, "neuron", "0123")
+        for built in images_to_build(PRODUCTION, "neuron", "0123", image_bases(PRODUCTION))
     ] == [
         (
             f"{REGISTRY}/slipway/neuron:{tag}-0123{suffix}",
@@ -472,9 +473,10 @@ def newest(framework: str) -> ImageFacts:
     return image(framework, newest_neuron_version(framework), "eu-west-1")
 
 
-def test_an_unknown_container_has_no_images():
-    with pytest.raises(ValueError, match="nothing is known of what triton is built on"):
-        images_to_build(PRODUCTION, "triton", "0")
+def test_a_container_of_aws_has_no_images(tmp_path):
+    project = Project(write_project(tmp_path / "project", {}))
+    with pytest.raises(ValueError, match="Slipway builds no image for the container triton"):
+        project.image_bases("triton", PRODUCTION)
 
 
 # What the services and the scanners say of it

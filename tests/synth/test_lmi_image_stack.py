@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from slipway.facts.images import image
+from slipway.planning.families.lmi.image import image_bases
 from slipway.project import Project
 from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
@@ -188,7 +189,8 @@ def test_a_region_without_the_base_has_no_image_of_it():
     """AWS publishes FasterTransformer in fewer regions than there are."""
     away = PRODUCTION.model_copy(update={"region": "us-gov-west-1"})
     assert image(*FASTERTRANSFORMER, "us-gov-west-1").uri is None
-    built = images_to_build(away, "lmi", "0", [DEEPSPEED, FASTERTRANSFORMER])
+    bases = image_bases(away, [DEEPSPEED, FASTERTRANSFORMER])
+    built = images_to_build(away, "lmi", "0", bases)
     expected = image(*DEEPSPEED, "us-gov-west-1").uri
     assert [each.base_image for each in built] == ([expected] if expected else [])
 

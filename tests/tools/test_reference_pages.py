@@ -14,7 +14,7 @@ from containers.neuron.settings import EncoderSettings
 from containers.serving.prometheus import PrometheusMetrics
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.settings import GenerationSettings
-from slipway.planning import lmi_variables
+from slipway.planning.families.lmi import variables as lmi_variables
 from slipway.project import Project
 from tests.support.pages import ROOT
 from tools.reference import metrics, variables

@@ -17,7 +17,7 @@ from containers.tensorrt.settings import GenerationSettings
 from slipway.cli.reference import commands
 from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
-from slipway.planning import lmi
+from slipway.planning.families.lmi.situation import Lmi
 from slipway.project import Project
 
 ROOT = Path(__file__).parents[2]
@@ -270,8 +270,10 @@ def read_by(read: Callable[[EnvironmentReader], object]) -> tuple[Variable, ...]
 def lmi_variables(project: Project) -> dict[str, str]:
     """Returns what Slipway sets for LMI, by name, with the values of shipped configs."""
     caches = _planned("flan-t5-xxl", project)
-    config = project.config("qwen2-7b-vllm", ENVIRONMENT).config
-    return {**caches, **lmi.container_environment(config, has_settings=True)}
+    lmi = project.situation("qwen2-7b-vllm", project.environment(ENVIRONMENT))
+    if not isinstance(lmi, Lmi):
+        raise TypeError(f"{lmi.config.name} is not served by LMI")
+    return {**caches, **lmi.environment_with(has_settings=True)}
 
 
 def image_variables(family: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Rules about values that cannot work together: each is a function that yields problems.
 
-They report in a second what SageMaker would report after minutes, or not at all.
+They report in a second what SageMaker would report after minutes, or not at all. These are the
+rules that all serving families share; each family's own are in its folder of `families`.
 """
 
 from __future__ import annotations
@@ -12,34 +13,18 @@ from slipway.planning.rules import (
     hardware,
     images,
     isolation,
-    lmi,
-    lmi_batching,
-    lmi_frameworks,
-    lmi_image,
-    lmi_options,
-    lmi_partition,
-    lmi_variables,
     names,
-    neuron,
     rollouts,
     serving,
     sizes,
 )
-from slipway.planning.rules.situation import Rule
+from slipway.planning.situation import Rule
 
 RULES: tuple[Rule, ...] = (
     *images.RULES,
     *hardware.RULES,
-    *lmi.RULES,
-    *lmi_batching.RULES,
-    *lmi_frameworks.RULES,
-    *lmi_image.RULES,
-    *lmi_options.RULES,
-    *lmi_partition.RULES,
-    *lmi_variables.RULES,
     *isolation.RULES,
     *names.RULES,
-    *neuron.RULES,
     *serving.RULES,
     *compiling.RULES,
     *sizes.RULES,

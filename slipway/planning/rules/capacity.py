@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
-from slipway.planning.rules.situation import Situation, problem, variants_of
+from slipway.planning.situation import Situation, problem, variants_of
 
 _TARGETS = (
     "target_invocations_per_instance_per_minute",

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.serving import TritonServing
 from slipway.errors import Problem
 from slipway.facts.instances import instance_types
-from slipway.planning.rules.situation import Situation, problem
+from slipway.planning.situation import Situation, problem
 
 
 def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
-    """TensorRT and Neuron load what was compiled, and no checkpoint."""
-    config = situation.config
-    serving, artifacts = config.serving, config.artifacts
-    engine = serving.container in ("tensorrt", "neuron") or (
-        isinstance(serving, TritonServing) and serving.backend == "tensorrt"
-    )
-    if engine and artifacts.weights is not None and artifacts.compile is None:
+    """Such a container loads what was compiled, and no checkpoint."""
+    artifacts, needs = situation.config.artifacts, situation.needs_compiled_model
+    if needs and artifacts.weights is not None and artifacts.compile is None:
         yield problem(
             Code.NOT_COMPILED,
-            f"the container `{serving.container}` serves compiled models, and nothing compiles "
+            f"the container `{situation.container}` serves compiled models, and nothing compiles "
             "the weights",
             "Add `artifacts.compile` with the instance type that compiles, or set "
             "`artifacts.release` to a model compiled already.",
@@ -29,22 +24,10 @@ def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def custom_image_compiles_itself(situation: Situation) -> Iterator[Problem]:
-    """Slipway does not know how another's container compiles."""
-    config = situation.config
-    if config.serving.container == "custom" and config.artifacts.compile is not None:
-        yield problem(
-            Code.CUSTOM_COMPILE,
-            "Slipway cannot compile for a container of your own",
-            "Remove `compile`: the weights are published as they are.",
-            ("artifacts", "compile"),
-        )
-
-
 def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
     """An engine is built on the GPU that it is to run on (facts: tensorrt-triton)."""
     compiling = situation.config.artifacts.compile
-    if compiling is None or not _builds_engine(situation):
+    if compiling is None or not situation.builds_engine:
         return
     host = instance_types()[compiling.instance]
     if not host.accelerator_known:
@@ -62,30 +45,10 @@ def compiles_on_the_endpoints_gpu(situation: Situation) -> Iterator[Problem]:
             return
 
 
-def neuron_compiles_on_cpu(situation: Situation) -> Iterator[Problem]:
-    """No training job runs on inf1 or inf2, and the compiler needs no device (facts: neuron)."""
-    compiling = situation.config.artifacts.compile
-    if compiling is None or situation.config.serving.container != "neuron":
-        return
-    host = instance_types()[compiling.instance]
-    if host.accelerator_known and host.accelerator is not None:
-        yield problem(
-            Code.COMPILE_INSTANCE,
-            f"{host.name} has {host.accelerator_title}; Neuron compiles on a processor, and no "
-            "training job runs on inf1 or inf2",
-            "Use a CPU type with 32 GiB of memory or more, for example `ml.c5.4xlarge`.",
-            ("artifacts", "compile", "instance"),
-        )
-
-
 def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
     """A TensorRT engine loads on one compute capability only (facts: tensorrt-triton)."""
     release = situation.config.artifacts.release
-    if (
-        not _builds_engine(situation)
-        or situation.environment.artifacts == "sample"
-        or release is None
-    ):
+    if not situation.builds_engine or not situation.deploys_release or release is None:
         return
     for instance in situation.instances:
         capability = instance.compute_capability
@@ -102,7 +65,7 @@ def engine_fits_gpu(situation: Situation) -> Iterator[Problem]:
 
 def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
     """A pool has one artifact: an engine for one compute capability (facts: hosting, rule 12)."""
-    if not _builds_engine(situation):
+    if not situation.builds_engine:
         return
     first = situation.placements[0]
     wanted = first.instance.compute_capability
@@ -121,18 +84,9 @@ def fallback_types_share_one_target(situation: Situation) -> Iterator[Problem]:
             )
 
 
-def _builds_engine(situation: Situation) -> bool:
-    serving = situation.config.serving
-    return serving.container == "tensorrt" or (
-        isinstance(serving, TritonServing) and serving.backend == "tensorrt"
-    )
-
-
 RULES = (
     checkpoint_is_compiled,
-    custom_image_compiles_itself,
     compiles_on_the_endpoints_gpu,
-    neuron_compiles_on_cpu,
     engine_fits_gpu,
     fallback_types_share_one_target,
 )

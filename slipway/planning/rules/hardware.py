@@ -8,34 +8,16 @@ from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
-from slipway.planning.containers import ami_fits, cuda_version, inference_ami
-from slipway.planning.rules.situation import Placement, Situation, problem
+from slipway.planning.images import ami_fits, inference_ami
+from slipway.planning.situation import Placement, Situation, problem
 
 _NEURON_AMI = "al2-ami-sagemaker-inference-neuron-2"
 _CUDA_13_AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
 
 
-def tensorrt_needs_nvidia_gpu(situation: Situation) -> Iterator[Problem]:
-    """Refuses TensorRT without a GPU of NVIDIA, since it runs on no other."""
-    if situation.config.serving.container != "tensorrt":
-        return
-    for placement in situation.placements:
-        instance, accelerator = placement.instance, placement.instance.accelerator
-        if not instance.accelerator_known or (accelerator and accelerator.is_nvidia_gpu):
-            continue
-        has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no accelerator"
-        yield problem(
-            Code.NVIDIA_GPU,
-            f"{instance.name} has {has}; the container `tensorrt` needs an NVIDIA GPU",
-            "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` (NVIDIA T4, "
-            "sm75) or `ml.g5.xlarge` (NVIDIA A10G, sm86).",
-            placement.field,
-        )
-
-
 def image_runs_on_processor(situation: Situation) -> Iterator[Problem]:
     """The images that Slipway builds are for x86_64."""
-    if situation.config.serving.container == "custom":
+    if situation.runs_on_arm:
         return
     for placement in situation.placements:
         if placement.instance.architecture == "arm64":
@@ -94,14 +76,13 @@ def _ami_mismatch(chosen: str, placement: Placement) -> str | None:
 
 def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
     """SageMaker takes one host image for all types of a pool, and refuses what does not fit one."""
-    config = situation.config
-    if config.endpoint.inference_ami_version is not None:
+    if situation.config.endpoint.inference_ami_version is not None:
         return  # `ami_fits_accelerator` looks at every type
-    if config.serving.container not in ("custom", "triton"):
-        return  # the other containers need an accelerator, and their rules say so
+    if situation.needs_accelerator:
+        return  # the family's rules say so
     for placement in situation.placements:
         pool = situation.instances_of(placement.variant)
-        ami = inference_ami(config, pool, situation.instances, situation.environment.region)
+        ami = inference_ami(situation, pool)
         if ami is None or ami_fits(ami, placement.instance):
             continue
         fitting = next(instance for instance in pool if ami_fits(ami, instance))
@@ -116,8 +97,7 @@ def pool_has_one_host_image(situation: Situation) -> Iterator[Problem]:
 
 def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
     """An image with CUDA 13 needs the driver of the newest host image (facts: hosting, rule 11)."""
-    config, chosen = situation.config, situation.config.endpoint.inference_ami_version
-    cuda = cuda_version(config, situation.instances, situation.environment.region)
+    chosen, cuda = situation.config.endpoint.inference_ami_version, situation.cuda_version
     if cuda is None or chosen is None or inference_amis()[chosen].cuda is None:
         return
     needed = default_inference_ami(cuda)
@@ -179,7 +159,6 @@ def _gpus(instance: InstanceFacts) -> str:
 
 
 RULES = (
-    tensorrt_needs_nvidia_gpu,
     image_runs_on_processor,
     volume_needs_ebs,
     ami_fits_accelerator,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.planning.rules.situation import Rule, Situation, problem
+from slipway.planning.situation import Rule, Situation, problem
 
 _FIELD = ("artifacts", "key_arn")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.config.sections.alarms import Rollout
 from slipway.errors import Problem
-from slipway.planning.rules.situation import Situation, problem
+from slipway.planning.situation import Situation, problem
 
 _SMALLEST_GUARDED_FLEET = 2
 _MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms

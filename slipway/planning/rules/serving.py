@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.serving import NeuronServing, TensorRTServing
 from slipway.errors import Problem
 from slipway.planning.artifacts import any_source
-from slipway.planning.rules.situation import Situation, problem
+from slipway.planning.situation import Situation, problem
 
 # SageMaker's own limit of a realtime request.
 _REALTIME_SECONDS = 60
@@ -45,29 +44,14 @@ def release_has_one_source(situation: Situation) -> Iterator[Problem]:
         )
 
 
-def token_budget(situation: Situation) -> Iterator[Problem]:
-    """A request that says nothing gets no more tokens than one that asks for the most."""
-    serving = situation.config.serving
-    if not isinstance(serving, TensorRTServing):
-        return
-    if serving.default_new_tokens > serving.max_new_tokens:
-        yield problem(
-            Code.ANSWER_LENGTHS,
-            f"the default of {serving.default_new_tokens} new tokens is above the limit of "
-            f"{serving.max_new_tokens}",
-            "Lower `default_new_tokens` or raise `max_new_tokens`.",
-            ("serving", "default_new_tokens"),
-        )
-
-
 def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
     """An alarm above the request timeout can never be raised."""
-    config, serving = situation.config, situation.config.serving
+    config = situation.config
     if config.endpoint.mode == "async":
         return
     limit, where = _REALTIME_SECONDS, "SageMaker's limit"
-    if isinstance(serving, (TensorRTServing, NeuronServing)):
-        limit, where = serving.request_timeout_seconds, "`serving.request_timeout_seconds`"
+    if situation.request_timeout_seconds is not None:
+        limit, where = situation.request_timeout_seconds, "`serving.request_timeout_seconds`"
     milliseconds = config.alarms.model_latency_p99_milliseconds
     if milliseconds / 1000 >= limit:
         yield problem(
@@ -78,4 +62,4 @@ def latency_below_timeout(situation: Situation) -> Iterator[Problem]:
         )
 
 
-RULES = (artifact_exists, release_has_one_source, token_budget, latency_below_timeout)
+RULES = (artifact_exists, release_has_one_source, latency_below_timeout)

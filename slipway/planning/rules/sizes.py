@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import (
-    CustomServing,
-    LmiServing,
-    NeuronServing,
-    TensorRTServing,
-    TritonServing,
-)
 from slipway.errors import Problem
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.memory import estimate
-from slipway.planning.neuron import PIPELINE_GENERATION, place
-from slipway.planning.rules.situation import Situation, problem
+from slipway.planning.situation import Situation, problem
 from slipway.planning.sizes import (
     DEFAULT_VOLUME_GB,
     LARGEST_VOLUME_GB,
@@ -28,15 +18,12 @@ from slipway.planning.sizes import (
     disk_gb,
 )
 
-# bf16 came with NVIDIA's Ampere.
-_BF16_SINCE = 80
-
 
 def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
     """Weights that are larger than the accelerators' memory cannot be loaded, whatever the rest."""
     config = situation.config
     for placement in situation.placements:
-        memory = estimate(config, placement.instance)
+        memory = estimate(situation, placement.instance)
         if memory is None or memory.weights_gib <= memory.available_gib:
             continue
         count, spread = memory.copies_per_accelerator, memory.accelerators_per_copy
@@ -46,7 +33,7 @@ def weights_fit_accelerator(situation: Situation) -> Iterator[Problem]:
             each = f"{spread} x "
             takes = f"{memory.copy_weights_gib:.1f} GiB"
             takes += f", {memory.weights_gib:.1f} on each of {spread}"
-        ways = _ways_out(config, placement.instance)
+        ways = _ways_out(situation, placement.instance)
         yield problem(
             Code.WEIGHTS_TOO_LARGE,
             f"{copies}{config.model.parameters:,} weights in {memory.dtype} take {takes}; "
@@ -61,121 +48,43 @@ def _sentence(ways: list[str]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _ways_out(config: ModelConfig, instance: InstanceFacts) -> list[str]:
+def _ways_out(situation: Situation, instance: InstanceFacts) -> list[str]:
     """Returns what would make the weights fit, each by itself."""
-    serving = config.serving
-    settings = _other_settings(config, instance)
-    first = next((way for way, changed in settings if _fits(changed, instance)), None)
-    ways = [] if first is None else [first]
-    smaller = _smaller_dtype(config, instance)
-    if smaller and _fits(_with(config, {"dtype": smaller}), instance):
-        ways.append(f"set `dtype: {smaller}`")
-    stays = bool(ways)
-    others = [other for other in instance_types().values() if _comparable(config, instance, other)]
-    if any(_fits(config, other) for other in others):
-        what = "accelerators have" if isinstance(serving, (CustomServing, LmiServing)) else "{} has"
-        what = what.format("device" if isinstance(serving, NeuronServing) else "GPU")
-        ways.append(f"choose an instance type whose {what} more memory")
-    if isinstance(serving, LmiServing) and not stays:
-        both = (
-            _fits(_with(config, {"tensor_parallel_degree": degree}), other)
-            for other in others
-            for degree in _degrees(config, serving, other)
-        )
-        if any(both):
-            ways.append("take a type with more accelerators and raise `tensor_parallel_degree`")
-    return ways
-
-
-def _other_settings(
-    config: ModelConfig, instance: InstanceFacts
-) -> Iterator[tuple[str, ModelConfig]]:
-    """Yields changes of one number, the least first, with the config that each makes."""
-    serving = config.serving
-    verb, name = "lower", ""
-    numbers: Iterable[int] = ()
-    if isinstance(serving, LmiServing):
-        name, verb = "tensor_parallel_degree", "raise"
-        numbers = _degrees(config, serving, instance)
-    elif isinstance(serving, TritonServing):
-        name, numbers = "instance_group_count", range(serving.instance_group_count - 1, 0, -1)
-    elif isinstance(serving, NeuronServing):
-        placement = place(config, instance)
-        if placement is None:
-            return
-        name, numbers = "workers", range(placement.workers - 1, 0, -1)
-        if placement.pipeline_cores > 1:
-            verb, name = "raise", "pipeline_cores"
-            most = placement.cores // (serving.workers or 1)
-            numbers = range(placement.pipeline_cores + 1, most + 1)
-    for number in numbers:
-        yield f"{verb} `{name}` to {number}", _with(config, {name: number})
-
-
-def _degrees(config: ModelConfig, serving: LmiServing, instance: InstanceFacts) -> Iterator[int]:
-    """Yields higher tensor parallel degrees that the instance has and the heads divide into."""
     accelerator = instance.accelerator
     if accelerator is None:
-        return
-    # On Neuron devices a degree counts cores.
-    parts = accelerator.neuron_cores or accelerator.count
-    most = parts // serving.pipeline_parallel_degree
-    heads = config.model.attention_heads
-    for degree in range(serving.tensor_parallel_degree + 1, most + 1):
-        # No accelerator is left over.
-        if most % degree == 0 and (heads is None or heads % degree == 0):
-            yield degree
+        return []
+    settings = situation.other_settings(instance)
+    first = next((way for way, changed in settings if _fits(changed, instance)), None)
+    ways = [] if first is None else [first]
+    smaller = situation.smaller_dtype(accelerator)
+    if smaller and _fits(situation.with_serving(dtype=smaller), instance):
+        ways.append(f"set `dtype: {smaller}`")
+    others = [each for each in instance_types().values() if _comparable(situation, instance, each)]
+    both = None if ways else situation.way_out_of_both(others, _fits)
+    if any(_fits(situation, other) for other in others):
+        ways.append(f"choose an instance type whose {situation.accelerator_noun} more memory")
+    return [*ways, both] if both else ways
 
 
-def _smaller_dtype(config: ModelConfig, instance: InstanceFacts) -> str | None:
-    """Returns a precision of two bytes that the container and the accelerator have.
-
-    One byte is not suggested: which checkpoints and engines can be quantised so is not known here.
-    """
-    serving, accelerator = config.serving, instance.accelerator
-    if serving.dtype != "fp32" or accelerator is None:
-        return None
-    if isinstance(serving, (TensorRTServing, TritonServing)):
-        return "fp16"
-    if isinstance(serving, NeuronServing):
-        return "bf16"
-    # T5 in fp16 answers degraded text (facts: lmi).
-    if config.model.family != "t5":
-        return "fp16"
-    capability = accelerator.compute_capability
-    if capability is None or int(capability.removeprefix("sm")) >= _BF16_SINCE:
-        return "bf16"
-    return None
-
-
-def _with(config: ModelConfig, changes: Mapping[str, Any]) -> ModelConfig:
-    return config.model_copy(update={"serving": config.serving.model_copy(update=changes)})
-
-
-def _fits(config: ModelConfig, instance: InstanceFacts) -> bool:
-    memory = estimate(config, instance)
+def _fits(situation: Situation, instance: InstanceFacts) -> bool:
+    memory = estimate(situation, instance)
     return memory is not None and memory.weights_gib <= memory.available_gib
 
 
-def _comparable(config: ModelConfig, instance: InstanceFacts, other: InstanceFacts) -> bool:
+def _comparable(situation: Situation, instance: InstanceFacts, other: InstanceFacts) -> bool:
     """Whether the container that runs on one type might run on the other."""
     one, two = instance.accelerator, other.accelerator
     if one is None or two is None or other.architecture != instance.architecture:
         return False
-    old, new = (each.neuron_generation == PIPELINE_GENERATION for each in (one, two))
-    if one.kind != two.kind or one.is_nvidia_gpu != two.is_nvidia_gpu or old != new:
-        return False
-    serving = config.serving
-    if not isinstance(serving, LmiServing):
-        return True
-    parts = serving.tensor_parallel_degree * serving.pipeline_parallel_degree
-    return parts <= (two.neuron_cores or two.count)
+    alike = one.kind == two.kind and one.is_nvidia_gpu == two.is_nvidia_gpu
+    same_runtime = one.has_core_pipeline == two.has_core_pipeline
+    return alike and same_runtime and situation.may_be_spread_over(two)
 
 
 def artifact_fits_disk(situation: Situation) -> Iterator[Problem]:
     """SageMaker would fill the disk for minutes before it says so."""
     endpoint = situation.config.endpoint
-    size = artifact_size_gb(situation.config, situation.environment)
+    size = artifact_size_gb(situation)
     if size is None:
         return
     for placement in situation.placements:

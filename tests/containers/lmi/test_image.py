@@ -14,7 +14,7 @@ import pytest
 
 from embedded_aws.hosting import djl_serving
 from embedded_aws.hosting.families import FAMILIES, find_family
-from slipway.planning.lmi_handlers import OUR_HANDLERS
+from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.publishing.image_sources import copy_image_files
 from stacks.image_stack import SERVING_TARGET
 

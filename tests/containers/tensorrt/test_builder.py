@@ -14,7 +14,7 @@ import pytest
 
 from containers.tensorrt.model_directory import ModelConfig, read_config
 from slipway.config.load import environment_names, load_config
-from slipway.config.sections.serving import TensorRTServing
+from slipway.config.sections.serving.tensorrt import TensorRTServing
 from tests.support.groups import load
 
 trt = load("tensorrt_rtx_bindings", group="builder")

@@ -16,6 +16,7 @@ import pytest
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+from slipway.planning.families import situation_of
 from slipway.planning.lock import LockedArtifact
 from slipway.project import Project
 from slipway.publishing.publish import Published, publish
@@ -134,8 +135,9 @@ class Publishing:
         return self.root / "model_configs" / "tiny.lock.json"
 
     def locked(self, environment: Environment = EMBEDDED) -> LockedArtifact:
-        lock = Project(self.root).lock("tiny")
-        found = lock.artifact(Project(self.root).config("tiny", "local").config, environment)
+        project = Project(self.root)
+        config = project.config("tiny", "local").config
+        found = project.lock("tiny").artifact(situation_of(config, environment))
         assert found is not None
         return found
 

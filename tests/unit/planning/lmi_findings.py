@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.facts.instances import instance_types
-from slipway.planning import lmi_advice
-from slipway.planning.advice import Subject
-from slipway.planning.plan import ArtifactPlan
-from slipway.planning.rules.situation import Rule, situation_of
+from slipway.planning.families import FAMILIES, situation_of
+from slipway.planning.situation import Rule
 from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.rule_findings import findings
 
@@ -64,10 +61,5 @@ def warnings(image: tuple[str, str], *, on: str = "", family: str = "gpt2", **se
     if on:
         given["endpoint"]["instances"] = [on]
     config = model_config(**given, model={"family": family})
-    artifact = ArtifactPlan("bucket", "ab", 1, 1, "none", published=True)
-    subject = Subject(situation_of(config, instance_types(), LOCAL), artifact)
-    return [
-        (warning.code, warning.message)
-        for advise in lmi_advice.ADVICE
-        for warning in advise(subject)
-    ]
+    found = FAMILIES["lmi"].warnings(situation_of(config, LOCAL))
+    return [(warning.code, warning.message) for warning in found]

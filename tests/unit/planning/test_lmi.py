@@ -9,9 +9,11 @@ import pytest
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import UnknownVersionError, frameworks, versions
 from slipway.facts.lmi import CUSTOM, lmi_version
-from slipway.planning.lmi import container_environment, lmi_properties, lmi_setup
-from slipway.planning.lmi_handlers import our_handler
-from tests.support.projects import model_config
+from slipway.planning.families.lmi.handlers import our_handler
+from slipway.planning.families.lmi.setup import lmi_setup
+from slipway.planning.families.lmi.situation import Lmi
+from tests.support.projects import LOCAL, model_config
+from tests.support.situations import lmi as situation
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [
@@ -28,7 +30,7 @@ def lmi(framework: str, version: str, **serving: Any) -> ModelConfig:
 
 
 def lines(config: ModelConfig) -> list[str]:
-    return [f"{key}={value}" for key, value in lmi_properties(config, WEIGHTS).items()]
+    return [f"{key}={value}" for key, value in situation(config).properties(WEIGHTS).items()]
 
 
 def setup(framework: str, version: str, **serving: Any) -> Any:
@@ -86,8 +88,10 @@ class TestProperties:
     )
     def test_our_image_is_told_what_a_script_is_told(self, framework: str, version: str):
         """Ours among scripts: the one difference is where the handler is."""
-        script = lmi_properties(lmi(framework, version, script="containers/lmi/handler"), WEIGHTS)
-        built = lmi_properties(lmi(framework, version, image="built"), WEIGHTS)
+        script = situation(lmi(framework, version, script="containers/lmi/handler")).properties(
+            WEIGHTS
+        )
+        built = situation(lmi(framework, version, image="built")).properties(WEIGHTS)
         module = our_handler(framework, version).module
         assert built == {**script, "option.entryPoint": module}
         rolls = version == "0.27.0"
@@ -236,7 +240,7 @@ class TestProperties:
     )
     def test_a_script_has_no_rolling_batch_unless_it_asks(self, version, settings, written):
         config = lmi("djl-deepspeed", version, script="handlers/gpt-j", **settings)
-        assert lmi_properties(config, WEIGHTS).get("option.rolling_batch") == written
+        assert situation(config).properties(WEIGHTS).get("option.rolling_batch") == written
 
     def test_an_engine_without_python_is_told_what_the_server_reads(self):
         config = lmi("djl-lmi", "0.36.0", engine="OnnxRuntime", max_batch_size=8)
@@ -260,11 +264,11 @@ class TestProperties:
 
     def test_an_unknown_version_has_none(self):
         with pytest.raises(UnknownVersionError):
-            lmi_properties(lmi("djl-lmi", "0.37.0"), WEIGHTS)
+            situation(lmi("djl-lmi", "0.37.0")).properties(WEIGHTS)
 
     def test_another_container_has_none(self):
-        with pytest.raises(TypeError, match="tiny is not served by LMI but by tensorrt"):
-            lmi_properties(model_config(), WEIGHTS)
+        with pytest.raises(TypeError, match="tiny is served by the container tensorrt"):
+            _ = Lmi(model_config(), (), LOCAL).setup
 
 
 EVERYTHING = {
@@ -285,7 +289,7 @@ def test_every_key_is_one_that_the_version_reads(image, batches):
         for entry_point in (None, *version.entry_points):
             config = lmi(*image, engine=engine, entry_point=entry_point, **EVERYTHING, **batches)
             found = lmi_setup(config.serving)
-            written = lmi_properties(config, WEIGHTS)
+            written = situation(config).properties(WEIGHTS)
             for key, value in written.items():
                 name = key.removeprefix("option.")
                 if name == key:
@@ -308,7 +312,7 @@ def test_every_image_has_a_handler_by_default(image):
     found = setup(*image)
     assert found.engine in found.version.engines
     assert found.handler not in (None, CUSTOM)
-    written = lmi_properties(lmi(*image), WEIGHTS)
+    written = situation(lmi(*image)).properties(WEIGHTS)
     # The server's own choice is left to it, and where it has none the file says it.
     default = found.version.default_entry_point(found.engine)
     assert written.get("option.entryPoint", default) == found.entry_point
@@ -356,10 +360,13 @@ def test_what_answers(image, serving, engine, handler, rolling_batch):
 class TestEnvironment:
     def test_the_caches_of_the_first_versions_are_led_to_where_one_can_write(self):
         caches = {"HUGGINGFACE_HUB_CACHE": "/tmp", "TRANSFORMERS_CACHE": "/tmp"}  # noqa: S108
-        assert container_environment(lmi("djl-fastertransformer", "0.21.0")) == caches
-        assert container_environment(lmi("djl-fastertransformer", "0.22.1")) == {}
+        assert situation(lmi("djl-fastertransformer", "0.21.0")).container_environment() == caches
+        assert situation(lmi("djl-fastertransformer", "0.22.1")).container_environment() == {}
 
     def test_what_the_config_says_wins(self):
         given = {"TRANSFORMERS_CACHE": "/tmp/hub", "OMP_NUM_THREADS": "1"}  # noqa: S108
         config = lmi("djl-fastertransformer", "0.21.0", environment=given)
-        assert container_environment(config) == {"HUGGINGFACE_HUB_CACHE": "/tmp", **given}  # noqa: S108
+        assert situation(config).container_environment() == {
+            "HUGGINGFACE_HUB_CACHE": "/tmp",  # noqa: S108
+            **given,
+        }

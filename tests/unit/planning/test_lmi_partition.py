@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from slipway.config.sections.serving import LmiServing
+from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.compiling import CompilePlan, compile_plan, partition_plan
-from slipway.planning.lmi import lmi_properties, lmi_setup
-from slipway.planning.lmi_partition import (
-    image_accounts,
+from slipway.planning.compiling import CompilePlan
+from slipway.planning.families import situation_of
+from slipway.planning.families.lmi.image import image_accounts
+from slipway.planning.families.lmi.partitioning import (
     job_arguments,
     job_files,
     job_settings,
-    loading_properties,
     partitioning,
-    partitioning_of,
 )
+from slipway.planning.families.lmi.setup import lmi_setup
 from slipway.planning.plan import ImagePlan, PartitionPlan
 from slipway.planning.resolve import resolve
 from tests.support.partitioned import config
 from tests.support.projects import LOCAL, PRODUCTION, lock_for, messages, model_config
+from tests.support.situations import lmi, on_instance
 
 A_LOCAL_RELEASE = LOCAL.model_copy(update={"artifacts": "release"})
 ANY_IMAGE = ImagePlan("1" * 12, "eu-west-1", "slipway/any", "tag")
@@ -32,7 +32,7 @@ TYPES = (instance_types()["ml.g5.12xlarge"],)
 
 
 def settings(framework: str, version: str, **serving: Any) -> dict[str, str]:
-    return job_settings(partitioning_of(config(framework, version, **serving)))
+    return job_settings(lmi(config(framework, version, **serving)).asked_partitioning)
 
 
 def test_deepspeed_is_told_what_decides_the_parts_and_no_more():
@@ -98,12 +98,13 @@ def test_tensorrt_llm_builds_for_every_setting_and_is_told_no_place():
     ],
 )
 def test_the_arguments_of_a_version(framework, version, expected):
-    found = partitioning_of(config(framework, version))
+    found = lmi(config(framework, version)).asked_partitioning
     assert " ".join(job_arguments(found)) == expected
 
 
 def test_a_setting_is_a_line_without_escapes():
-    found = partitioning_of(config("djl-deepspeed", "0.27.0", options={"task": "text-generation"}))
+    given = config("djl-deepspeed", "0.27.0", options={"task": "text-generation"})
+    found = lmi(given).asked_partitioning
     (content,) = job_files(found).values()
     # Java's format would write \: for the colon of an address; partition.py would keep the slash.
     assert content.decode().splitlines()[2:4] == [
@@ -115,7 +116,7 @@ def test_a_setting_is_a_line_without_escapes():
 
 
 def test_the_job_is_awss_image_on_the_type_that_is_named():
-    plan = compile_plan(config("djl-deepspeed", "0.27.0"), PRODUCTION, TYPES, ANY_IMAGE)
+    plan = lmi(config("djl-deepspeed", "0.27.0"), PRODUCTION).compile_plan(ANY_IMAGE)
     assert isinstance(plan, CompilePlan)
     assert plan.image.uri == (
         "763104351884.dkr.ecr.eu-west-1.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121"
@@ -143,10 +144,12 @@ def test_the_job_is_awss_image_on_the_type_that_is_named():
 )
 def test_what_the_server_is_told_to_load_parts(framework, version, expected):
     given = config(framework, version)
-    assert loading_properties(given, PRODUCTION) == expected
-    published = lmi_properties(given, "s3://b/p/", expected)
+    released = lmi(given, PRODUCTION)
+    assert released.loading_properties == expected
+    published = released.properties("s3://b/p/")
     assert expected.items() <= published.items()
-    assert published.items() - expected.items() == lmi_properties(given, "s3://b/p/").items()
+    plain = lmi(given, A_LOCAL_RELEASE).properties("s3://b/p/")
+    assert published.items() - expected.items() == plain.items()
 
 
 def test_parts_for_another_gpu_are_not_served():
@@ -158,11 +161,11 @@ def test_parts_for_another_gpu_are_not_served():
     assert (found.weights.digest, found.weights.target) == ("ef" * 32, "sm86")
     assert found.partition is not None
     # The code is for any GPU, the parts are not.
-    locked = lock.artifact(given, PRODUCTION)
+    locked = lock.artifact(lmi(given, PRODUCTION))
     assert locked is not None
     assert locked.compiled is not None
     older = locked.compiled.model_copy(update={"target": "sm75"})
-    lock = lock.with_artifact(given, PRODUCTION, locked.model_copy(update={"compiled": older}))
+    lock = lock.with_artifact(lmi(given, PRODUCTION), locked.model_copy(update={"compiled": older}))
     with pytest.raises(UserError) as caught:
         resolve(given, facts, PRODUCTION, lock, {})
     assert messages(caught.value) == [
@@ -173,9 +176,9 @@ def test_parts_for_another_gpu_are_not_served():
 def test_a_lock_without_the_parts_is_not_whole():
     given = config("djl-deepspeed", "0.27.0")
     lock = lock_for(given, sets=("release",))
-    locked = lock.artifact(given, PRODUCTION)
+    locked = lock.artifact(lmi(given, PRODUCTION))
     assert locked is not None
-    lock = lock.with_artifact(given, PRODUCTION, locked.model_copy(update={"compiled": None}))
+    lock = lock.with_artifact(lmi(given, PRODUCTION), locked.model_copy(update={"compiled": None}))
     with pytest.raises(UserError) as caught:
         resolve(given, instance_types(), PRODUCTION, lock, {})
     assert messages(caught.value) == ["the release was never published"]
@@ -183,26 +186,24 @@ def test_a_lock_without_the_parts_is_not_whole():
 
 def test_the_embedded_aws_serves_the_weights_as_they_are():
     given = config("djl-deepspeed", "0.27.0")
-    assert loading_properties(given, A_LOCAL_RELEASE) == {}
-    assert partition_plan(given, A_LOCAL_RELEASE, TYPES) is None
+    local = lmi(given, A_LOCAL_RELEASE)
+    assert local.loading_properties == {}
+    assert local.partition_plan is None
 
 
 def test_a_plan_says_where_and_how():
-    assert partition_plan(config("djl-fastertransformer", "0.24.0"), PRODUCTION, TYPES) == (
-        PartitionPlan(
-            "ml.g5.12xlarge", "sm86", ("partition", "--model-dir", "/opt/ml/input/data/settings")
-        )
+    given = config("djl-fastertransformer", "0.24.0")
+    assert lmi(given, PRODUCTION).partition_plan == PartitionPlan(
+        "ml.g5.12xlarge", "sm86", ("partition", "--model-dir", "/opt/ml/input/data/settings")
     )
-    assert partition_plan(model_config(), PRODUCTION, TYPES) is None
+    assert situation_of(model_config(), PRODUCTION).partition_plan is None
 
 
 def test_where_the_server_picks_the_framework_nothing_is_known_to_partition():
     serving = LmiServing(container="lmi", framework="djl-lmi", version="0.30.0", dtype="fp16")
     assert partitioning(lmi_setup(serving)) is None
     with pytest.raises(ValueError, match="nothing partitions its weights ahead of time"):
-        partitioning_of(config("djl-lmi", "0.36.0"))
-    with pytest.raises(TypeError, match="is not served by LMI but by tensorrt"):
-        partitioning_of(model_config())
+        _ = lmi(config("djl-lmi", "0.36.0")).asked_partitioning
 
 
 def test_the_registries_of_a_region():
@@ -218,12 +219,9 @@ def test_a_gpu_whose_capability_is_not_known_is_no_target():
     # A type without a GPU decides nothing either.
     compiling = given.artifacts.compile.model_copy(update={"instance": "ml.c5.4xlarge"})
     artifacts = given.artifacts.model_copy(update={"compile": compiling})
-    found = compile_plan(
-        given.model_copy(update={"artifacts": artifacts}),
-        PRODUCTION,
-        (replace(known, accelerator=accelerator),),
-        ANY_IMAGE,
-    )
+    situation = lmi(given.model_copy(update={"artifacts": artifacts}), PRODUCTION)
+    situation = on_instance(situation, replace(known, accelerator=accelerator))
+    found = situation.compile_plan(ANY_IMAGE)
     assert isinstance(found, Problem)
     assert str(found) == (
         "endpoint.instances: the compute capability of the GPU of ml.g5.12xlarge is not known, so "

@@ -10,14 +10,15 @@ import pytest
 
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
-from slipway.planning.lmi import container_environment, lmi_properties, ordered
-from slipway.planning.lmi_variables import (
+from slipway.planning.families.lmi.setup import ordered
+from slipway.planning.families.lmi.variables import (
     FRAMEWORKS,
     is_model_of_variables,
     option_variable,
     variables,
 )
 from tests.support.projects import model_config
+from tests.support.situations import lmi as situation
 
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [
@@ -84,11 +85,11 @@ def read_by_server(environment: Mapping[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("image", IMAGES, ids=" ".join)
 def test_they_say_what_the_file_says(image: tuple[str, str], settings: dict[str, Any]):
     config = lmi(*image, **settings)
-    properties = lmi_properties(config, None)
+    properties = situation(config).properties()
     if settings.get("max_batch_size", 1) > 1:
         # What the server makes of a file with a batch size (LmiConfigRecommender).
         properties["option.rolling_batch"] = "disable"
-    assert read_by_server(variables(lmi_properties(config, None))) == properties
+    assert read_by_server(variables(situation(config).properties())) == properties
 
 
 def test_there_are_images_of_both_frameworks():
@@ -102,7 +103,7 @@ def test_vllm_word_for_word():
         "djl-lmi", "0.36.0", dtype="bf16", max_rolling_batch_size=64, rolling_batch="vllm",
         options={"max_model_len": 8192}, environment={"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    assert container_environment(config, has_settings=True) == {
+    assert situation(config).environment_with(has_settings=True) == {
         "OPTION_ENGINE": "Python",
         "OPTION_TENSOR_PARALLEL_DEGREE": "1",
         "OPTION_DTYPE": "bf16",
@@ -120,7 +121,7 @@ def test_vllm_word_for_word():
 
 def test_a_file_needs_no_variable():
     config = lmi("djl-lmi", "0.36.0", configuration="file", environment={"OMP_NUM_THREADS": "1"})
-    assert container_environment(config) == {"OMP_NUM_THREADS": "1"}
+    assert situation(config).container_environment() == {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(

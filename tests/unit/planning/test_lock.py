@@ -8,16 +8,18 @@ import pytest
 from pydantic import ValidationError
 
 from slipway.config.schema import ModelConfig
-from slipway.planning.lock import Lock, inputs_digest
+from slipway.planning.families import situation_of
+from slipway.planning.lock import Lock
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, lock_for, model_config
+from tests.support.situations import digest_of
 
 
 def test_what_is_rendered_is_read_back():
     lock = lock_for(model_config())
     assert Lock.model_validate_json(lock.render()) == lock
-    assert lock.artifact(model_config(), LOCAL) == lock.sample
-    assert lock.artifact(model_config(), PRODUCTION) == lock.release
-    assert Lock().artifact(model_config(), PRODUCTION) is None
+    assert lock.artifact(situation_of(model_config(), LOCAL)) == lock.sample
+    assert lock.artifact(situation_of(model_config(), PRODUCTION)) == lock.release
+    assert Lock().artifact(situation_of(model_config(), PRODUCTION)) is None
 
 
 LMI = {"container": "lmi", "framework": "djl-lmi", "version": "0.36.0", "dtype": "bf16"}
@@ -31,24 +33,24 @@ def lmi(**serving: Any) -> ModelConfig:
 
 def test_a_younger_field_makes_no_old_lock_stale():
     """The digest that this config had before `configuration` was there."""
-    assert inputs_digest(lmi(), "release") == (
+    assert digest_of(lmi(), "release") == (
         "c4ebad057669e8a51c2d95d046e7ab7f7fe6e56487d7bfc175c89c3a479787b5"
     )
-    assert inputs_digest(lmi(configuration="file"), "release") == inputs_digest(lmi(), "release")
+    assert digest_of(lmi(configuration="file"), "release") == digest_of(lmi(), "release")
 
 
 def test_settings_of_a_package_are_published_and_variables_are_not():
     packaged, told = lmi(), lmi(configuration="environment")
     for change in ({"max_queue_length": 5}, {"options": {"max_model_len": 4096}}):
-        assert inputs_digest(lmi(**change), "release") != inputs_digest(packaged, "release")
+        assert digest_of(lmi(**change), "release") != digest_of(packaged, "release")
         changed = lmi(configuration="environment", **change)
-        assert inputs_digest(changed, "release") == inputs_digest(told, "release")
-    assert inputs_digest(told, "release") != inputs_digest(packaged, "release")
+        assert digest_of(changed, "release") == digest_of(told, "release")
+    assert digest_of(told, "release") != digest_of(packaged, "release")
     other = model_config(
         serving=LMI | {"configuration": "environment"},
         artifacts={"release": None, "weights": {"source": "s3", "uri": "s3://my-models/other/"}},
     )
-    assert inputs_digest(other, "release") != inputs_digest(told, "release")
+    assert digest_of(other, "release") != digest_of(told, "release")
 
 
 def test_the_text_is_stable_and_reviewable():
@@ -59,7 +61,7 @@ def test_the_text_is_stable_and_reviewable():
 {{
   "version": 1,
   "sample": {{
-    "inputs_digest": "{inputs_digest(config, "sample")}",
+    "inputs_digest": "{digest_of(config, "sample")}",
     "compiled": {{
       "digest": "{DIGEST}",
       "size_bytes": 4606433,
@@ -76,27 +78,27 @@ def test_the_text_is_stable_and_reviewable():
 # Written down, so that a change of the algorithm, which makes every lock stale, does not pass
 # unnoticed.
 def test_the_digest_of_inputs_is_the_one_locks_were_written_with():
-    assert inputs_digest(model_config(), "sample") == (
+    assert digest_of(model_config(), "sample") == (
         "4bf8a562f9068c656061a8321539871eaf102227a388afb2a74b149f31c786fa"
     )
 
 
 @pytest.mark.parametrize("artifacts", ["sample", "release"])
 def test_the_digest_of_inputs_changes_with_what_the_artifact_is_made_from(artifacts):
-    before = inputs_digest(model_config(), artifacts)
+    before = digest_of(model_config(), artifacts)
     moved = model_config(
         artifacts={
             "sample": {"path": "samples/other"},
             "release": {"path": "build/other", "target": "sm75"},
         }
     )
-    assert inputs_digest(moved, artifacts) != before
+    assert digest_of(moved, artifacts) != before
 
 
 def test_a_release_depends_on_its_target():
     sm86 = model_config(artifacts={"release": {"path": "build/tiny", "target": "sm86"}})
-    assert inputs_digest(sm86, "release") != inputs_digest(model_config(), "release")
-    assert inputs_digest(sm86, "sample") == inputs_digest(model_config(), "sample")
+    assert digest_of(sm86, "release") != digest_of(model_config(), "release")
+    assert digest_of(sm86, "sample") == digest_of(model_config(), "sample")
 
 
 @pytest.mark.parametrize(
@@ -111,9 +113,7 @@ def test_a_release_depends_on_its_target():
     ids=lambda sections: next(iter(sections)),
 )
 def test_the_digest_of_inputs_does_not_change_with_the_rest(sections):
-    assert inputs_digest(model_config(**sections), "sample") == inputs_digest(
-        model_config(), "sample"
-    )
+    assert digest_of(model_config(**sections), "sample") == digest_of(model_config(), "sample")
 
 
 @pytest.mark.parametrize(
@@ -141,12 +141,16 @@ def test_what_is_compiled_is_kept_for_each_environment():
     )
     lock = lock_for(config)
     assert lock.release is None
-    first = lock.artifact(config, PRODUCTION)
+    first = lock.artifact(situation_of(config, PRODUCTION))
     assert first is not None
     staging = PRODUCTION.model_copy(update={"name": "another"})
-    assert lock.artifact(config, staging) is None
-    both = lock.with_artifact(config, staging, first)
-    assert both.artifact(config, PRODUCTION) == both.artifact(config, staging) == first
+    assert lock.artifact(situation_of(config, staging)) is None
+    both = lock.with_artifact(situation_of(config, staging), first)
+    assert (
+        both.artifact(situation_of(config, PRODUCTION))
+        == both.artifact(situation_of(config, staging))
+        == first
+    )
     assert Lock.model_validate_json(both.render()) == both
     # In order of name, whichever was published first: a lock has one text.
     assert list(both.environments or {}) == ["another", "production"]

@@ -14,9 +14,9 @@ import pytest
 from slipway.cli.plan_text import describe_memory
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.advice import ADVICE, Subject, memory_nearly_full
+from slipway.planning.families import situation_of
 from slipway.planning.memory import MemoryEstimate, estimate
 from slipway.planning.plan import ArtifactPlan
-from slipway.planning.rules.situation import situation_of
 from tests.support.projects import DIGEST, LOCAL, model_config
 from tests.unit.planning.models import (
     BERT,
@@ -41,7 +41,7 @@ XL = {
 
 
 def memory(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate | None:
-    return estimate(model_config(**sections), instance_types()[instance])
+    return estimate(situation_of(model_config(**sections), LOCAL), instance_types()[instance])
 
 
 def known(instance: str = "ml.g4dn.xlarge", **sections: Any) -> MemoryEstimate:
@@ -306,7 +306,8 @@ class TestUnknown:
         assert inf2.accelerator is not None
         bare = dataclasses.replace(inf2.accelerator, neuron_cores_per_device=None)
         config = model_config(model=BERT, serving=lmi("djl-neuronx", dtype="fp16"))
-        assert estimate(config, dataclasses.replace(inf2, accelerator=bare)) is None
+        situation = situation_of(config, LOCAL)
+        assert estimate(situation, dataclasses.replace(inf2, accelerator=bare)) is None
 
     def test_the_estimate_is_plain_data(self):
         found = dataclasses.asdict(known(model=XL))
@@ -351,7 +352,7 @@ class TestNearlyFull:
         config = model_config(endpoint={"instances": [instance]}, **sections)
         artifact = ArtifactPlan("b", DIGEST, 1, 1, "cpu", published=True)
         types: dict[str, InstanceFacts] = dict(instance_types())
-        subject = Subject(situation_of(config, types, LOCAL), artifact)
+        subject = Subject(situation_of(config, LOCAL, types), artifact)
         found = list(memory_nearly_full(subject))
         assert all(item.code == "memory-nearly-full" for item in found)
         return [item.message for item in found]

@@ -12,13 +12,11 @@ from pydantic import ValidationError
 
 from containers.serving.settings import EnvironmentReader, ServingSettings
 from slipway.facts.instances import instance_types
-from slipway.planning.neuron import (
-    aws_neuron_image,
-    container_environment,
-    pipeline_depth,
-    place,
-)
-from tests.support.projects import model_config
+from slipway.planning.families import situation_of
+from slipway.planning.families.neuron.hardware import aws_neuron_image
+from slipway.planning.families.neuron.placement import pipeline_depth
+from tests.support.projects import LOCAL, model_config
+from tests.support.situations import neuron, on_instance
 from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
 
 BERT_BASE = 109_500_000
@@ -29,8 +27,12 @@ def config(weights: int = BERT_BASE, **serving: Any):
     return model_config(model={"family": "bert", "parameters": weights}, serving=NEURON | serving)
 
 
+def on(instance: str, weights: int = BERT_BASE, **serving: Any):
+    return on_instance(neuron(config(weights, **serving)), instance_types()[instance])
+
+
 def placed(instance: str, weights: int = BERT_BASE, **serving: Any):
-    placement = place(config(weights, **serving), instance_types()[instance])
+    placement = neuron(config(weights, **serving)).place(instance_types()[instance])
     assert placement is not None
     return placement
 
@@ -202,27 +204,27 @@ def test_what_is_worked_out_fits_whatever_the_model(weights, instance, objective
 class TestNoPlacement:
     def test_other_containers_and_types_have_none(self):
         types = instance_types()
-        assert place(model_config(), types["ml.inf1.xlarge"]) is None
-        assert place(config(), types["ml.g4dn.xlarge"]) is None
-        assert place(config(), types["ml.c5.xlarge"]) is None
+        assert situation_of(model_config(), LOCAL).neuron_placement is None
+        assert neuron(config()).place(types["ml.g4dn.xlarge"]) is None
+        assert neuron(config()).place(types["ml.c5.xlarge"]) is None
 
     def test_cores_that_no_source_gives_are_not_guessed(self):
         inf1 = instance_types()["ml.inf1.xlarge"]
         assert inf1.accelerator is not None
         vague = dataclasses.replace(inf1.accelerator, neuron_cores_per_device=None)
-        assert place(config(), dataclasses.replace(inf1, accelerator=vague)) is None
+        assert neuron(config()).place(dataclasses.replace(inf1, accelerator=vague)) is None
 
     def test_nothing_is_told_to_a_container_that_has_none(self):
         with pytest.raises(
             ValueError, match=r"tiny has no placement on the NeuronCores of ml\.c5\.xlarge"
         ):
-            container_environment(config(), instance_types()["ml.c5.xlarge"])
+            on("ml.c5.xlarge").container_environment()
 
 
 class TestEnvironment:
     def test_of_data_parallel_workers(self):
         serving = NEURONX | {"batch_size": 8, "task": "embeddings", "dtype": "fp32"}
-        assert container_environment(config(**serving), instance_types()["ml.inf2.xlarge"]) == {
+        assert on("ml.inf2.xlarge", **serving).container_environment() == {
             "NEURON_RT_NUM_CORES": "1",
             "SAGEMAKER_MODEL_SERVER_WORKERS": "2",
             "SLIPWAY_DTYPE": "fp32",
@@ -241,9 +243,7 @@ class TestEnvironment:
             "max_batch_delay_milliseconds": 2, "max_queue_length": 64,
             "request_timeout_seconds": 9, "sequence_length": 384,
         }  # fmt: skip
-        told = container_environment(
-            config(66_000_000, **serving), instance_types()["ml.inf1.24xlarge"]
-        )
+        told = on("ml.inf1.24xlarge", 66_000_000, **serving).container_environment()
         assert told == {
             "NEURON_RT_NUM_CORES": "12",
             "SAGEMAKER_MODEL_SERVER_WORKERS": "5",
@@ -260,12 +260,12 @@ class TestEnvironment:
 
     def test_latency_on_later_chips_is_a_batch_of_one(self):
         serving = NEURONX | LATENCY | {"batch_size": 6}
-        told = container_environment(config(**serving), instance_types()["ml.inf2.xlarge"])
+        told = on("ml.inf2.xlarge", **serving).container_environment()
         assert told["SLIPWAY_MAX_BATCH_SIZE"] == "1"
 
     def test_the_serving_core_reads_its_part(self):
         serving = {"batch_size": 6, "max_queue_length": 24, "request_timeout_seconds": 9}
-        told = container_environment(config(**serving), instance_types()["ml.inf1.xlarge"])
+        told = on("ml.inf1.xlarge", **serving).container_environment()
         reader = EnvironmentReader(told)
         settings = ServingSettings.read(reader)
         assert settings.max_batch_size == 6

@@ -10,12 +10,13 @@ import pytest
 from containers.neuron.compile.job import read_hyperparameters
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.compiling import CompilePlan, compile_plan
-from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_digest
+from slipway.planning.compiling import CompilePlan
+from slipway.planning.families import situation_of
+from slipway.planning.lock import Lock, LockedArtifact, LockedPart
 from slipway.planning.plan import ImagePlan
 from slipway.planning.resolve import resolve
-from slipway.planning.rules.situation import situation_of
 from tests.support.projects import DIGEST, LOCAL, PRODUCTION, model_config
+from tests.support.situations import digest_of
 from tests.unit.planning.neuron_sections import LATENCY, NEURON, NEURONX
 
 EMBEDDED = LOCAL.model_copy(update={"artifacts": "release"})
@@ -37,8 +38,7 @@ def config(instance: str, **serving: Any) -> Any:
 
 
 def job(model: Any, environment: Any = PRODUCTION) -> CompilePlan:
-    situation = situation_of(model, instance_types(), environment)
-    found = compile_plan(model, environment, situation.instances, IMAGE)
+    found = situation_of(model, environment).compile_plan(IMAGE)
     assert isinstance(found, CompilePlan)
     return found
 
@@ -146,9 +146,7 @@ def test_the_container_takes_what_it_is_told(tmp_path, environment, instance, se
 def test_what_was_compiled_for_another_family_is_never_deployed(environment, target, message):
     model = config("ml.inf2.xlarge", **NEURONX)
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target=target)
-    locked = LockedArtifact(
-        inputs_digest=inputs_digest(model, "release"), weights=part, compiled=part
-    )
+    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={environment.name: locked})
     with pytest.raises(UserError) as caught:
         resolve(model, instance_types(), environment, lock, DIGESTS)
@@ -160,9 +158,7 @@ def test_what_was_compiled_for_another_family_is_never_deployed(environment, tar
 def test_a_release_of_its_family_is_deployed():
     model = config("ml.inf2.xlarge", **NEURONX)
     part = LockedPart(digest=DIGEST, size_bytes=1, file_count=1, source="job", target="inf2")
-    locked = LockedArtifact(
-        inputs_digest=inputs_digest(model, "release"), weights=part, compiled=part
-    )
+    locked = LockedArtifact(inputs_digest=digest_of(model, "release"), weights=part, compiled=part)
     lock = Lock(environments={PRODUCTION.name: locked})
     found = resolve(model, instance_types(), PRODUCTION, lock, DIGESTS)
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "inf2")
@@ -170,7 +166,7 @@ def test_a_release_of_its_family_is_deployed():
 
 def test_other_buckets_are_another_artifact():
     digests = {
-        inputs_digest(config("ml.inf2.xlarge", **NEURONX, **buckets), "release")
+        digest_of(config("ml.inf2.xlarge", **NEURONX, **buckets), "release")
         for buckets in ({}, {"sequence_lengths": [64, 128]}, {"sequence_lengths": [128]})
     }
     assert len(digests) == 3

@@ -11,7 +11,8 @@ from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, UserError
 from slipway.facts.instances import instance_types
-from slipway.planning.lock import Lock, LockedArtifact, LockedPart, inputs_digest
+from slipway.planning.families import situation_of
+from slipway.planning.lock import Lock, LockedArtifact, LockedPart
 from slipway.planning.plan import DeploymentPlan, ImagePlan, RolloutPlan
 from slipway.planning.resolve import resolve
 from tests.support.projects import (
@@ -23,6 +24,7 @@ from tests.support.projects import (
     messages,
     model_config,
 )
+from tests.support.situations import digest_of
 
 
 def plan(
@@ -267,10 +269,12 @@ def test_lmi_serves_a_sample_as_it_is():
 def test_a_lock_without_a_part_that_is_needed_is_none():
     config = model_config(**lmi())
     lock = lock_for(config)
-    whole = lock.artifact(config, PRODUCTION)
+    whole = lock.artifact(situation_of(config, PRODUCTION))
     assert whole is not None
     for part in ("weights", "code"):
-        partial = lock.with_artifact(config, PRODUCTION, whole.model_copy(update={part: None}))
+        partial = lock.with_artifact(
+            situation_of(config, PRODUCTION), whole.model_copy(update={part: None})
+        )
         with pytest.raises(UserError) as caught:
             plan(config, PRODUCTION, partial)
         assert messages(caught.value) == ["the release was never published"]
@@ -443,7 +447,7 @@ def test_what_another_environment_compiled_is_not_this_ones():
 )
 def test_a_model_compiled_for_something_else_is_never_deployed(environment, target, message):
     config = model_config(**COMPILED)
-    compiled = lock_for(config).artifact(config, PRODUCTION)
+    compiled = lock_for(config).artifact(situation_of(config, PRODUCTION))
     assert compiled is not None
     assert compiled.compiled is not None
     other = compiled.model_copy(
@@ -471,7 +475,7 @@ def test_an_image_of_ones_own_takes_weights_as_they_are():
     weights = LockedPart(
         digest=DIGEST, size_bytes=1, file_count=1, source="build/checkpoint", target="any"
     )
-    locked = LockedArtifact(inputs_digest=inputs_digest(config, "release"), weights=weights)
+    locked = LockedArtifact(inputs_digest=digest_of(config, "release"), weights=weights)
     found = plan(config, PRODUCTION, Lock(release=locked))
     assert (found.artifact.digest, found.artifact.target) == (DIGEST, "any")
 

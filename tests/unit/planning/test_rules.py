@@ -9,6 +9,7 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.facts.instances import Accelerator, instance_types
+from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.rules import RULES, capacity, compiling, hardware, names, serving
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.unit.planning.rule_findings import findings, on, scaling
@@ -24,7 +25,7 @@ from tests.unit.planning.rule_findings import findings, on, scaling
 )
 @pytest.mark.parametrize("environment", [LOCAL, PRODUCTION], ids=lambda item: item.name)
 def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
-    assert findings(hardware.tensorrt_needs_nvidia_gpu, environment, endpoint=on(name)) == [
+    assert findings(tensorrt.needs_nvidia_gpu, environment, endpoint=on(name)) == [
         (
             "endpoint.instances[0]",
             f"{name} has {what_it_has}; the container `tensorrt` needs an NVIDIA GPU",
@@ -37,7 +38,7 @@ def test_tensorrt_needs_an_nvidia_gpu(name, what_it_has, environment):
 
 
 def test_tensorrt_takes_any_nvidia_gpu_and_what_is_not_known():
-    rule = hardware.tensorrt_needs_nvidia_gpu
+    rule = tensorrt.needs_nvidia_gpu
     for name in ("ml.g4dn.xlarge", "ml.p5.48xlarge", "ml.g7e.2xlarge"):
         assert findings(rule, PRODUCTION, endpoint=on(name)) == []
     plain = instance_types()["ml.c5.xlarge"]
@@ -144,14 +145,14 @@ def test_a_fixed_count_is_any():
 
 
 def test_the_default_of_new_tokens_is_within_the_limit():
-    assert findings(serving.token_budget, serving={"default_new_tokens": 43}) == [
+    assert findings(tensorrt.token_budget, serving={"default_new_tokens": 43}) == [
         (
             "serving.default_new_tokens",
             "the default of 43 new tokens is above the limit of 42",
             "Lower `default_new_tokens` or raise `max_new_tokens`.",
         )
     ]
-    assert findings(serving.token_budget, serving={"default_new_tokens": 42}) == []
+    assert findings(tensorrt.token_budget, serving={"default_new_tokens": 42}) == []
 
 
 def test_a_latency_alarm_lies_below_the_request_timeout():

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slipway.planning.families.tensorrt import rules as tensorrt
 from slipway.planning.rules import capacity, compiling, components, hardware, rollouts, serving
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.rule_findings import findings, on, scaling
@@ -72,7 +73,7 @@ class TestVariants:
                 {"name": "b", "weight": 1, "instances": ["ml.c5.xlarge"], "instance_count": 9},
             ]
         }
-        assert messages(hardware.tensorrt_needs_nvidia_gpu, endpoint=endpoint) == [
+        assert messages(tensorrt.needs_nvidia_gpu, endpoint=endpoint) == [
             (
                 "endpoint.variants[1].instances[0]",
                 "ml.c5.xlarge has no accelerator; the container `tensorrt` needs an NVIDIA GPU",

@@ -7,8 +7,12 @@ from typing import Any, get_args
 import pytest
 
 from slipway.config.environments import Environment
-from slipway.config.sections.serving import TensorRTServing
+from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.facts.tensorrt import newest_release_for, tensorrt_releases
+from slipway.planning.families.custom import rules as custom_rules
+from slipway.planning.families.neuron import rules as neuron_rules
+from slipway.planning.families.tensorrt import rules as tensorrt_rules
+from slipway.planning.families.triton import rules as triton_rules
 from slipway.planning.rules import compiling, hardware, images
 from tests.support.projects import LOCAL, PRODUCTION
 from tests.unit.planning.rule_findings import findings, on
@@ -54,7 +58,7 @@ class TestTensorRT:
         assert tuple(tensorrt_releases()) in literals
 
     def test_volta_needs_the_older_release(self):
-        rule = images.tensorrt_runs_on_gpu
+        rule = tensorrt_rules.release_runs_on_gpu
         assert findings(rule, endpoint=on(V100), serving={"tensorrt_version": "10.13"}) == [
             (
                 "serving.tensorrt_version",
@@ -67,7 +71,7 @@ class TestTensorRT:
         assert findings(rule, endpoint=on(V100)) == []
 
     def test_some_gpus_are_too_old_for_any(self):
-        rule = images.gpu_is_not_too_old
+        rule = tensorrt_rules.gpu_is_not_too_old
         assert findings(rule, endpoint=on("ml.p2.xlarge")) == [
             (
                 "endpoint.instances[0]",
@@ -87,7 +91,7 @@ class TestTensorRT:
 
 class TestTriton:
     def test_a_release_has_an_image(self):
-        rule = images.triton_release_exists
+        rule = triton_rules.release_exists
         assert findings(rule, **triton("25.08")) == [
             (
                 "serving.version",
@@ -99,7 +103,7 @@ class TestTriton:
         assert findings(rule, **triton("25.09")) == []
 
     def test_its_tensorrt_needs_a_gpu(self):
-        rule = images.triton_needs_nvidia_gpu
+        rule = triton_rules.needs_nvidia_gpu
         assert findings(rule, **triton(), endpoint=on("ml.c5.xlarge")) == [
             (
                 "endpoint.instances[0]",
@@ -127,7 +131,7 @@ class TestTriton:
         assert findings(rule, **triton("25.09"), endpoint=on(T4)) == []
 
     def test_its_models_come_from_somewhere(self):
-        rule = images.triton_has_a_repository
+        rule = triton_rules.has_a_repository
         gpt2, t5 = ({"model": {"family": family}} for family in ("gpt2", "t5"))
         assert findings(rule, **triton(), **gpt2) == [
             (
@@ -165,7 +169,7 @@ class TestRegions:
         ]
 
     def test_a_registry_has_its_regions_domain(self):
-        rule = images.custom_image_has_its_regions_domain
+        rule = custom_rules.image_has_its_regions_domain
         registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com.cn"
         custom = {"container": "custom", "image_uri": f"{registry}/search:1"}
         assert findings(rule, serving=custom) == [
@@ -184,7 +188,7 @@ class TestRegions:
             assert len(findings(rule, serving=custom | {"image_uri": uri})) == count
 
     def test_a_custom_image_lies_in_the_endpoints_region(self):
-        rule = images.custom_image_is_in_region
+        rule = custom_rules.image_is_in_region
         custom = {
             "container": "custom",
             "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1",
@@ -229,7 +233,6 @@ class TestCompiling:
         ]
         assert len(findings(rule, **weights(), **triton())) == 1
         assert len(findings(rule, **weights(), **neuron("neuronx"))) == 1
-        assert findings(rule, **weights(T4)) == []
         assert findings(rule, **weights(), **triton(backend="onnxruntime")) == []
         assert findings(rule, **weights(), **lmi("djl-lmi", "0.36.0")) == []
 
@@ -238,7 +241,7 @@ class TestCompiling:
             "container": "custom",
             "image_uri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2",
         }
-        rule = compiling.custom_image_compiles_itself
+        rule = custom_rules.image_compiles_itself
         assert findings(rule, serving=custom, **weights(T4)) == [
             (
                 "artifacts.compile",
@@ -268,7 +271,7 @@ class TestCompiling:
         assert findings(rule, endpoint=inf2, **weights("ml.c5.4xlarge"), **neuron("neuronx")) == []
 
     def test_neuron_compiles_without_a_device(self):
-        rule = compiling.neuron_compiles_on_cpu
+        rule = neuron_rules.compiles_on_cpu
         inf1 = on("ml.inf1.xlarge")
         found = findings(rule, endpoint=inf1, **weights("ml.inf1.xlarge"), **neuron("neuron"))
         assert found == [
@@ -280,7 +283,6 @@ class TestCompiling:
             )
         ]
         assert findings(rule, endpoint=inf1, **weights("ml.c5.4xlarge"), **neuron("neuron")) == []
-        assert findings(rule, **weights(T4)) == []
 
     def test_a_pool_runs_one_engine(self):
         rule = compiling.fallback_types_share_one_target

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.lmi_handlers import OUR_HANDLERS
-from slipway.planning.rules import lmi, lmi_batching, lmi_frameworks, lmi_image, lmi_options
-from slipway.planning.rules.situation import Rule
+from slipway.planning.families.lmi.handlers import OUR_HANDLERS
+from slipway.planning.families.lmi.rules import batching as lmi_batching
+from slipway.planning.families.lmi.rules import frameworks as lmi_frameworks
+from slipway.planning.families.lmi.rules import image as lmi_image
+from slipway.planning.families.lmi.rules import options as lmi_options
+from slipway.planning.families.lmi.rules import serving as lmi
+from slipway.planning.situation import Rule
 from tests.unit.planning.lmi_findings import DEEPSPEED, FT, VLLM, sections
 from tests.unit.planning.rule_findings import findings
 

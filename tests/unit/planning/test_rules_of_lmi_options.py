@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.planning.rules import lmi_batching, lmi_options
+from slipway.planning.families.lmi.rules import batching as lmi_batching
+from slipway.planning.families.lmi.rules import options as lmi_options
 from tests.unit.planning.lmi_findings import (
     DEEPSPEED,
     FT,

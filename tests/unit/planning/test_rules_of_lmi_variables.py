@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from slipway.planning.lmi import lmi_properties
-from slipway.planning.lmi_variables import variables
-from slipway.planning.rules import RULES, lmi_options, lmi_variables
-from slipway.planning.rules.situation import Rule
+from slipway.planning.families.lmi.rules import options as lmi_options
+from slipway.planning.families.lmi.rules import variables as lmi_variables
+from slipway.planning.families.lmi.variables import variables
+from slipway.planning.situation import Rule
 from tests.support.projects import model_config
+from tests.support.situations import lmi as situation
 from tests.unit.planning.lmi_findings import DEEPSPEED, NEURONX, TRTLLM, VLLM, sections
-from tests.unit.planning.rule_findings import findings
+from tests.unit.planning.rule_findings import every_rule, findings
 
 
 def found(rule: Rule, base: tuple[str, str], **serving: Any) -> list[tuple[str, str, str]]:
@@ -136,7 +137,7 @@ class TestNames:
     )
     def test_what_the_config_says_is_said_once(self, name: str):
         given = {"environment": {name: "1"}, "options": {"max_model_len": 4096}}
-        problems = [problem for rule in RULES for problem in found(rule, VLLM, **given)]
+        problems = found(every_rule, VLLM, **given)
         assert [field for field, _, _ in problems] == [f"serving.environment.{name}"]
 
     def test_the_retries_are_ours(self):
@@ -153,7 +154,7 @@ class TestNames:
         assert found(rule, VLLM, environment=given, configuration="file") == []
 
     def test_every_variable_of_ours_is_refused_in_the_environment(self):
-        own = variables(lmi_properties(model_config(**sections(VLLM)), None))
+        own = variables(situation(model_config(**sections(VLLM))).properties())
         rule = lmi_options.environment_leaves_the_file_alone
         for name in own:
             assert len(found(rule, VLLM, environment={name: "1"})) == 1, name

@@ -16,9 +16,9 @@ from slipway.planning.advice import (
     disk_nearly_full,
     download_may_time_out,
 )
+from slipway.planning.families import situation_of
 from slipway.planning.plan import ArtifactPlan, PlanWarning
 from slipway.planning.rules import RULES, sizes
-from slipway.planning.rules.situation import situation_of
 from slipway.planning.rules.sizes import artifact_fits_disk, weights_fit_accelerator
 from slipway.planning.sizes import advised_volume_gb
 from slipway.planning.timeouts import ASSUMED_DOWNLOAD_GB_PER_SECOND, download_seconds
@@ -321,7 +321,7 @@ class TestAdvice:
             "b", DIGEST, int((published_gb or 0) * 1e9), 1, "cpu", published=published
         )
         config = model_config(**sections)
-        situation = situation_of(config, instance_types(), environment)
+        situation = situation_of(config, environment)
         subject = Subject(situation, files)
         if config.serving.container == "lmi" and environment.artifacts == "release":
             # The model data is a few lines, and the weights lie beside it.

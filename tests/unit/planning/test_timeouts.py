@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.planning.timeouts import (
-    download_timeout_seconds,
-    loading_timeout_seconds,
-    startup_timeout_seconds,
-)
-from tests.support.projects import model_config
+from slipway.planning.families import situation_of
+from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
+from tests.support.projects import LOCAL, model_config
 from tests.unit.planning.models import lmi, weights
 
 NOT_GIVEN = {
@@ -18,8 +15,9 @@ NOT_GIVEN = {
 }
 
 
-def config(size_gb: float | None, *, endpoint: dict[str, int | None] | None = None, **sections):
-    return model_config(artifacts=weights(size_gb), endpoint=endpoint or NOT_GIVEN, **sections)
+def subject_of(size_gb: float | None, *, endpoint: dict[str, int | None] | None = None, **sections):
+    given = endpoint or NOT_GIVEN
+    return situation_of(model_config(artifacts=weights(size_gb), endpoint=given, **sections), LOCAL)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +25,7 @@ def config(size_gb: float | None, *, endpoint: dict[str, int | None] | None = No
     [(None, 600, 600), (0.1, 600, 600), (51, 600, 600), (60, 720, 600), (1000, 3600, 600)],
 )
 def test_sagemaker_downloads_before_the_container_starts(size_gb, download, startup):
-    subject = config(size_gb)
+    subject = subject_of(size_gb)
     assert download_timeout_seconds(subject) == download
     assert startup_timeout_seconds(subject) == startup
 
@@ -36,10 +34,10 @@ def test_sagemaker_downloads_before_the_container_starts(size_gb, download, star
     ("size_gb", "startup"), [(None, 600), (25.5, 600), (25.6, 660), (45, 1080), (200, 3600)]
 )
 def test_lmi_copies_and_reads_its_weights_while_it_starts(size_gb, startup):
-    subject = config(size_gb, serving=lmi(dtype="fp32"))
+    subject = subject_of(size_gb, serving=lmi(dtype="fp32"))
     # The model data is a file of settings.
     assert download_timeout_seconds(subject) == 600
-    assert startup_timeout_seconds(subject) == loading_timeout_seconds(subject) == startup
+    assert startup_timeout_seconds(subject) == subject.loading_timeout_seconds == startup
 
 
 @pytest.mark.parametrize(
@@ -48,7 +46,7 @@ def test_lmi_copies_and_reads_its_weights_while_it_starts(size_gb, startup):
 )
 def test_lmi_with_variables_reads_weights_that_sagemaker_downloaded(size_gb, download, startup):
     serving = lmi(dtype="fp32", framework="djl-lmi", version="0.36.0", configuration="environment")
-    subject = config(size_gb, serving=serving)
+    subject = subject_of(size_gb, serving=serving)
     assert download_timeout_seconds(subject) == max(600, download)
     assert startup_timeout_seconds(subject) == max(600, startup)
 
@@ -59,12 +57,7 @@ def test_what_is_given_counts():
         "container_startup_health_check_timeout_seconds": 61,
     }
     serving = lmi(dtype="fp32", model_loading_timeout_seconds=59)
-    subject = config(45, endpoint=given, serving=serving)
+    subject = subject_of(45, endpoint=given, serving=serving)
     assert download_timeout_seconds(subject) == 60
     assert startup_timeout_seconds(subject) == 61
-    assert loading_timeout_seconds(subject) == 59
-
-
-def test_only_lmi_has_a_timeout_of_its_own():
-    with pytest.raises(TypeError):
-        loading_timeout_seconds(model_config())
+    assert subject.loading_timeout_seconds == 59

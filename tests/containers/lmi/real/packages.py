@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.publishing import java_properties
+from slipway.publishing.families.lmi import java_properties
 from tests.containers.lmi.real.servers import DjlServing
 
 ECHO = b"""

@@ -21,13 +21,14 @@ from embedded_aws.hosting import djl_serving
 from embedded_aws.hosting.families import ContainerFamily, container_environment
 from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.serving import LmiServing
+from slipway.config.sections.serving.lmi import LmiServing
 from slipway.facts.images import image, versions
 from slipway.planning.artifact_place import shared_place
-from slipway.planning.lmi import ordered
-from slipway.planning.lmi_handlers import our_handler
-from slipway.publishing.lmi_package import lmi_package, script_files
-from tests.support.projects import LOCAL, model_config
+from slipway.planning.families.lmi.handlers import our_handler
+from slipway.planning.families.lmi.setup import ordered
+from slipway.publishing.families.lmi.package import lmi_package, script_files
+from tests.support.projects import LOCAL, PRODUCTION, model_config
+from tests.support.situations import lmi
 from tests.support.starts import count_start
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -160,7 +161,8 @@ def image_tag(config: ModelConfig) -> str:
 
 def package_for(config: ModelConfig, digest: str = WEIGHTS_DIGEST) -> dict[str, bytes]:
     """What `slipway publish` sends for it."""
-    return lmi_package(config, script_files(config, ROOT), digest).rendered(PLACE)
+    situation = lmi(config, PRODUCTION)
+    return lmi_package(situation, script_files(situation.serving, ROOT), digest).rendered(PLACE)
 
 
 def put_weights(

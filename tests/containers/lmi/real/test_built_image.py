@@ -14,7 +14,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import FAMILIES, ContainerFamily
 from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
-from slipway.publishing import java_properties
+from slipway.publishing.families.lmi import java_properties
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION
 from tests.containers.lmi.real.servers import DjlServing, Home

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.hosting.djl_serving import tag_environment
-from slipway.config.sections.serving import LmiServing
+from slipway.config.sections.serving.lmi import LmiServing
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 

@@ -23,10 +23,10 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.djl_serving import tag_environment
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.lmi import container_environment
 from slipway.project import Project
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.servers import DjlServing
+from tests.support.situations import lmi
 
 pytestmark = [pytest.mark.djl_serving, pytest.mark.vllm, pytest.mark.timeout(600)]
 
@@ -136,7 +136,7 @@ def serve(aws_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
             files["serving.properties"] += added
             environment = {
                 **tag_environment(servers.image_tag(config)),
-                **container_environment(config),
+                **lmi(config).container_environment(),
                 "PYTHON_EXECUTABLE": str(PYTHON),
                 "VLLM_CACHE_ROOT": str(cache),
             }

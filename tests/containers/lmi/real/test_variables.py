@@ -20,14 +20,14 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.lmi import container_environment
-from slipway.planning.lmi_variables import FIRST_VERSION
-from slipway.publishing.lmi_package import require_plain_weights
+from slipway.planning.families.lmi.variables import FIRST_VERSION
+from slipway.publishing.families.lmi.package import require_plain_weights
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, REGISTRY
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import DjlServing, Home
 from tests.support.roles import make_role
+from tests.support.situations import lmi
 from tests.support.waiting import eventually
 
 pytestmark = [
@@ -73,8 +73,8 @@ def both(
     clients.close()
     by_file = config(home, "file", **request.param)
     by_variables = config(home, "environment", **request.param)
-    told = container_environment(by_variables, has_settings=True)
-    assert container_environment(by_file) == {}
+    told = lmi(by_variables).environment_with(has_settings=True)
+    assert lmi(by_file).container_environment() == {}
     with contextlib.ExitStack() as stack:
         started = []
         package = servers.package_for(by_file, DIGEST)
@@ -136,15 +136,14 @@ def start_with_a_handler(
     weights = {**servers.WEIGHTS, "model.py": SLEEPER}
     with pytest.raises(UserError, match=r"the weights have model\.py"):
         require_plain_weights([*servers.WEIGHTS, "model.py"])
-    told = container_environment(
+    told = lmi(
         servers.config_without_code(
             home,
             configuration="environment",
             rolling_batch="disable",
             predict_timeout_seconds=2,
-        ),
-        has_settings=True,
-    )
+        )
+    ).environment_with(has_settings=True)
     with contextlib.ExitStack() as stack:
 
         def start(*without: str) -> DjlServing:
@@ -161,10 +160,9 @@ def test_weights_in_folders_alone_would_be_models_of_their_own(
     start: servers.Start, home: Home
 ) -> None:
     """Why publishing refuses them: the server takes each folder for a model."""
-    told = container_environment(
-        servers.config_without_code(home, configuration="environment", **ONE_BY_ONE),
-        has_settings=True,
-    )
+    told = lmi(
+        servers.config_without_code(home, configuration="environment", **ONE_BY_ONE)
+    ).environment_with(has_settings=True)
     folders = {"one/model.py": SLEEPER, "two/model.py": SLEEPER}
     with pytest.raises(UserError, match="no file beside their folders"):
         require_plain_weights(["one/model.safetensors", "two/model.safetensors"])
@@ -185,10 +183,9 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
         iam, sagemaker = clients.client("iam", REGION), clients.client("sagemaker", REGION)
         with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
             make_role(iam, "lmi")
-        told = container_environment(
-            servers.config_without_code(home, configuration="environment", **ONE_BY_ONE),
-            has_settings=True,
-        )
+        told = lmi(
+            servers.config_without_code(home, configuration="environment", **ONE_BY_ONE)
+        ).environment_with(has_settings=True)
         sagemaker.create_model(
             ModelName="told",
             ExecutionRoleArn="arn:aws:iam::123456789012:role/lmi",

@@ -1,0 +1,39 @@
+"""`serving` of the container `custom`: an image of the user's own."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from slipway.config.sections.base import Environment, Section
+from slipway.config.sections.serving.dtype import Dtype
+
+
+class CustomServing(Section):
+    """An image of your own that keeps SageMaker's contract: port 8080, /ping, /invocations."""
+
+    container: Literal["custom"] = Field(description="Container family.", examples=["custom"])
+    image_uri: str = Field(
+        pattern=r"^[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9._/-]+"
+        r"(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}|@sha256:[0-9a-f]{64})$",
+        max_length=255,
+        description="Image in ECR, with its tag or digest, in the endpoint's region. "
+        "SageMaker pulls no image from another region.",
+        examples=["123456789012.dkr.ecr.eu-west-1.amazonaws.com/search:1.4.2"],
+    )
+    cuda_version: str | None = Field(
+        None,
+        pattern=r"^[0-9]+\.[0-9]+$",
+        description="CUDA version of the image. It decides which host image fits.",
+        examples=["12.4"],
+    )
+    dtype: Dtype | None = Field(
+        None, description="Precision of the weights, for the memory estimate.", examples=["fp16"]
+    )
+    environment: Environment = Field(
+        default_factory=dict,
+        max_length=100,
+        description="Variables of the container.",
+        examples=[{"LOG_LEVEL": "info"}],
+    )

@@ -1,0 +1,103 @@
+"""`serving` of the container `neuron`: Neuron."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipway.config.sections.base import Section
+
+
+class NeuronServing(Section):
+    """Slipway's container on AWS Inferentia and Trainium, for encoders such as BERT."""
+
+    container: Literal["neuron"] = Field(description="Container family.", examples=["neuron"])
+    framework: Literal["neuron", "neuronx"] = Field(
+        description="`neuron` is for inf1, which AWS no longer develops. `neuronx` is for "
+        "inf2 and trn1.",
+        examples=["neuronx"],
+    )
+    task: Literal[
+        "question-answering", "sequence-classification", "token-classification", "embeddings"
+    ] = Field(
+        description="Task of the model. It decides what requests and answers look like.",
+        examples=["question-answering"],
+    )
+    objective: Literal["throughput", "latency"] = Field(
+        description="`throughput`: a copy on each core, with batches. `latency`: one model "
+        "pipelined over cores (inf1).",
+        examples=["throughput"],
+    )
+    sequence_length: int = Field(
+        ge=8,
+        le=4096,
+        description="Number of tokens that the graph is traced for. Shorter texts are padded "
+        "to it.",
+        examples=[128],
+    )
+    sequence_lengths: tuple[Annotated[int, Field(ge=8, le=4096)], ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=16,
+        strict=False,
+        description="Buckets: a graph for each of these lengths, ascending up to "
+        "`sequence_length`. The shortest graph that a text fits computes it. Each"
+        " graph has weights of its own. Without it there is one graph.",
+        examples=[[32, 128]],
+    )
+    batch_size: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Number of sequences that the graph is traced for.",
+        examples=[6],
+    )
+    max_batch_delay_milliseconds: int = Field(
+        5,
+        ge=0,
+        le=1000,
+        description="Longest time that a request waits for others to share its batch.",
+        examples=[5],
+    )
+    pipeline_cores: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="NeuronCores of one pipeline. Without it: AWS's formula for the model's size.",
+        examples=[16],
+    )
+    workers: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="Copies of the model. Without it: as many as the cores carry.",
+        examples=[4],
+    )
+    expected_concurrency: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="Requests in flight at a time. A pipeline needs twelve to be full.",
+        examples=[12],
+    )
+    dtype: Literal["fp32", "bf16", "fp16"] = Field(
+        "bf16",
+        description="Precision that the compiler casts matrix products to.",
+        examples=["bf16"],
+    )
+    max_queue_length: int = Field(
+        256,
+        ge=1,
+        le=100_000,
+        description="Largest number of requests that may wait. One more is answered 503.",
+        examples=[256],
+    )
+    request_timeout_seconds: int = Field(
+        55,
+        ge=1,
+        le=60,
+        description="A request without an answer by then is answered 504. SageMaker's own "
+        "limit is 60.",
+        examples=[55],
+    )

@@ -1,0 +1,44 @@
+"""The serving families: one folder each, with everything that planning does for one container.
+
+`FAMILIES` is the only place that names them all. Shared code asks a `Situation`, whose class is the
+family's, and never names a family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.facts.instances import InstanceFacts, instance_types
+from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
+from slipway.planning.families.family import Family
+from slipway.planning.situation import Situation, placements_of
+
+FAMILIES: Mapping[str, Family[Any]] = {
+    "tensorrt": tensorrt.FAMILY,
+    "lmi": lmi.FAMILY,
+    "triton": triton.FAMILY,
+    "neuron": neuron.FAMILY,
+    "custom": custom.FAMILY,
+}
+
+
+def situation_of(
+    config: ModelConfig,
+    environment: Environment,
+    instances: Mapping[str, InstanceFacts] | None = None,
+) -> Situation:
+    """Returns what planning knows of a config in an environment, as its family sees it.
+
+    Args:
+        config: a valid config.
+        environment: the environment to deploy to.
+        instances: facts of instance types by name; without it, the committed table.
+    """
+    placements = placements_of(config, instance_types() if instances is None else instances)
+    situation: Situation = FAMILIES[config.serving.container].situation(
+        config, placements, environment
+    )
+    return situation

@@ -1,0 +1,10 @@
+"""Custom: an image of the user's own that keeps SageMaker's contract."""
+
+from __future__ import annotations
+
+from slipway.planning.families.custom.advice import ADVICE
+from slipway.planning.families.custom.rules import RULES
+from slipway.planning.families.custom.situation import Custom
+from slipway.planning.families.family import Family
+
+FAMILY = Family(Custom, RULES, ADVICE)

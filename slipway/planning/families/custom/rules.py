@@ -1,0 +1,110 @@
+"""Rules about an image of the user's own: its registry, its region, its Neuron SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.codes.code import Code
+from slipway.errors import Problem
+from slipway.facts.images import neuron_driver_need, neuron_inference_ami
+from slipway.planning.families.custom.situation import Custom
+from slipway.planning.families.neuron.hardware import (
+    AN_INSTANCE_OF,
+    FAMILIES_OF,
+    devices,
+    neuron_frameworks,
+)
+from slipway.planning.situation import problem
+
+
+def image_has_its_regions_domain(custom: Custom) -> Iterator[Problem]:
+    """China's registries have a domain of their own, and no other region's has it."""
+    registry = custom.serving.image_uri.partition("/")[0]
+    in_china = registry.split(".")[3].startswith("cn-")
+    if registry.endswith(".cn") != in_china:
+        domain = "amazonaws.com.cn" if in_china else "amazonaws.com"
+        yield problem(
+            Code.WRONG_REGISTRY_DOMAIN,
+            f"there is no registry {registry}: that region's domain is {domain}",
+            f"Write it with {domain}.",
+            ("serving", "image_uri"),
+        )
+
+
+def image_is_in_region(custom: Custom) -> Iterator[Problem]:
+    """SageMaker pulls images from its own region alone.
+
+    CreateModel: "Region of "IMAGE" does not match expected region of REGION. Cross region ECR image
+    pulls are not allowed." (https://github.com/ed-donner/alex/issues/30 and
+    https://github.com/aws/sagemaker-pytorch-inference-toolkit/pull/7, read 2026-11-22).
+    """
+    region, image_region = custom.environment.region, custom.serving.image_uri.split(".")[3]
+    if image_region != region:
+        yield problem(
+            Code.IMAGE_NOT_IN_REGION,
+            f"the image lies in {image_region} and the endpoint in {region}; SageMaker pulls no "
+            "image across regions",
+            f"Copy the image to {region}, for example with a replication rule of ECR, and name "
+            f"that copy, in `environments.{custom.environment.name}.serving.image_uri` where "
+            "environments lie in several regions.",
+            ("serving", "image_uri"),
+        )
+
+
+def image_compiles_itself(custom: Custom) -> Iterator[Problem]:
+    """Slipway does not know how another's container compiles."""
+    if custom.config.artifacts.compile is not None:
+        yield problem(
+            Code.CUSTOM_COMPILE,
+            "Slipway cannot compile for a container of your own",
+            "Remove `compile`: the weights are published as they are.",
+            ("artifacts", "compile"),
+        )
+
+
+def aws_image_fits_hardware(custom: Custom) -> Iterator[Problem]:
+    """SageMaker takes AWS's image for one chip on any other, where its container then fails."""
+    facts = custom.aws_neuron_image
+    if facts is None:
+        return
+    right = [item for item, wanted in neuron_frameworks(custom) if wanted == facts.accelerator]
+    for item in custom.placements:
+        if item not in right and item.instance.accelerator_known:
+            yield problem(
+                Code.NEURON_FRAMEWORK,
+                f"AWS's image {facts.repository} is for {FAMILIES_OF[facts.accelerator]}; "
+                f"{item.instance.name} has {devices(item.instance)}",
+                f"Choose {AN_INSTANCE_OF[facts.accelerator]}, or another image.",
+                item.field,
+            )
+
+
+def driver_runs_the_sdk(custom: Custom) -> Iterator[Problem]:
+    """A Neuron runtime may refuse an older driver, and the driver is the host's."""
+    host, sdk = neuron_inference_ami(), custom.aws_neuron_sdk
+    need = neuron_driver_need(sdk) if sdk else None
+    if host.neuron_driver is None or need is None or need.oldest_driver is None:
+        return
+    if not _older(host.neuron_driver, need.oldest_driver):
+        return
+    yield problem(
+        Code.NEURON_DRIVER,
+        f"AWS's image has Neuron SDK {sdk}, whose runtime {need.runtime_library} needs Neuron "
+        f"driver {need.oldest_driver}; the newest host image, {host.name}, has "
+        f"{host.neuron_driver}",
+        "Choose an image of an older SDK, 2.29.1 for example.",
+        ("serving", "image_uri"),
+    )
+
+
+def _older(version: str, than: str) -> bool:
+    return [int(part) for part in version.split(".")] < [int(part) for part in than.split(".")]
+
+
+RULES = (
+    image_has_its_regions_domain,
+    image_is_in_region,
+    image_compiles_itself,
+    aws_image_fits_hardware,
+    driver_runs_the_sdk,
+)

@@ -1,0 +1,88 @@
+"""A deployment of an image of the user's own: its address, host image and memory."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from slipway.config.sections.serving.custom import CustomServing
+from slipway.facts.images import ImageFacts, default_inference_ami, neuron_inference_ami
+from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
+from slipway.planning.memory import Layout
+from slipway.planning.plan import ImagePlan
+from slipway.planning.situation import Situation, precision_of_two_bytes
+
+
+class Custom(Situation):
+    """A deployment of an image that Slipway knows nothing of but its address."""
+
+    needs_accelerator = False
+    runs_on_arm = True
+    serves_plain_weights = True
+    accelerator_noun = "accelerators have"
+
+    @property
+    def serving(self) -> CustomServing:
+        """Returns the config's section."""
+        return self.section(CustomServing)
+
+    @cached_property
+    def aws_neuron_image(self) -> ImageFacts | None:
+        """Returns the facts of AWS's image for Neuron devices, where it is one."""
+        return aws_neuron_image(self.serving.image_uri)
+
+    @cached_property
+    def aws_neuron_sdk(self) -> str | None:
+        """Returns the Neuron SDK of AWS's image, where its tag names one."""
+        return aws_neuron_sdk(self.serving.image_uri)
+
+    @property
+    def given_image(self) -> ImagePlan:
+        """Returns the image that the config names."""
+        registry, _, path = self.serving.image_uri.partition("/")
+        account, _, _, region, *_ = registry.split(".")
+        repository, separator, tag = path.partition("@")
+        if not separator:
+            repository, _, tag = path.partition(":")
+        return ImagePlan(account, region, repository, tag)
+
+    @property
+    def cuda_version(self) -> str | None:
+        """Returns the CUDA that the config gives."""
+        return self.serving.cuda_version
+
+    @property
+    def needed_host_image(self) -> str | None:
+        """Returns the host image for the CUDA that the config gives, or for Neuron devices.
+
+        The host that SageMaker takes by itself has Neuron driver 2.10, too old for images of 2025
+        and later: https://github.com/awslabs/llm-hosting-container/pull/156 (2025-06-25). inf1 has
+        no host image.
+        """
+        accelerators = [each.accelerator for each in self.instances if each.accelerator]
+        on_neuron = (each.neuron_generation and not each.has_core_pipeline for each in accelerators)
+        if accelerators and all(on_neuron):
+            return neuron_inference_ami().name
+        return default_inference_ami(self.cuda_version) if self.cuda_version else None
+
+    def container_environment(self) -> dict[str, str]:
+        """Returns the variables that the config gives."""
+        return dict(self.serving.environment)
+
+    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout:
+        """Returns weights in `dtype`, spread over all accelerators.
+
+        Slipway does not know how the server uses them, but it cannot use more than all.
+        """
+        del instance
+        count = accelerator.count
+        return Layout(per_copy=count, weights_share=1 / count, tensor=count)
+
+    @property
+    def cached_tokens(self) -> str:
+        """Returns why nothing is known of a cache."""
+        return "the container is your own"
+
+    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
+        """Returns a precision of two bytes that does not degrade the model's answers."""
+        return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None

@@ -1,0 +1,50 @@
+"""The entry of a serving family in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from slipway.config.environments import Environment
+from slipway.errors import Problem
+from slipway.planning.plan import ImageBase, PlanWarning
+from slipway.planning.situation import Situation
+
+SituationT = TypeVar("SituationT", bound=Situation)
+
+
+@dataclass(frozen=True)
+class Family(Generic[SituationT]):
+    """What planning knows of one serving family.
+
+    Args:
+        situation: the class of its situations.
+        rules: what cannot work together in its section, beside the rules that all families share.
+        advice: what a reviewer may want to know.
+        image_bases: the images that the family's container is built on, for an environment and the
+            images of AWS that configs name; None where Slipway builds none.
+        marks_image: text in each config file that names a base which no other config needs; None
+            where all bases are built, whatever configs there are.
+        is_known: whether the rest of the rules can be asked; the first one reports why not.
+    """
+
+    situation: type[SituationT]
+    rules: tuple[Callable[[SituationT], Iterator[Problem]], ...] = ()
+    advice: tuple[Callable[[SituationT], Iterator[PlanWarning]], ...] = ()
+    image_bases: Callable[[Environment, Iterable[tuple[str, str]]], Iterator[ImageBase]] | None = (
+        None
+    )
+    marks_image: bytes | None = None
+    is_known: Callable[[SituationT], bool] = lambda _: True
+
+    def problems(self, situation: SituationT) -> Iterator[Problem]:
+        """Yields every problem that a rule of the family finds."""
+        for rule in self.rules if self.is_known(situation) else self.rules[:1]:
+            yield from rule(situation)
+
+    def warnings(self, situation: SituationT) -> Iterator[PlanWarning]:
+        """Yields every piece of the family's advice."""
+        if self.is_known(situation):
+            for advise in self.advice:
+                yield from advise(situation)

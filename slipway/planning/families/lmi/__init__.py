@@ -1,0 +1,13 @@
+"""LMI: AWS's images of DJL Serving, with FasterTransformer, DeepSpeed, vLLM or TensorRT-LLM."""
+
+from __future__ import annotations
+
+from slipway.planning.families.family import Family
+from slipway.planning.families.lmi.advice import ADVICE
+from slipway.planning.families.lmi.image import image_bases
+from slipway.planning.families.lmi.rules import RULES
+from slipway.planning.families.lmi.situation import Lmi
+
+FAMILY = Family(
+    Lmi, RULES, ADVICE, image_bases, marks_image=b"built", is_known=lambda lmi: lmi.is_known
+)

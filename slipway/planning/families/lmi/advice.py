@@ -1,0 +1,135 @@
+"""Warnings about LMI containers for a reviewer (facts: lmi). They stop nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.errors import nearest
+from slipway.planning.families.lmi.setup import LmiSetup, ordered, rendered
+from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.plan import PlanWarning
+
+# Options with which the server starts one worker, from the version on that has them.
+_ONE_WORKER_OPTIONS = ("enable_lora", "enable_stateful_sessions")
+_ONE_WORKER_VERSION = (0, 31, 0)
+# From it on djl-lmi takes the asynchronous handler for vLLM by itself.
+_OWN_VLLM_HANDLER_VERSION = (0, 35, 0)
+
+
+def idle_accelerators(lmi: Lmi) -> Iterator[PlanWarning]:
+    """Warns of accelerators that stay unused: the server starts only as many copies as fit."""
+    setup = lmi.setup
+    if not setup.runs_python:
+        return
+    for instance in lmi.instances:
+        count, each = setup.devices(instance.accelerator), setup.devices_per_copy
+        if count is None or each > count:
+            continue
+        option = _one_worker_option(setup)
+        copies = 1 if option else count // each
+        idle = count - copies * each
+        if idle:
+            number = "1 copy" if copies == 1 else f"{copies} copies"
+            because = f", all that `{option}` allows," if option else ""
+            yield PlanWarning(
+                "lmi-accelerators-idle",
+                f"{instance.name} has {count} {setup.device_name}: {number} of the model"
+                f"{because} with {each} each {'leaves' if copies == 1 else 'leave'} {idle} idle.",
+            )
+
+
+def _one_worker_option(setup: LmiSetup) -> str | None:
+    if ordered(setup.version.version) < _ONE_WORKER_VERSION:
+        return None
+    given = setup.serving.options
+    return next(
+        (
+            name
+            for name in _ONE_WORKER_OPTIONS
+            if name in setup.options and rendered(given.get(name, False)).lower() == "true"
+        ),
+        None,
+    )
+
+
+def family_is_not_at_home(lmi: Lmi) -> Iterator[PlanWarning]:
+    """Warns of a model for which DJL Serving would take another engine, or has no fast kernels."""
+    setup, family = lmi.setup, lmi.model_type
+    if family is None:
+        return
+    named = lmi.config.model.family
+    rows = [row for row in setup.version.model_families if row.handler == setup.handler]
+    detected = [name for row in rows if row.purpose == "detected" for name in row.model_types]
+    if detected and family not in detected:
+        yield PlanWarning(
+            "lmi-family-not-detected",
+            f"{setup.reader} is not what DJL Serving would choose for the family {named}: it takes "
+            f"it for {', '.join(detected)}. Try the model before you rely on it.",
+        )
+    for row in rows:
+        slow = row.purpose == "kernels" and row.otherwise == "loaded without fast kernels"
+        if slow and family not in row.model_types:
+            yield PlanWarning(
+                "lmi-family-without-kernels",
+                f"{setup.reader} has no fast kernels for the family {named}; it has for "
+                f"{', '.join(row.model_types)}.",
+            )
+
+
+def outdated_options(lmi: Lmi) -> Iterator[PlanWarning]:
+    """Warns of options that a later version no longer reads."""
+    setup = lmi.setup
+    for key in setup.serving.options:
+        facts = setup.options.get(key)
+        if facts is not None and facts.status == "deprecated":
+            hint = f": {facts.note}" if facts.note else ""
+            yield PlanWarning(
+                "lmi-option-deprecated", f"`{key}` is deprecated in {setup.image}{hint}."
+            )
+
+
+def unchecked_options(lmi: Lmi) -> Iterator[PlanWarning]:
+    """Warns of a handler that passes every key on, since no table finds a misspelt key.
+
+    (facts: lmi)
+    """
+    setup = lmi.setup
+    if not setup.is_settled or not setup.is_open:
+        return
+    for key in setup.serving.options:
+        if key in setup.every_option or key in setup.version.server_keys:
+            continue
+        guess = nearest(key, setup.options)
+        hint = f" Did you mean `{guess}`?" if guess else ""
+        yield PlanWarning(
+            "lmi-option-unchecked",
+            f"`{key}` is on no list of options: {setup.reader} passes it on, and where nothing "
+            f"reads it, the server ignores it without a warning.{hint}",
+        )
+
+
+def rolling_batches_fail_together(lmi: Lmi) -> Iterator[PlanWarning]:
+    """Warns of rolling batches whose requests fail together.
+
+    Seen on DJL Serving 0.36: tests/containers/lmi/real/test_shipped_vllm.py.
+    """
+    setup = lmi.setup
+    if setup.version.framework != "djl-lmi":
+        return
+    is_old_handler = setup.handler == "huggingface" and setup.rolling_batch == "vllm"
+    if is_old_handler and ordered(setup.version.version) >= _OWN_VLLM_HANDLER_VERSION:
+        yield PlanWarning(
+            "lmi-rolling-batch-fails-together",
+            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request refused "
+            "while others are answered ends their answers, and every later one, with /ping 200. "
+            "Leave it and `entry_point` out: the image's own handler for vLLM does not.",
+        )
+
+
+ADVICE = (
+    idle_accelerators,
+    family_is_not_at_home,
+    outdated_options,
+    unchecked_options,
+    rolling_batches_fail_together,
+)

@@ -1,0 +1,71 @@
+"""Slipway's own handlers for LMI, which `image: built` contains.
+
+They are the files of containers/lmi/handler. The image has them on its PYTHONPATH, and the package
+names the handler by its module. Every version of DJL Serving imports `option.entryPoint` as a
+module if it is no path (djl_python/service_loader.py), and prefers it to any model.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipway.config.sections.serving.lmi import LmiServing
+
+
+@dataclass(frozen=True)
+class OurHandler:
+    """A handler of containers/lmi/handler.
+
+    Args:
+        module: the value of `option.entryPoint`.
+        replaces: the image's handler for the same engine, as in `LmiVersion.handlers`; defects of
+            the engine are under its name.
+        title: name of the engine in messages.
+        dtypes: precisions that it loads weights in.
+        options: keys of `option.KEY` that it reads, in addition to the server's own.
+        older_versions: versions of the framework that it does not run in.
+    """
+
+    module: str
+    replaces: str
+    title: str
+    dtypes: tuple[str, ...]
+    options: frozenset[str]
+    older_versions: frozenset[str] = frozenset()
+
+
+_LIMITS = frozenset({"default_new_tokens", "dtype", "max_inputs", "max_new_tokens"})
+_DTYPES = ("fp32", "fp16", "bf16", "int8")
+OUR_HANDLERS: Mapping[str, OurHandler] = {
+    "djl-deepspeed": OurHandler(
+        "slipway_deepspeed",
+        "deepspeed",
+        "DeepSpeed",
+        _DTYPES,
+        _LIMITS
+        | {"checkpoint", "enable_cuda_graph", "max_tokens", "task"}
+        | {"tensor_parallel_degree", "trust_remote_code"},
+        # Their server hands requests over one by one, in another form.
+        older_versions=frozenset({"0.19.0", "0.20.0"}),
+    ),
+    "djl-fastertransformer": OurHandler(
+        "slipway_fastertransformer",
+        "fastertransformer",
+        "FasterTransformer",
+        _DTYPES,
+        _LIMITS | {"pipeline_parallel_degree", "tensor_parallel_degree", "trust_remote_code"},
+    ),
+}
+"""By framework; no image of another one has an engine that they are for."""
+
+
+def our_handler(framework: str, version: str) -> OurHandler | None:
+    """Returns the handler in Slipway's image of that framework and version, or None."""
+    handler = OUR_HANDLERS.get(framework)
+    return None if handler is None or version in handler.older_versions else handler
+
+
+def brings_handler(serving: LmiServing) -> bool:
+    """Returns whether the user's model.py or Slipway's handler answers, and not AWS's."""
+    return serving.script is not None or serving.image == "built"

@@ -1,0 +1,50 @@
+"""AWS's images, on which Slipway's LMI images are built, and their registries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from slipway.config.environments import Environment
+from slipway.facts.images import UnknownImageError, frameworks, image, versions
+from slipway.planning.families.lmi.handlers import our_handler
+from slipway.planning.plan import ImageBase
+
+LMI_REPOSITORY = "djl-inference"
+"""Of AWS's images, in each region's registry."""
+
+_IMAGES_OF_LMI = "djl-"
+
+
+def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> Iterator[ImageBase]:
+    """Yields each existing base that Slipway's handlers support.
+
+    There are eleven bases of gigabytes each, and most are never needed: only the bases that the
+    project's configs name are built.
+
+    Args:
+        environment: gives the region.
+        wanted: framework and version of the bases that configs name.
+    """
+    for framework, version in wanted:
+        try:
+            base = image(framework, version, environment.region)
+        except UnknownImageError:
+            continue  # a rule refuses every config that needs this base, or one of those below
+        if base.uri is not None and our_handler(framework, version) is not None:
+            yield ImageBase(base.tag, base.uri, compiles=False)
+
+
+def image_accounts(region: str) -> tuple[str, ...]:
+    """Returns the registries of AWS's LMI images in a region; none where no source says."""
+    accounts: set[str] = set()
+    for framework in frameworks():
+        if not framework.startswith(_IMAGES_OF_LMI):
+            continue
+        for version in versions(framework):
+            try:
+                account = image(framework, version, region).account
+            except UnknownImageError:
+                continue
+            if account is not None:
+                accounts.add(account)
+    return tuple(sorted(accounts))

@@ -1,0 +1,94 @@
+"""The keys and values of serving.properties.
+
+Pure: config and facts in, keys and values out. The rules of this folder check whether they go
+together. A key that the version does not read is left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slipway.planning.families.lmi.handlers import brings_handler
+from slipway.planning.families.lmi.setup import OFF, LmiSetup, ordered, rendered
+
+# From here on the server turns a rolling batch on by itself, which a model.py does not serve.
+_ROLLS_UNLESS_TOLD = (0, 27, 0)
+# Calls past `predict_timeout` that a server survives. From 0.30 on its own default is none: after
+# one slow request /ping is 500 for good. Before, it was this.
+_RETRIES = 10
+
+
+def lmi_properties(
+    setup: LmiSetup,
+    loading_timeout_seconds: int,
+    weights_uri: str | None,
+    loading: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Returns the keys and values of serving.properties, in the order of the file.
+
+    Values are in the form that the server parses. The writer of the file adds the escapes of Java's
+    properties format.
+
+    Args:
+        setup: of a config that breaks no rule.
+        loading_timeout_seconds: limit of the server's own for loading the model.
+        weights_uri: S3 prefix of the weights' files, which the container copies; None if they are
+            in the model's directory.
+        loading: settings with which parts of weights are loaded; None for unpartitioned weights.
+    """
+    serving, version = setup.serving, setup.version
+    properties = {"engine": setup.engine}
+    if setup.entry_point is not None and not setup.entry_point_is_default:
+        properties["option.entryPoint"] = setup.entry_point
+    if version.weights.s3 and weights_uri is not None:
+        properties[f"option.{version.weights.s3[0]}"] = weights_uri
+    properties |= _handler_properties(setup)
+    properties |= loading or {}
+    properties |= _batch_properties(setup)
+    if "job_queue_size" in version.server_keys:
+        properties["job_queue_size"] = str(serving.max_queue_length)
+    retries = version.server_keys.get("retry_threshold")
+    if retries is not None and retries.default == 0 and setup.handler is not None:
+        properties["retry_threshold"] = str(_RETRIES)
+    if setup.handler is not None:
+        properties["option.predict_timeout"] = str(serving.predict_timeout_seconds)
+        properties["option.model_loading_timeout"] = str(loading_timeout_seconds)
+    for key, value in sorted(serving.options.items()):
+        properties[f"option.{key}"] = rendered(value)
+    return properties
+
+
+def _handler_properties(setup: LmiSetup) -> dict[str, str]:
+    serving = setup.serving
+    properties: dict[str, str] = {}
+    if setup.reads("tensor_parallel_degree"):
+        # Without it some versions take every accelerator for one copy, and some refuse to start.
+        properties["option.tensor_parallel_degree"] = str(serving.tensor_parallel_degree)
+    if serving.pipeline_parallel_degree > 1 and setup.reads("pipeline_parallel_degree"):
+        properties["option.pipeline_parallel_degree"] = str(serving.pipeline_parallel_degree)
+    if setup.reads(setup.dtype_key):
+        properties[f"option.{setup.dtype_key}"] = setup.dtype_value
+    # `false` is written too: a variable of the container would count otherwise.
+    if "trust_remote_code" in setup.options or (
+        serving.trust_remote_code and setup.reads("trust_remote_code")
+    ):
+        properties["option.trust_remote_code"] = rendered(serving.trust_remote_code)
+    return properties
+
+
+def _batch_properties(setup: LmiSetup) -> dict[str, str]:
+    serving = setup.serving
+    properties: dict[str, str] = {}
+    if serving.max_batch_size > 1:
+        if "batch_size" in setup.version.server_keys:
+            properties["batch_size"] = str(serving.max_batch_size)
+            properties["max_batch_delay"] = str(serving.max_batch_delay_milliseconds)
+        return properties
+    if serving.rolling_batch is not None and setup.reads("rolling_batch"):
+        properties["option.rolling_batch"] = serving.rolling_batch
+    elif brings_handler(serving) and ordered(serving.version) >= _ROLLS_UNLESS_TOLD:
+        properties["option.rolling_batch"] = OFF
+    size = serving.max_rolling_batch_size
+    if size is not None and setup.rolls and setup.reads("max_rolling_batch_size"):
+        properties["option.max_rolling_batch_size"] = str(size)
+    return properties

@@ -1,0 +1,173 @@
+"""Rules about LMI's precision and batches: what the handler, the image and the engine take.
+
+DJL Serving forms batches itself or leaves it to a rolling batch, which requests join and leave
+(facts: lmi).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.codes.code import Code
+from slipway.errors import Problem, nearest
+from slipway.facts.images import frameworks, versions
+from slipway.facts.lmi import lmi_version
+from slipway.planning.families.lmi.setup import OFF, LmiSetup
+from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.situation import problem
+
+
+def dtype_is_accepted(lmi: Lmi) -> Iterator[Problem]:
+    """Each handler has the precisions that it knows."""
+    setup = lmi.setup
+    facts = setup.options.get(setup.dtype_key)
+    if facts is None or facts.allowed is None:
+        return
+    if setup.serving.dtype not in facts.allowed:
+        yield problem(
+            Code.LMI_DTYPE,
+            f"{setup.reader} does not load weights in {setup.serving.dtype}",
+            f"Use one of {', '.join(value for value in facts.allowed if value != 'auto')}.",
+            ("serving", "dtype"),
+        )
+
+
+def remote_code_can_be_trusted(lmi: Lmi) -> Iterator[Problem]:
+    """Handlers that do not read the option never run a checkpoint's code."""
+    setup = lmi.setup
+    if not setup.serving.trust_remote_code:
+        return
+    if not setup.reads("trust_remote_code") and setup.is_settled:
+        yield problem(
+            Code.LMI_SETTING_UNREAD,
+            f"{setup.reader} cannot run a checkpoint's own code",
+            "Remove `trust_remote_code`, or choose a later version.",
+            ("serving", "trust_remote_code"),
+        )
+
+
+def rolling_batch_is_known(lmi: Lmi) -> Iterator[Problem]:
+    """A value needs a handler that reads it and a library that the image has."""
+    setup = lmi.setup
+    batch = setup.serving.rolling_batch
+    if setup.handler is None or batch is None:
+        return
+    facts = setup.every_option.get("rolling_batch")
+    if facts is None:
+        if not setup.is_open:
+            yield problem(
+                Code.LMI_ROLLING_BATCH,
+                f"{setup.reader} has no rolling batch",
+                "Remove `rolling_batch`, or set `max_batch_size`.",
+                ("serving", "rolling_batch"),
+            )
+        return
+    if facts.allowed is None or batch in facts.allowed:
+        return
+    elsewhere = _frameworks_with_rolling_batch(setup, batch)
+    guess = nearest(batch, facts.allowed)
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    if elsewhere:
+        hint = f"It is in {' and '.join(elsewhere)} of that version. "
+    yield problem(
+        Code.LMI_ROLLING_BATCH,
+        f"{setup.reader} has no rolling batch '{batch}'",
+        f"{hint}There are {', '.join(facts.allowed)}.",
+        ("serving", "rolling_batch"),
+    )
+
+
+def rolling_batch_fits_engine(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses a rolling batch that does not fit the engine; some need MPI's processes."""
+    setup = lmi.setup
+    # Slipway's image has no rolling batch on any engine, which another rule reports.
+    if setup.serving.rolling_batch is None or setup.ours is not None:
+        return
+    engines = setup.version.rolling_batch_engines.get(setup.serving.rolling_batch)
+    if engines is not None and setup.engine not in engines:
+        yield problem(
+            Code.LMI_ROLLING_BATCH,
+            f"rolling batch {setup.serving.rolling_batch} of {setup.image} does not run on the "
+            f"engine {setup.engine}",
+            f"Set `engine: {engines[0]}`.",
+            ("serving", "engine"),
+        )
+
+
+def batches_are_of_one_kind(lmi: Lmi) -> Iterator[Problem]:
+    """The server turns the rolling batch off where it forms batches itself, and says nothing."""
+    setup = lmi.setup
+    if setup.serving.rolling_batch in (None, OFF):
+        return
+    if setup.serving.max_batch_size > 1:
+        yield problem(
+            Code.LMI_ROLLING_BATCH,
+            f"batches of {setup.serving.max_batch_size} turn the rolling batch "
+            f"{setup.serving.rolling_batch} off",
+            "Remove `max_batch_size`; `max_rolling_batch_size` is the rolling batch's. Or remove "
+            "`rolling_batch`.",
+            ("serving", "max_batch_size"),
+        )
+
+
+def rolling_batch_size_is_read(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses the size of a rolling batch that is off, because it would have no effect."""
+    setup = lmi.setup
+    if setup.serving.max_rolling_batch_size is None or not setup.is_settled:
+        return
+    if not setup.rolls:
+        yield problem(
+            Code.LMI_SETTING_UNREAD,
+            "there is no rolling batch for `max_rolling_batch_size` to limit",
+            "Set `rolling_batch`, or remove `max_rolling_batch_size`.",
+            ("serving", "max_rolling_batch_size"),
+        )
+
+
+def batch_settings_are_read(lmi: Lmi) -> Iterator[Problem]:
+    """The oldest servers are told of batches and queues by other means than the file."""
+    setup = lmi.setup
+    serving = setup.serving
+    for field, key in (("max_batch_size", "batch_size"), ("max_queue_length", "job_queue_size")):
+        default = type(serving).model_fields[field].default
+        if getattr(serving, field) != default and key not in setup.version.server_keys:
+            yield problem(
+                Code.LMI_SETTING_UNREAD,
+                f"{setup.image} does not read `{key}` from serving.properties",
+                f"Remove `{field}`, or use a later version.",
+                ("serving", field),
+            )
+    delay = "max_batch_delay_milliseconds"
+    if serving.max_batch_size == 1 and delay in serving.model_fields_set:
+        yield problem(
+            Code.LMI_SETTING_UNREAD,
+            "batches of one request have no delay",
+            f"Set `max_batch_size`, or remove `{delay}`.",
+            ("serving", delay),
+        )
+
+
+def _frameworks_with_rolling_batch(setup: LmiSetup, batch: str) -> list[str]:
+    """Returns the other images of the version whose same handler has a rolling batch."""
+    found = []
+    for framework in frameworks():
+        if not framework.startswith("djl-") or setup.serving.version not in versions(framework):
+            continue
+        other = lmi_version(framework, setup.serving.version)
+        if setup.handler not in other.handlers:
+            continue
+        facts = other.options_for(str(setup.handler)).get("rolling_batch")
+        if facts is not None and batch in (facts.allowed or ()):
+            found.append(framework)
+    return found
+
+
+RULES = (
+    dtype_is_accepted,
+    remote_code_can_be_trusted,
+    rolling_batch_is_known,
+    rolling_batch_fits_engine,
+    batches_are_of_one_kind,
+    rolling_batch_size_is_read,
+    batch_settings_are_read,
+)

@@ -1,0 +1,325 @@
+"""Rules about LMI's options and variables: keys and values.
+
+DJL Serving accepts any key, passes over what it does not know, and reads some values otherwise than
+they look (facts: lmi). Nothing is said of a handler that uses keys which no list names.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from slipway.codes.code import Code
+from slipway.config.sections.serving.lmi import OptionValue
+from slipway.errors import Problem, nearest
+from slipway.facts.lmi import OptionFacts
+from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
+from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.situation import problem
+
+# Keys of serving.properties that the config has a field for.
+_FIELDS: Mapping[str, str] = {
+    "batch_size": "serving.max_batch_size",
+    "data_type": "serving.dtype",
+    "dtype": "serving.dtype",
+    "engine": "serving.engine",
+    "entryPoint": "serving.entry_point",
+    "env": "serving.environment",
+    "job_queue_size": "serving.max_queue_length",
+    "max_batch_delay": "serving.max_batch_delay_milliseconds",
+    "max_rolling_batch_size": "serving.max_rolling_batch_size",
+    "model_id": "artifacts.weights",
+    "model_loading_timeout": "serving.model_loading_timeout_seconds",
+    "pipeline_parallel_degree": "serving.pipeline_parallel_degree",
+    "predict_timeout": "serving.predict_timeout_seconds",
+    "rolling_batch": "serving.rolling_batch",
+    "s3url": "artifacts.weights",
+    "tensor_parallel_degree": "serving.tensor_parallel_degree",
+    "trust_remote_code": "serving.trust_remote_code",
+}
+# There `batch_size` is the shape that is compiled, and none of the server's.
+_COMPILES_BATCHES = "transformers_neuronx"
+_ON_WHATEVER_THE_VALUE = "any value, false too"
+_OPTION_VARIABLE = "OPTION_"
+# Variables that stand for what the file says already, and which it wins over.
+_OVERRIDDEN_VARIABLES: Mapping[str, str] = {
+    "HF_TRUST_REMOTE_CODE": "serving.trust_remote_code",
+    "MODEL_LOADING_TIMEOUT": "serving.model_loading_timeout_seconds",
+    "PIPELINE_PARALLEL_DEGREE": "serving.pipeline_parallel_degree",
+    "PREDICT_TIMEOUT": "serving.predict_timeout_seconds",
+    "SERVING_BATCH_SIZE": "serving.max_batch_size",
+    "SERVING_JOB_QUEUE_SIZE": "serving.max_queue_length",
+    "SERVING_MAX_BATCH_DELAY": "serving.max_batch_delay_milliseconds",
+    "TENSOR_PARALLEL_DEGREE": "serving.tensor_parallel_degree",
+}
+# Variables that name a model beside the packaged one, or another place to look for it.
+_MODEL_VARIABLES = ("HF_MODEL_ID", "SERVING_LOAD_MODELS", "SERVING_MODEL_STORE")
+_ENTRY_POINT_VARIABLE = "DJL_ENTRY_POINT"
+# Slipway's own where settings are variables; beside a file it means nothing.
+_RETRY_VARIABLE = "SERVING_RETRY_THRESHOLD"
+
+
+def options_have_no_field(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses an option for which the config has a field, where the value is checked."""
+    setup = lmi.setup
+    for key in setup.serving.options:
+        field = _field_of(setup, key)
+        if field is not None:
+            yield problem(
+                Code.LMI_OPTION_HAS_FIELD,
+                f"`{key}` has a field of its own: `{field}`",
+                f"Set `{field}` and remove the option.",
+                ("serving", "options", key),
+            )
+        elif key in setup.version.server_keys and key not in setup.every_option:
+            yield problem(
+                Code.LMI_OPTION_HAS_FIELD,
+                f"`{key}` is a key of the server, which does not read it as `option.{key}`",
+                "Remove it.",
+                ("serving", "options", key),
+            )
+
+
+def options_are_known(lmi: Lmi) -> Iterator[Problem]:
+    """The server accepts a misspelt key, and goes on without it."""
+    setup = lmi.setup
+    if setup.is_open:
+        return
+    for key in _own_options(setup):
+        if key in setup.every_option or key in setup.version.server_keys:
+            continue
+        guess = nearest(key, setup.options)
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        yield problem(
+            Code.LMI_OPTION_UNKNOWN,
+            f"{setup.reader} reads no option '{key}'",
+            f"{hint}The server would ignore it without a warning.",
+            ("serving", "options", key),
+        )
+
+
+def options_are_read(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses known keys without an effect: outdated, for another engine or rolling batch."""
+    setup = lmi.setup
+    for key in _own_options(setup):
+        facts = setup.every_option.get(key)
+        if facts is None:
+            continue
+        needs = None
+        if facts.only_engines and setup.engine not in facts.only_engines:
+            needs = f"with the engine {' or '.join(facts.only_engines)}, not with {setup.engine}"
+        elif key not in setup.options:
+            rolling = setup.rolling_batch if setup.rolling_batch not in (None, OFF) else None
+            state = f"not with {rolling}" if rolling else "and there is none"
+            needs = f"with the rolling batch {' or '.join(facts.rolling_batches)}, {state}"
+        if facts.status == "ignored":
+            advice = f": {facts.note}" if facts.note else ""
+            yield problem(
+                Code.LMI_OPTION_UNREAD,
+                f"{setup.image} ignores `{key}`{advice}",
+                "Remove it.",
+                ("serving", "options", key),
+            )
+        elif needs is not None:
+            yield problem(
+                Code.LMI_OPTION_UNREAD,
+                f"`{key}` is read {needs}",
+                "Remove it, or change the setting that it belongs to.",
+                ("serving", "options", key),
+            )
+
+
+def options_are_said_once(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses two names of one option: it is not documented which of them the server takes."""
+    setup = lmi.setup
+    for key in _own_options(setup):
+        facts = setup.every_option.get(key)
+        if facts is not None and facts.alias_of in setup.serving.options:
+            yield problem(
+                Code.LMI_OPTION_CONFLICT,
+                f"`{key}` and `{facts.alias_of}` are one option",
+                "Keep one of them.",
+                ("serving", "options", key),
+            )
+
+
+def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
+    """A value of the wrong kind is found out when the model is loaded, or never."""
+    setup = lmi.setup
+    for key, value in _own_options(setup).items():
+        facts = setup.options.get(key)
+        if facts is None:
+            continue
+        wanted = _unmet(facts, value)
+        if wanted is not None:
+            shown = f"'{value}'" if isinstance(value, str) else rendered(value)
+            yield problem(
+                Code.LMI_OPTION_VALUE,
+                f"`{key}` is {wanted}, not {shown}",
+                "Write it in quotes." if wanted == "a text" else f"Set `{key}` to {wanted}.",
+                ("serving", "options", key),
+            )
+        elif _is_false(value) and (facts.note or "").startswith(_ON_WHATEVER_THE_VALUE):
+            yield problem(
+                Code.LMI_OPTION_VALUE,
+                f"any value of `{key}` switches it on in {setup.image}, even false",
+                "Remove it: without the option it is off.",
+                ("serving", "options", key),
+            )
+
+
+def environment_leaves_the_file_alone(lmi: Lmi) -> Iterator[Problem]:
+    """Variables can load a second model, or say what serving.properties says already."""
+    setup = lmi.setup
+    for name in setup.serving.environment:
+        found = _conflict(setup, name)
+        if found is not None:
+            yield problem(Code.LMI_VARIABLE_CONFLICT, *found, ("serving", "environment", name))
+
+
+def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
+    """Returns what is wrong with a variable, and what to do."""
+    packaged = setup.serving.configuration == "file"
+    if name in _MODEL_VARIABLES:
+        beside = "the one that is packaged" if packaged else "the weights of `artifacts`"
+        return (
+            f"`{name}` names models, beside {beside}",
+            "Remove it: the weights are those of `artifacts`.",
+        )
+    if name == _RETRY_VARIABLE and not packaged:
+        return (
+            f"`{name}` is set already: without it one slow request would end the model",
+            "Remove it.",
+        )
+    if name == _ENTRY_POINT_VARIABLE:
+        return (
+            f"`{name}` would replace the handler that the options are checked against",
+            "Set `serving.entry_point` and remove the variable.",
+        )
+    if name in _OVERRIDDEN_VARIABLES:
+        field = _OVERRIDDEN_VARIABLES[name]
+        return (
+            f"`{name}` has a field of its own: `{field}`",
+            f"Set `{field}` and remove the variable.",
+        )
+    if not name.startswith(_OPTION_VARIABLE):
+        return None
+    key = name.removeprefix(_OPTION_VARIABLE).lower()
+    fields = {known.lower(): field for known, field in _FIELDS.items()}
+    place = fields.get(key, f"serving.options.{key}")
+    effect = "is an option that nothing checks"
+    if not setup.version.reads_option_environment:
+        effect = f"is not read by {setup.image}"
+    elif packaged:
+        effect += ", and serving.properties wins over it"
+    return (
+        f"`{name}` {effect}",
+        f"Set `{place}` and remove the variable.",
+    )
+
+
+def _field_of(setup: LmiSetup, key: str) -> str | None:
+    """Returns the field that says what an option says, by any of its names."""
+    if key == "batch_size" and setup.handler == _COMPILES_BATCHES:
+        return None
+    facts = setup.every_option.get(key)
+    return _FIELDS.get(key) or _FIELDS.get((facts.alias_of or "") if facts else "")
+
+
+def _own_options(setup: LmiSetup) -> dict[str, OptionValue]:
+    """Returns the options that the config has no field for."""
+    return {
+        key: value for key, value in setup.serving.options.items() if _field_of(setup, key) is None
+    }
+
+
+def _unmet(facts: OptionFacts, value: OptionValue) -> str | None:
+    """Returns what the option's value has to be, where this one is not."""
+    if facts.allowed is not None:
+        fits = rendered(value) in facts.allowed
+        return None if fits else f"one of {', '.join(facts.allowed)}"
+    if facts.type not in _TYPES:
+        return None
+    name, fits_type = _TYPES[facts.type]
+    if facts.minimum is not None and facts.maximum is not None:
+        name += f" from {facts.minimum:g} to {facts.maximum:g}"
+    elif facts.minimum is not None:
+        name += f" of {facts.minimum:g} or more"
+    if facts.type == "int or max":
+        name += ", or max"
+    fits = fits_type(value) and (facts.type not in _NUMBERS or _in_range(facts, value))
+    return None if fits else name
+
+
+def _in_range(facts: OptionFacts, value: OptionValue) -> bool:
+    if value == "max":
+        return facts.type == "int or max"
+    number = float(value)
+    low = -math.inf if facts.minimum is None else facts.minimum
+    high = math.inf if facts.maximum is None else facts.maximum
+    return low <= number <= high
+
+
+def _is_false(value: OptionValue) -> bool:
+    return rendered(value).lower() == "false"
+
+
+def _is_whole(value: OptionValue) -> bool:
+    if isinstance(value, str):
+        return re.fullmatch(r"[+-]?[0-9]+", value) is not None
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: OptionValue) -> bool:
+    if isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
+
+
+def _is_json(value: OptionValue) -> bool:
+    try:
+        json.loads(rendered(value))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(value: OptionValue) -> bool:
+    # Of 1e10 or 0012 YAML makes a number that is written otherwise.
+    return isinstance(value, str)
+
+
+def _each(fits: Callable[[OptionValue], bool]) -> Callable[[OptionValue], bool]:
+    return lambda value: all(fits(part.strip()) for part in rendered(value).split(","))
+
+
+_NUMBERS = ("int", "float", "int or max")
+_TYPES: Mapping[str, tuple[str, Callable[[OptionValue], bool]]] = {
+    "int": ("a whole number", _is_whole),
+    "float": ("a number", _is_number),
+    "bool": ("true or false", lambda value: rendered(value).lower() in ("true", "false")),
+    "str": ("a text", _is_text),
+    "path": ("a text", _is_text),
+    "int or max": ("a whole number", lambda value: value == "max" or _is_whole(value)),
+    "int list": ("a list of whole numbers, separated by commas", _each(_is_whole)),
+    "float list": ("a list of numbers, separated by commas", _each(_is_number)),
+    "map": (
+        "a list of KEY=VALUE, separated by commas",
+        lambda value: all(part.partition("=")[1] for part in rendered(value).split(",")),
+    ),
+    "json": ("JSON", _is_json),
+}
+
+RULES = (
+    options_have_no_field,
+    options_are_known,
+    options_are_read,
+    options_are_said_once,
+    option_values_fit,
+    environment_leaves_the_file_alone,
+)

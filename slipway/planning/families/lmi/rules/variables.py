@@ -1,0 +1,135 @@
+"""Rules about settings that are variables of the container (`configuration: environment`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.codes.code import Code
+from slipway.errors import Problem
+from slipway.facts.images import versions
+from slipway.planning.families.lmi.setup import ordered, rendered
+from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.families.lmi.variables import (
+    FRAMEWORKS,
+    MAX_VALUE_LENGTH,
+    MAX_VARIABLES,
+    is_model_of_variables,
+    option_variable,
+    variables,
+)
+from slipway.planning.situation import problem
+
+
+def image_reads_variables(lmi: Lmi) -> Iterator[Problem]:
+    """Older servers take the address of the weights for a name on the Hub.
+
+    The server of djl-neuronx does the same, and compiles for a batch size that no variable sets.
+    """
+    setup = lmi.setup
+    if setup.serving.configuration == "file" or _reads(lmi):
+        return
+    framework = setup.version.framework
+    able = [
+        version
+        for version in versions(framework)
+        if is_model_of_variables(framework, ordered(version))
+    ]
+    other = f", or version {able[0]} or a later one" if able else ""
+    if not able:
+        other = f", or {' or '.join(FRAMEWORKS)} from 0.28.0 on"
+    yield problem(
+        Code.LMI_VARIABLES_UNREAD,
+        f"Slipway cannot pass settings as variables to {setup.image}",
+        f"Use `configuration: file`{other}.",
+        ("serving", "configuration"),
+    )
+
+
+def script_has_a_package(lmi: Lmi) -> Iterator[Problem]:
+    """A model.py travels in the package, and there is none."""
+    setup = lmi.setup
+    if setup.serving.configuration == "file" or setup.serving.script is None:
+        return
+    yield problem(
+        Code.LMI_NEEDS_FILE,
+        "`script` needs a package, and `configuration: environment` makes none",
+        "Use `configuration: file`, or remove `script`.",
+        ("serving", "script"),
+    )
+
+
+def weights_bring_no_settings(lmi: Lmi) -> Iterator[Problem]:
+    """Refuses partitioned weights, whose serving.properties would override the variables."""
+    setup = lmi.setup
+    if setup.serving.configuration == "file":
+        return
+    if lmi.config.artifacts.compile is not None:
+        yield problem(
+            Code.LMI_NEEDS_FILE,
+            "`compile` writes a serving.properties, which takes precedence over variables",
+            "Use `configuration: file`, or remove `compile`.",
+            ("serving", "configuration"),
+        )
+
+
+def options_have_variables(lmi: Lmi) -> Iterator[Problem]:
+    """The server ignores an empty variable, and some names lead to another option."""
+    setup = lmi.setup
+    if setup.serving.configuration == "file":
+        return
+    for key, value in setup.serving.options.items():
+        text = rendered(value)
+        if option_variable(key) is None:
+            yield problem(
+                Code.LMI_NEEDS_FILE,
+                f"no variable of {setup.image} leads to the option '{key}'",
+                "Use `configuration: file`, or remove the option.",
+                ("serving", "options", key),
+            )
+        elif not text:
+            yield problem(
+                Code.LMI_NEEDS_FILE,
+                f"`{key}` is empty, and {setup.image} ignores an empty variable",
+                "Use `configuration: file`, or remove the option.",
+                ("serving", "options", key),
+            )
+        elif len(text) > MAX_VALUE_LENGTH:
+            yield problem(
+                Code.LMI_NEEDS_FILE,
+                f"`{key}` has {len(text)} characters, and a variable of a container has "
+                f"{MAX_VALUE_LENGTH} at most",
+                "Use `configuration: file`.",
+                ("serving", "options", key),
+            )
+
+
+def variables_are_few(lmi: Lmi) -> Iterator[Problem]:
+    """A container has so many and no more."""
+    setup = lmi.setup
+    if setup.serving.configuration == "file" or not _reads(lmi):
+        return
+    if any(True for _ in options_have_variables(lmi)):
+        return  # there are no variables of it
+    own = variables(lmi.properties())
+    count = len({*own, *setup.serving.environment})
+    if count > MAX_VARIABLES:
+        yield problem(
+            Code.LMI_NEEDS_FILE,
+            f"the container would have {count} variables; SageMaker takes {MAX_VARIABLES}",
+            "Use `configuration: file`, or remove some.",
+            ("serving", "configuration"),
+        )
+
+
+def _reads(lmi: Lmi) -> bool:
+    setup = lmi.setup
+    return is_model_of_variables(setup.version.framework, ordered(setup.version.version))
+
+
+RULES = (
+    image_reads_variables,
+    script_has_a_package,
+    weights_bring_no_settings,
+    options_have_variables,
+    variables_are_few,
+)

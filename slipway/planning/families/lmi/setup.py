@@ -1,0 +1,237 @@
+"""The setup of an LMI container: which engine and handler answer requests, with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from slipway.config.sections.serving.lmi import LmiServing, OptionValue
+from slipway.facts.instances import Accelerator
+from slipway.facts.lmi import CUSTOM, LmiVersion, OptionFacts, lmi_version
+from slipway.planning.families.lmi.handlers import OurHandler, brings_handler, our_handler
+
+OFF = "disable"
+AUTO = "auto"
+# What starts where `serving.engine` is not given. TensorRT-LLM left MPI in 0.32.
+_ENGINES: Mapping[str, str] = {
+    "djl-deepspeed": "DeepSpeed",
+    "djl-fastertransformer": "FasterTransformer",
+    "djl-lmi": "Python",
+    "djl-neuronx": "Python",
+    "djl-tensorrtllm": "MPI",
+}
+_TENSORRT_LLM_WITHOUT_MPI = (0, 32, 0)
+# To 0.21 the server has no entry point of its own: these are what later ones take.
+_FIRST_ENTRY_POINTS: Mapping[str, str] = {
+    "DeepSpeed": "djl_python.deepspeed",
+    "FasterTransformer": "djl_python.fastertransformer",
+    "Python": "djl_python.huggingface",
+}
+# Rolling batches of the image's other handler, which DeepSpeed's does not know.
+_DEEPSPEED_IMAGE_ENGINES: Mapping[str, str] = {
+    "lmi-dist": "MPI",
+    "scheduler": "Python",
+    "vllm": "Python",
+}
+# Handlers that hand requests to an engine with a rolling batch of its own.
+_ASYNCHRONOUS = ("vllm_async", "trtllm_async")
+# From here on, the script that builds engines and the handlers pass the precision to TensorRT-LLM
+# unchanged. TensorRT-LLM has its own names and builds for no other: "Unsupported dtype: fp16"
+# (serving/docker/partition/trt_llm_partition.py of 0.33.0, tensorrt_llm/_utils.py).
+_TENSORRT_LLMS_NAMES = (0, 33, 0)
+_TENSORRT_LLM = ("tensorrt_llm", "trtllm_async")
+_NAMES_OF_PRECISIONS: Mapping[str, str] = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+}
+
+
+@dataclass(frozen=True)
+class LmiSetup:
+    """A config's LMI section with the values that follow from it.
+
+    Args:
+        serving: the section.
+        version: facts of the image's server.
+        engine: the value of `engine`, as given or by the framework.
+        entry_point: the handler's module; None for a model.py of the user's own, for an engine
+            without Python, and if there is none.
+        handler: as in `LmiVersion.handlers`; Slipway's is a custom handler. None if the image has
+            no handler for this config.
+        entry_point_is_default: whether the server takes that entry point by itself.
+    """
+
+    serving: LmiServing
+    version: LmiVersion
+    engine: str
+    entry_point: str | None
+    handler: str | None
+    entry_point_is_default: bool
+
+    @property
+    def image(self) -> str:
+        """Returns framework and version for messages."""
+        return f"{self.version.framework} {self.version.version}"
+
+    @property
+    def ours(self) -> OurHandler | None:
+        """Returns Slipway's handler if Slipway's image answers with it."""
+        if self.serving.image == "managed":
+            return None
+        return our_handler(self.version.framework, self.version.version)
+
+    @property
+    def reader(self) -> str:
+        """Returns the name of the program that reads the options, for messages."""
+        return self.image if self.entry_point is None else f"{self.entry_point} of {self.image}"
+
+    @property
+    def is_settled(self) -> bool:
+        """Returns whether a handler of the image answers, and not a user's own.
+
+        More is known of the image's handler.
+        """
+        return self.handler is not None and self.handler != CUSTOM
+
+    @property
+    def runs_python(self) -> bool:
+        """Returns whether the engine starts Python: some only embed texts, without a handler."""
+        return self.engine not in self.version.embedding_engines
+
+    @property
+    def devices_per_copy(self) -> int:
+        """Returns the accelerators, or NeuronCores, that one copy of the model takes."""
+        return self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
+
+    @property
+    def is_for_neuron(self) -> bool:
+        """Returns whether the image is for Inferentia 2 and Trainium; the others are for GPUs."""
+        return self.version.framework == "djl-neuronx"
+
+    @property
+    def device_name(self) -> str:
+        """Returns what the image counts, in the plural."""
+        return "NeuronCores" if self.is_for_neuron else "GPUs"
+
+    def devices(self, accelerator: Accelerator | None) -> int | None:
+        """Returns how many GPUs or NeuronCores the server can use; None where it knows none.
+
+        Inferentia 1 has another compiler.
+        """
+        if accelerator is None:
+            return None
+        if not self.is_for_neuron:
+            return accelerator.count if accelerator.is_nvidia_gpu else None
+        return None if accelerator.has_core_pipeline else accelerator.neuron_cores
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether the handler accepts unlisted options, so that they are not errors."""
+        return self.handler is None or self.version.is_open(self.handler)
+
+    @cached_property
+    def every_option(self) -> Mapping[str, OptionFacts]:
+        """Returns the options that the handler reads with any rolling batch.
+
+        It is empty without a handler.
+        """
+        return {} if self.handler is None else self.version.options_for(self.handler)
+
+    @cached_property
+    def rolling_batch(self) -> str | None:
+        """Returns the value that applies; `disable` and None both mean none.
+
+        DJL Serving turns the rolling batch off if it forms batches itself.
+        """
+        if self.serving.rolling_batch is not None:
+            return self.serving.rolling_batch
+        if self.serving.max_batch_size > 1:
+            return OFF
+        facts = self.every_option.get("rolling_batch")
+        return None if facts is None or facts.default is None else str(facts.default)
+
+    @property
+    def rolls(self) -> bool:
+        """Returns whether requests join and leave a running batch."""
+        return self.rolling_batch not in (None, OFF) or self.handler in _ASYNCHRONOUS
+
+    @cached_property
+    def options(self) -> Mapping[str, OptionFacts]:
+        """Returns the options that the handler reads with the present rolling batch.
+
+        `auto` may be any rolling batch.
+        """
+        if self.handler is None or self.rolling_batch == AUTO:
+            return self.every_option
+        return self.version.options_for(self.handler, self.rolling_batch or OFF)
+
+    @property
+    def dtype_key(self) -> str:
+        """Returns the handler's key for the precision, which had another name at first."""
+        return (
+            "data_type" if "dtype" not in self.options and "data_type" in self.options else "dtype"
+        )
+
+    @property
+    def dtype_value(self) -> str:
+        """Returns the precision in the notation of its reader."""
+        own_names = ordered(self.version.version) >= _TENSORRT_LLMS_NAMES
+        if self.handler in _TENSORRT_LLM and own_names:
+            return _NAMES_OF_PRECISIONS.get(self.serving.dtype, self.serving.dtype)
+        return self.serving.dtype
+
+    def reads(self, key: str) -> bool:
+        """Returns whether an option has an effect, or is passed on to a possible reader."""
+        return key in self.options or (self.handler is not None and self.is_open)
+
+
+def lmi_setup(serving: LmiServing) -> LmiSetup:
+    """Returns the setup of an LMI section: which handler answers requests, with which options.
+
+    Raises:
+        UnknownVersionError: there is no such image.
+    """
+    version = lmi_version(serving.framework, serving.version)
+    # What LmiConfigRecommender of the server makes of a file without the key.
+    batch = serving.rolling_batch or (OFF if serving.max_batch_size > 1 else AUTO)
+    engine = _engine(serving, version, batch)
+    if engine in version.embedding_engines:
+        return LmiSetup(serving, version, engine, None, None, entry_point_is_default=False)
+    if brings_handler(serving):
+        ours = our_handler(serving.framework, serving.version)
+        module = ours.module if ours is not None and serving.image == "built" else None
+        return LmiSetup(serving, version, engine, module, CUSTOM, entry_point_is_default=False)
+    default = version.default_entry_point(engine, rolling_batch=batch)
+    entry_point = serving.entry_point or default or _FIRST_ENTRY_POINTS.get(engine)
+    handler = version.entry_points.get(entry_point) if entry_point else None
+    return LmiSetup(serving, version, engine, entry_point, handler, entry_point == default)
+
+
+def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:
+    if serving.engine is not None:
+        return serving.engine
+    own = _ENGINES[serving.framework]
+    if serving.framework == "djl-tensorrtllm" and ordered(serving.version) >= (
+        _TENSORRT_LLM_WITHOUT_MPI
+    ):
+        own = "Python"
+    if brings_handler(serving):
+        return own
+    if serving.framework == "djl-deepspeed" and batch in _DEEPSPEED_IMAGE_ENGINES:
+        return _DEEPSPEED_IMAGE_ENGINES[batch]
+    own_entry_point = version.default_entry_point(own, rolling_batch=batch)
+    if serving.entry_point not in (None, own_entry_point or _FIRST_ENTRY_POINTS.get(own)):
+        return "Python"
+    return own
+
+
+def ordered(version: str) -> tuple[int, ...]:
+    """Returns a version in a form that can be compared."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def rendered(value: OptionValue) -> str:
+    """Writes a value as the server parses it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,358 @@
+"""A deployment of an LMI container: setup, image, settings, memory, package, partitioning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+from slipway.config.sections.serving.lmi import LmiServing
+from slipway.errors import Problem
+from slipway.facts.images import UnknownVersionError
+from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.facts.lmi_frameworks import PartitionFramework
+from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.families.lmi.frameworks import frameworks_of
+from slipway.planning.families.lmi.handlers import brings_handler
+from slipway.planning.families.lmi.partitioning import (
+    Partitioning,
+    job_arguments,
+    job_files,
+    partitioning,
+)
+from slipway.planning.families.lmi.properties import lmi_properties
+from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup
+from slipway.planning.families.lmi.variables import variables
+from slipway.planning.memory import Layout, layout_over_cores
+from slipway.planning.plan import ImagePlan, PartitionPlan
+from slipway.planning.situation import Fits, Situation, precision_of_two_bytes
+from slipway.planning.timeouts import startup_timeout_seconds
+
+# The config's names of families, where Hugging Face's `model_type` is another.
+_MODEL_TYPES = {"xlm_roberta": "xlm-roberta"}
+# vLLM's own default of `gpu_memory_utilization`, and lmi_options.json's.
+_VLLM_SHARE = 0.9
+# A container with a package copies the weights, then reads the copy into the accelerators.
+_READS_OF_A_COPY = 2
+# The image keeps both in the home directory, which cannot be written to.
+_CACHE_VARIABLES = ("HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
+_CACHE_DIRECTORY = "/tmp"  # noqa: S108 - a path in the container, the only one that it may write to
+
+
+class Lmi(Situation):
+    """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
+
+    is_compiled_on_cpu = False
+    unpublishable: ClassVar = {("artifacts", "release"): "`release` for the container `lmi`"}
+    accelerator_noun = "accelerators have"
+
+    @property
+    def serving(self) -> LmiServing:
+        """Returns the config's section."""
+        return self.section(LmiServing)
+
+    @cached_property
+    def setup(self) -> LmiSetup:
+        """Returns which handler answers requests, with which options.
+
+        Raises:
+            UnknownVersionError: there is no such image.
+        """
+        return lmi_setup(self.serving)
+
+    @property
+    def is_known(self) -> bool:
+        """Returns whether AWS has the image."""
+        try:
+            return self.setup is not None
+        except UnknownVersionError:
+            return False
+
+    @cached_property
+    def frameworks(self) -> tuple[PartitionFramework, ...]:
+        """Returns what may partition the model; none for a model.py of the user's own."""
+        return frameworks_of(self.setup)
+
+    @cached_property
+    def partitioning(self) -> Partitioning | None:
+        """Returns what partitions weights ahead of time; None where nothing does."""
+        return partitioning(self.setup)
+
+    @property
+    def model_type(self) -> str | None:
+        """Returns the family as Hugging Face's `model_type` says it; None where it is not said."""
+        family = self.config.model.family
+        return None if family == "other" else _MODEL_TYPES.get(family, family)
+
+    # The image
+
+    @property
+    def image_family(self) -> str | None:
+        """Returns `lmi` where Slipway builds the image on AWS's."""
+        return self.container if self.serving.image == "built" else None
+
+    @property
+    def aws_image_name(self) -> tuple[str, str]:
+        """Returns AWS's image of the configured framework and version."""
+        return self.serving.framework, self.serving.version
+
+    @property
+    def image_base(self) -> str:
+        """Returns the tag of AWS's image."""
+        return self.aws_image.tag if self.aws_image else super().image_base
+
+    # The settings
+
+    def properties(self, weights_uri: str | None = None) -> dict[str, str]:
+        """Returns the keys and values that tell the server how to serve.
+
+        Args:
+            weights_uri: S3 prefix of the weights' files, which the container copies; None if they
+                are in the model's directory.
+        """
+        loading = self.loading_properties
+        return lmi_properties(self.setup, self.loading_timeout_seconds, weights_uri, loading)
+
+    @property
+    def loading_properties(self) -> dict[str, str]:
+        """Returns the settings with which partitioned weights are loaded; empty for others."""
+        return self.partitioning.loading if self.is_compiled and self.partitioning else {}
+
+    def serving_properties(self, weights_uri: str) -> dict[str, str]:
+        """Returns the package's serving.properties."""
+        return self.properties(weights_uri)
+
+    def container_environment(self) -> dict[str, str]:
+        """Returns the variables of the container; they hold all settings where no file does."""
+        return self.environment_with(has_settings=self.is_told_by_variables)
+
+    def environment_with(self, *, has_settings: bool) -> dict[str, str]:
+        """Returns the variables of the container.
+
+        Args:
+            has_settings: whether the variables say how to serve; if not, a file in the model data
+                does.
+        """
+        in_home = not self.setup.version.weights.cache_directory
+        caches = dict.fromkeys(_CACHE_VARIABLES, _CACHE_DIRECTORY) if in_home else {}
+        told = variables(self.properties()) if has_settings else {}
+        return {**caches, **told, **self.serving.environment}
+
+    @property
+    def loading_timeout_seconds(self) -> int:
+        """Returns how long the server lets the model load, at most as long as SageMaker does."""
+        return self.serving.model_loading_timeout_seconds or startup_timeout_seconds(self)
+
+    # The memory
+
+    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
+        """Returns copies over `tensor_parallel_degree` x `pipeline_parallel_degree` accelerators.
+
+        There are as many copies as the instance has room for, none sharing an accelerator. On
+        Neuron devices both degrees count cores, and the cores of a device share its memory.
+        """
+        del instance
+        tensor = self.serving.tensor_parallel_degree
+        pipeline = self.serving.pipeline_parallel_degree
+        parts = tensor * pipeline
+        if accelerator.kind == "neuron":
+            copies = max(1, (accelerator.neuron_cores or 0) // parts)
+            return layout_over_cores(accelerator, parts, copies)
+        if accelerator.kind != "gpu":
+            return None
+        return Layout(
+            per_copy=parts,
+            copies=max(1, accelerator.count // parts),
+            weights_share=1 / parts,
+            tensor=tensor,
+            pipeline=pipeline,
+        )
+
+    @property
+    def cached_tokens(self) -> int | str:
+        """Returns the tokens that the configured batch would want; 0 for an encoder.
+
+        vLLM's cache is the part of its share that weights and activations leave, and requests wait
+        if it is full. So this is not what is allocated.
+        """
+        serving = self.serving
+        if self.is_encoder:
+            return 0
+        rolls = self.is_known and self.setup.rolls
+        sequences = serving.max_rolling_batch_size if rolls else serving.max_batch_size
+        if sequences is None:
+            return "`max_rolling_batch_size` is not given"
+        if serving.max_input_tokens is None or serving.max_new_tokens is None:
+            return "`max_input_tokens` and `max_new_tokens` are not both given"
+        return sequences * (serving.max_input_tokens + serving.max_new_tokens)
+
+    @property
+    def memory_share(self) -> float:
+        """Returns the share of each GPU that vLLM allocates when it starts, or 1."""
+        if self.is_encoder or not self._allocates_ahead:
+            return 1.0
+        value = self.serving.options.get("gpu_memory_utilization", _VLLM_SHARE)
+        try:
+            share = float(value)
+        except ValueError:
+            share = 0.0
+        # What is no share is the options' rule to refuse.
+        return share if 0 < share <= 1 else _VLLM_SHARE
+
+    @property
+    def _allocates_ahead(self) -> bool:
+        """Whether vLLM runs the model, or lmi-dist, which is made of it.
+
+        djl-lmi takes one of them where the config does not say.
+        """
+        serving = self.serving
+        if serving.framework == "djl-neuronx":
+            return False
+        if serving.rolling_batch in (None, "auto"):
+            # Batches of the server's own turn the rolling batch off.
+            is_plain = not brings_handler(serving) and serving.max_batch_size == 1
+            return serving.framework == "djl-lmi" and is_plain
+        return serving.rolling_batch in ("vllm", "lmi-dist")
+
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+        """Yields higher tensor parallel degrees that the instance has and the heads divide into."""
+        accelerator = instance.accelerator
+        if accelerator is None:
+            return
+        serving, heads = self.serving, self.config.model.attention_heads
+        # On Neuron devices a degree counts cores.
+        parts = accelerator.neuron_cores or accelerator.count
+        most = parts // serving.pipeline_parallel_degree
+        for degree in range(serving.tensor_parallel_degree + 1, most + 1):
+            # No accelerator is left over.
+            if most % degree == 0 and (heads is None or heads % degree == 0):
+                yield (
+                    f"raise `tensor_parallel_degree` to {degree}",
+                    self.with_serving(tensor_parallel_degree=degree),
+                )
+
+    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
+        """Returns a precision of two bytes that does not degrade the model's answers."""
+        return precision_of_two_bytes(self, accelerator) if self.serving.dtype == "fp32" else None
+
+    def may_be_spread_over(self, accelerator: Accelerator) -> bool:
+        """Returns whether the accelerators, or cores, are as many as one copy takes."""
+        parts = self.serving.tensor_parallel_degree * self.serving.pipeline_parallel_degree
+        return parts <= (accelerator.neuron_cores or accelerator.count)
+
+    def way_out_of_both(self, others: list[InstanceFacts], fits: Fits) -> str | None:
+        """Returns the remedy of more accelerators with a higher degree, where that fits.
+
+        Args:
+            others: types that the container might run on.
+            fits: whether the weights of a situation fit a type.
+        """
+        if any(fits(each, other) for other in others for _, each in self.other_settings(other)):
+            return "take a type with more accelerators and raise `tensor_parallel_degree`"
+        return None
+
+    # The artifact
+
+    @property
+    def has_code(self) -> bool:
+        """Returns whether the model data is a package of code that copies the weights itself.
+
+        CloudFormation has no AdditionalModelDataSources yet (aws-cdk-lib 2.275, CfnModel), so
+        SageMaker cannot bring the weights beside the package.
+        """
+        return self.deploys_release and self.copies_weights
+
+    @property
+    def is_told_by_variables(self) -> bool:
+        """Returns whether the model data is the weights alone, and variables hold all settings."""
+        return self.deploys_release and not self.copies_weights
+
+    @property
+    def copies_weights(self) -> bool:
+        """Returns whether the container copies the weights: beside a package SageMaker cannot."""
+        return self.serving.configuration == "file"
+
+    @property
+    def copies_released_weights(self) -> bool:
+        """Returns whether there are weights to copy from S3; a sample is packaged whole."""
+        artifacts = self.config.artifacts
+        return self.has_code and (artifacts.weights is not None or artifacts.release is not None)
+
+    @property
+    def timeouts_of_copying(self) -> Mapping[str, int]:
+        """Returns the limits of a start that copies weights: SageMaker's, and the server's."""
+        if not self.copies_weights:
+            return {}
+        return {
+            "container_startup_health_check_timeout_seconds": startup_timeout_seconds(self),
+            "model_loading_timeout_seconds": self.loading_timeout_seconds,
+        }
+
+    @property
+    def reads_at_start(self) -> int:
+        """Returns 2 where the weights are copied first, else 1."""
+        return _READS_OF_A_COPY if self.copies_weights else 1
+
+    @property
+    def settings_in_artifact(self) -> dict[str, Any]:
+        """Returns the settings that the package or the parts are made from."""
+        serving = self.serving
+        if serving.configuration == "environment":
+            # Variables are in the template: what was published are weights, whatever is set.
+            return {"configuration": serving.configuration}
+        # Younger than the locks that there are: what they say must not become another digest.
+        return {
+            "serving": serving.model_dump(mode="json", exclude={"configuration"}),
+            "model_loading_timeout_seconds": self.loading_timeout_seconds,
+        }
+
+    # The partitioning
+
+    @property
+    def asked_partitioning(self) -> Partitioning:
+        """Returns what partitions the weights of a config with `compile` that breaks no rule.
+
+        Raises:
+            ValueError: nothing does.
+        """
+        found = self.partitioning
+        if found is None or found.method.refused is not None:
+            raise ValueError(f"{self.config.name}: nothing partitions its weights ahead of time")
+        return found
+
+    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
+        """Returns the job in which AWS's image partitions the weights that it will serve.
+
+        Args:
+            serving_image: unused: AWS's own image partitions, whichever image serves.
+        """
+        del serving_image
+        compiling, target = self.config.artifacts.compile, self.compile_target
+        if compiling is None:
+            raise ValueError(f"{self.config.name} has nothing to partition")
+        if target is None:
+            return no_target(
+                self,
+                "nothing can be partitioned for it",
+                "Choose another type, or remove `compile`.",
+            )
+        return CompilePlan.of(
+            compiling,
+            target,
+            self.asked_partitioning.name,
+            self.given_image,
+            arguments=job_arguments(self.asked_partitioning),
+            settings=job_files(self.asked_partitioning),
+        )
+
+    @property
+    def partition_plan(self) -> PartitionPlan | None:
+        """Returns how the weights were partitioned; None where they are served as they are."""
+        compiling = self.config.artifacts.compile
+        if compiling is None or not self.is_compiled:
+            return None
+        return PartitionPlan(
+            instance_type=compiling.instance,
+            target=self.compile_target or "a GPU that no source knows",
+            arguments=job_arguments(self.asked_partitioning),
+        )

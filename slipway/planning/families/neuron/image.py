@@ -1,0 +1,37 @@
+"""AWS's images, on which Slipway's Neuron images are built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from slipway.config.environments import Environment
+from slipway.facts.images import image, newest_neuron_version
+from slipway.planning.plan import ImageBase
+
+NEURON_BASES: Mapping[str, str] = {
+    "neuron": "pytorch-inference-neuron",
+    "neuronx": "pytorch-inference-neuronx",
+}
+"""AWS's framework for each `framework` of the config."""
+
+
+def base_tag(framework: str, version: str) -> str:
+    """Returns the beginning of the tag of Slipway's Neuron container, which names its base."""
+    return f"{framework.removeprefix('pytorch-inference-')}{version}"
+
+
+def image_bases(
+    environment: Environment, wanted: Iterable[tuple[str, str]] = ()
+) -> Iterator[ImageBase]:
+    """Yields each of AWS's bases that is published in the environment's region.
+
+    Args:
+        environment: gives the region.
+        wanted: unused: all are built.
+    """
+    del wanted
+    for framework in NEURON_BASES.values():
+        base = image(framework, newest_neuron_version(framework), environment.region)
+        # A rule refuses every config that would need a base without an address.
+        if base.uri is not None:
+            yield ImageBase(base_tag(framework, base.version), base.uri)

@@ -1,0 +1,181 @@
+"""A deployment of the Neuron container: placement, image, memory, graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from slipway.config.sections.serving.neuron import NeuronServing
+from slipway.facts.images import newest_neuron_version
+from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.compiling import CompilePlan
+from slipway.planning.families.neuron.hardware import TARGETS, instance_family
+from slipway.planning.families.neuron.image import NEURON_BASES, base_tag
+from slipway.planning.families.neuron.placement import place
+from slipway.planning.images import compiler_image
+from slipway.planning.memory import Layout, layout_over_cores
+from slipway.planning.plan import ImagePlan, NeuronPlacement
+from slipway.planning.situation import CPU, Situation
+
+
+class Neuron(Situation):
+    """A deployment of Slipway's container for Inferentia and Trainium."""
+
+    needs_compiled_model = True
+    accelerator_noun = "device has"
+
+    @property
+    def serving(self) -> NeuronServing:
+        """Returns the config's section."""
+        return self.section(NeuronServing)
+
+    @property
+    def sequence_lengths(self) -> tuple[int, ...]:
+        """Returns the tokens of each graph, ascending."""
+        return self.serving.sequence_lengths or (self.serving.sequence_length,)
+
+    def place(self, instance: InstanceFacts) -> NeuronPlacement | None:
+        """Returns the layout on a type; None without Neuron devices of a known number of cores."""
+        return place(self.serving, self.config.model.parameters, instance)
+
+    @property
+    def neuron_placement(self) -> NeuronPlacement | None:
+        """Returns the layout on the preferred type."""
+        return self.place(self.instance)
+
+    @property
+    def _placed(self) -> NeuronPlacement:
+        placement = self.neuron_placement
+        if placement is None:
+            raise ValueError(
+                f"{self.config.name} has no placement on the NeuronCores of {self.instance.name}"
+            )
+        return placement
+
+    @property
+    def image_family(self) -> str:
+        """Returns `neuron`: Slipway builds the image on AWS's."""
+        return self.container
+
+    @property
+    def aws_image_name(self) -> tuple[str, str]:
+        """Returns AWS's newest base for the framework."""
+        framework = NEURON_BASES[self.serving.framework]
+        return framework, newest_neuron_version(framework)
+
+    @property
+    def image_base(self) -> str:
+        """Returns the base, for example `neuronx2.8.0`."""
+        return base_tag(*self.aws_image_name)
+
+    @property
+    def living_alternative(self) -> tuple[str, str]:
+        """Returns the words for a base: no setting of the container leads to another."""
+        return ", the image's base,", "With `container: custom` on inf2 or trn1 there is"
+
+    def container_environment(self) -> dict[str, str]:
+        """Returns the limits of the serving core, and the layout on the preferred type."""
+        return self.environment_on(self._placed)
+
+    def environment_on(self, placement: NeuronPlacement) -> dict[str, str]:
+        """Returns the variables of the container for a layout.
+
+        The serving core reads the sequences of one forward pass as SLIPWAY_MAX_BATCH_SIZE. No
+        SAGEMAKER_TS_* is among them: any of those makes TorchServe start a single worker.
+        """
+        serving = self.serving
+        return {
+            # Of each worker's process, which inherits it. NEURONCORE_GROUP_SIZES has no effect.
+            "NEURON_RT_NUM_CORES": str(placement.cores_per_worker),
+            # Unset it would be the number of vCPUs, which most types have more of than cores.
+            "SAGEMAKER_MODEL_SERVER_WORKERS": str(placement.workers),
+            "SLIPWAY_DTYPE": serving.dtype,
+            "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
+            "SLIPWAY_MAX_BATCH_SIZE": str(placement.batch_size),
+            "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
+            "SLIPWAY_PIPELINE_CORES": str(placement.pipeline_cores),
+            "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(serving.request_timeout_seconds),
+            "SLIPWAY_SEQUENCE_LENGTH": str(serving.sequence_length),
+            "SLIPWAY_TASK": serving.task,
+            "SLIPWAY_WORKERS": str(placement.workers),
+        }
+
+    @property
+    def request_timeout_seconds(self) -> int:
+        """Returns the serving core's limit of a request."""
+        return self.serving.request_timeout_seconds
+
+    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
+        """Returns a copy for each graph of each worker, each core with its part.
+
+        The cores of a device share its memory, and workers fill one device before the next. Weights
+        are kept in `dtype`, which the compiler casts fp32 to.
+        """
+        placement, graphs = self.place(instance), len(self.sequence_lengths)
+        if placement is None:
+            return None
+        layout = layout_over_cores(accelerator, placement.pipeline_cores, placement.workers)
+        return layout and replace(
+            layout,
+            copies=layout.copies * graphs,
+            copies_on_one=layout.copies_on_one * graphs,
+            weights_share=layout.weights_share * graphs,
+        )
+
+    @property
+    def cached_tokens(self) -> int:
+        """Returns 0: the container serves encoders."""
+        return 0
+
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+        """Yields fewer workers, or longer pipelines."""
+        placement = self.place(instance)
+        if placement is None:
+            return
+        if placement.pipeline_cores > 1:
+            most = placement.cores // (self.serving.workers or 1)
+            for cores in range(placement.pipeline_cores + 1, most + 1):
+                yield f"raise `pipeline_cores` to {cores}", self.with_serving(pipeline_cores=cores)
+            return
+        for workers in range(placement.workers - 1, 0, -1):
+            yield f"lower `workers` to {workers}", self.with_serving(workers=workers)
+
+    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
+        """Returns bf16, where the weights are not in two bytes yet."""
+        del accelerator
+        return "bf16" if self.serving.dtype == "fp32" else None
+
+    @property
+    def compile_target(self) -> str | None:
+        """Returns the family of instances that graphs are compiled for; the CPU on the laptop."""
+        return CPU if self.environment.is_local else TARGETS.get(instance_family(self.instances[0]))
+
+    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan:
+        """Returns the job that compiles the graphs, on a CPU.
+
+        On the embedded AWS there are no cores, and products are not cast: its graphs stand in for
+        the graphs of any placement and precision.
+
+        Args:
+            serving_image: the image that serves the graphs.
+        """
+        serving, placement = self.serving, self._placed
+        target, compiling = self.compile_target, self.config.artifacts.compile
+        if compiling is None or target is None:
+            raise ValueError(f"{self.config.name} has nothing to compile")
+        is_cpu = target == CPU
+        sdk = (self.aws_image and self.aws_image.neuron_sdk_version) or "of an unknown version"
+        return CompilePlan.of(
+            compiling,
+            target,
+            "onnx" if is_cpu else f"Neuron SDK {sdk}",
+            compiler_image(serving_image),
+            hyperparameters={
+                "batch_size": str(placement.batch_size),
+                "dtype": "fp32" if is_cpu else serving.dtype,
+                "pipeline_cores": "1" if is_cpu else str(placement.pipeline_cores),
+                "sequence_lengths": ",".join(map(str, self.sequence_lengths)),
+                "target": target,
+                "task": serving.task,
+            },
+        )

@@ -1,0 +1,137 @@
+"""A deployment of the TensorRT container: release, host image, memory, engine."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from slipway.config.sections.serving.tensorrt import TensorRTServing
+from slipway.errors import Problem
+from slipway.facts.images import default_inference_ami
+from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
+from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.families.tensorrt.image import base_tag
+from slipway.planning.images import compiler_image
+from slipway.planning.memory import Layout
+from slipway.planning.plan import ImagePlan
+from slipway.planning.situation import CPU, Situation
+
+# containers/tensorrt/runtimes/tensorrt/cache.py: ARENAS
+_CACHES = 3
+
+
+class TensorRT(Situation):
+    """A deployment of Slipway's TensorRT container."""
+
+    needs_compiled_model = True
+    builds_engine = True
+
+    @property
+    def serving(self) -> TensorRTServing:
+        """Returns the config's section."""
+        return self.section(TensorRTServing)
+
+    @cached_property
+    def release(self) -> TensorRTRelease | None:
+        """Returns the TensorRT of the image: as configured, or the newest for the GPUs."""
+        if self.serving.tensorrt_version is not None:
+            return tensorrt_releases()[self.serving.tensorrt_version]
+        return newest_release_for(
+            frozenset(
+                instance.compute_capability
+                for instance in self.instances
+                if instance.compute_capability
+            )
+        )
+
+    @property
+    def image_family(self) -> str:
+        """Returns `tensorrt`: Slipway builds the image on NVIDIA's."""
+        return self.container
+
+    @property
+    def image_base(self) -> str:
+        """Returns the TensorRT release, for example `trt10.13`."""
+        return super().image_base if self.release is None else base_tag(self.release)
+
+    @property
+    def cuda_version(self) -> str | None:
+        """Returns the CUDA of the TensorRT release."""
+        return self.release.cuda_version if self.release else None
+
+    @property
+    def needed_host_image(self) -> str | None:
+        """Returns the host image with the driver of that CUDA."""
+        return default_inference_ami(self.cuda_version) if self.cuda_version else None
+
+    def container_environment(self) -> dict[str, str]:
+        """Returns the limits of the serving core."""
+        serving = self.serving
+        return {
+            "SLIPWAY_DEFAULT_NEW_TOKENS": str(serving.default_new_tokens),
+            "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": str(serving.max_batch_delay_milliseconds),
+            "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
+            "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
+            "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
+            "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
+            "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(serving.request_timeout_seconds),
+        }
+
+    @property
+    def request_timeout_seconds(self) -> int:
+        """Returns the serving core's limit of a request."""
+        return self.serving.request_timeout_seconds
+
+    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
+        """Returns one copy on one GPU.
+
+        The cache, in the engine's precision, exists three times. A step reads one and writes
+        another, and texts about to join the batch have the third.
+        """
+        del instance
+        return Layout(caches_on_one=_CACHES) if accelerator.is_nvidia_gpu else None
+
+    @property
+    def cached_tokens(self) -> int:
+        """Returns the tokens of a full batch of the longest requests; 0 for an encoder."""
+        serving = self.serving
+        longest = serving.max_input_tokens + serving.max_new_tokens
+        return 0 if self.is_encoder else serving.max_batch_size * longest
+
+    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
+        """Returns fp16, where the engine is not in fp16 yet."""
+        del accelerator
+        return "fp16" if self.serving.dtype == "fp32" else None
+
+    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
+        """Returns the job in which TensorRT builds its engine on the endpoint's own kind of GPU.
+
+        Args:
+            serving_image: the image that serves the engine.
+        """
+        serving, target, compiling = (
+            self.serving,
+            self.compile_target,
+            self.config.artifacts.compile,
+        )
+        if self.release is None or compiling is None:
+            raise ValueError(f"{self.config.name}: no TensorRT is known for its GPUs")
+        if target is None:
+            return no_target(
+                self,
+                "no engine can be built for it",
+                "Choose another type, or build the engine yourself and set `artifacts.release`.",
+            )
+        return CompilePlan.of(
+            compiling,
+            target,
+            "onnx" if target == CPU else f"tensorrt {self.release.version}",
+            compiler_image(serving_image),
+            hyperparameters={
+                "dtype": "fp32" if target == CPU else serving.dtype,
+                "max_batch_size": str(serving.max_batch_size),
+                "max_input_tokens": str(serving.max_input_tokens),
+                "max_new_tokens": str(serving.max_new_tokens),
+                "target": target,
+            },
+        )

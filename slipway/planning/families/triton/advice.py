@@ -1,0 +1,27 @@
+"""Warnings about Triton for a reviewer. They stop nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.planning.families.triton.situation import Triton
+from slipway.planning.plan import PlanWarning
+
+_WITHOUT_TRAVERSAL = "26.03"
+
+
+def path_traversal(triton: Triton) -> Iterator[PlanWarning]:
+    """Warns of Triton releases before the fix that NVIDIA's release notes name.
+
+    The fix is in the front end that SageMaker talks to.
+    """
+    version = triton.serving.version
+    if version < _WITHOUT_TRAVERSAL:
+        yield PlanWarning(
+            "triton-path-traversal",
+            f"Triton {version} lets a model's name lead out of its directory; {_WITHOUT_TRAVERSAL} "
+            "fixed that. Choose a newer release where the GPU allows it.",
+        )
+
+
+ADVICE = (path_traversal,)

@@ -1,0 +1,64 @@
+"""Rules about Triton: its release, its GPU, its model repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway.codes.code import Code
+from slipway.errors import Problem, nearest
+from slipway.facts.images import versions
+from slipway.planning.families.triton.situation import TRITON, Triton
+from slipway.planning.situation import problem
+
+_OWN_REPOSITORY_FAMILY = "t5"
+
+
+def release_exists(triton: Triton) -> Iterator[Problem]:
+    """AWS makes an image of few of NVIDIA's monthly releases."""
+    serving = triton.serving
+    if serving.version in versions(TRITON):
+        return
+    guess = nearest(serving.version, versions(TRITON))
+    hint = f"Did you mean `{guess}`? " if guess else ""
+    yield problem(
+        Code.UNKNOWN_IMAGE_VERSION,
+        f"there is no Triton image of release {serving.version}",
+        f"{hint}There are {', '.join(versions(TRITON))}.",
+        ("serving", "version"),
+    )
+
+
+def needs_nvidia_gpu(triton: Triton) -> Iterator[Problem]:
+    """Triton runs anywhere, its TensorRT back end on NVIDIA's GPUs alone."""
+    serving = triton.serving
+    for placement in triton.placements:
+        accelerator = placement.instance.accelerator
+        if not placement.instance.accelerator_known:
+            continue
+        if accelerator is None and serving.backend != "tensorrt":
+            continue
+        if accelerator is None or not accelerator.is_nvidia_gpu:
+            has = f"{accelerator.count} x {accelerator.product}" if accelerator else "no GPU"
+            yield problem(
+                Code.NVIDIA_GPU,
+                f"{placement.instance.name} has {has}; the backend `{serving.backend}` of Triton "
+                "does not run on it",
+                "Choose an instance type with an NVIDIA GPU, for example `ml.g4dn.xlarge` or "
+                "`ml.g5.xlarge`.",
+                placement.field,
+            )
+
+
+def has_a_repository(triton: Triton) -> Iterator[Problem]:
+    """Slipway makes a model repository for T5; any other is the user's own."""
+    family = triton.config.model.family
+    if triton.serving.repository is None and family != _OWN_REPOSITORY_FAMILY:
+        yield problem(
+            Code.TRITON_REPOSITORY,
+            f"Slipway makes no Triton model repository for the family `{family}`",
+            "Add `repository` with the directory of your own.",
+            ("serving", "container"),
+        )
+
+
+RULES = (release_exists, needs_nvidia_gpu, has_a_repository)

@@ -1,0 +1,416 @@
+"""The situation: what planning knows of one deployment, derived once, before it decides anything.
+
+`Situation` has what every deployment has. Each serving family has a subclass
+(`slipway.planning.families`), which answers for its container: which image, which variables, how
+much memory, what is compiled. Rules, advice, memory, image and plan ask the situation. None of them
+names a family.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from slipway.codes.code import Code
+from slipway.config.environments import Environment
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.base import Section
+from slipway.config.sections.endpoint import Variant
+from slipway.errors import FieldPath, Kind, Problem
+from slipway.facts.images import ImageFacts, UnknownImageError, image
+from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
+from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
+
+# Its modules ask the situation.
+if TYPE_CHECKING:
+    from slipway.planning.compiling import CompilePlan
+    from slipway.planning.memory import Layout
+
+# SageMaker's console gives a single variant this name.
+DEFAULT_VARIANT_NAME = "AllTraffic"
+CPU = "cpu"
+"""Target of what the containers' CPU back ends serve; the embedded AWS has no accelerator."""
+
+# The compute capability that brought bf16.
+_BF16_SINCE = 80
+
+SectionT = TypeVar("SectionT", bound=Section)
+_ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One instance type that a variant may run on.
+
+    Args:
+        field: where the file names it.
+        variant: name of the variant.
+        instance: facts of the type.
+    """
+
+    field: FieldPath
+    variant: str
+    instance: InstanceFacts
+
+
+@dataclass(frozen=True)
+class Situation(ABC):
+    """A config, the instance types it names, and where it is to run.
+
+    Args:
+        config: a valid config.
+        placements: the instance types of each variant.
+        environment: the environment to deploy to.
+    """
+
+    config: ModelConfig
+    placements: tuple[Placement, ...]
+    environment: Environment
+
+    needs_accelerator: ClassVar[bool] = True
+    """Whether the family's own rules refuse a type without an accelerator that it can use."""
+    runs_on_arm: ClassVar[bool] = False
+    is_compiled_on_cpu: ClassVar[bool] = True
+    """Whether the embedded AWS compiles the model for its processor."""
+    serves_plain_weights: ClassVar[bool] = False
+    """Whether the model data may be the weights, with nothing made of them."""
+    unpublishable: ClassVar[Mapping[tuple[str, str], str]] = {}
+    """Section, field and description of each part whose files cannot be published yet."""
+    accelerator_noun: ClassVar[str] = "GPU has"
+    """What would need more memory, for a remedy."""
+
+    # What the config says, put together
+
+    @property
+    def instance(self) -> InstanceFacts:
+        """Returns the first variant's preferred type."""
+        return self.placements[0].instance
+
+    @cached_property
+    def instances(self) -> tuple[InstanceFacts, ...]:
+        """Returns every type, once."""
+        return tuple(dict.fromkeys(placement.instance for placement in self.placements))
+
+    def instances_of(self, variant: str) -> tuple[InstanceFacts, ...]:
+        """Returns a variant's types, in order of preference."""
+        return tuple(p.instance for p in self.placements if p.variant == variant)
+
+    def section(self, kind: type[SectionT]) -> SectionT:
+        """Returns the config's serving section as its family knows it.
+
+        Raises:
+            TypeError: it is another family's.
+        """
+        if not isinstance(self.config.serving, kind):
+            raise TypeError(f"{self.config.name} is served by the container {self.container}")
+        return self.config.serving
+
+    def nvidia_gpus(self) -> Iterator[tuple[Placement, str, str]]:
+        """Yields each placement on a known NVIDIA GPU, with its product and compute capability."""
+        for placement in self.placements:
+            accelerator = placement.instance.accelerator
+            if accelerator and accelerator.is_nvidia_gpu and accelerator.compute_capability:
+                yield placement, accelerator.product, accelerator.compute_capability
+
+    @property
+    def container(self) -> str:
+        """Returns the name of the serving family, as the config has it."""
+        return self.config.serving.container
+
+    @property
+    def region(self) -> str:
+        """Returns the region of the endpoint."""
+        return self.environment.region
+
+    @property
+    def deploys_release(self) -> bool:
+        """Returns whether the environment deploys the release, and not the sample."""
+        return self.environment.artifacts == "release"
+
+    @property
+    def is_encoder(self) -> bool:
+        """Returns whether the network computes one pass for each text, and keeps no cache."""
+        return self.config.model.family in _ENCODERS
+
+    def with_serving(self, **changes: Any) -> Self:
+        """Returns the situation of another serving section."""
+        serving = self.config.serving.model_copy(update=changes)
+        return replace(self, config=self.config.model_copy(update={"serving": serving}))
+
+    # The image
+
+    @property
+    def image_family(self) -> str | None:
+        """Returns the container family whose image Slipway builds for the config, or None.
+
+        The image is in the repository `slipway/FAMILY`, made of the files that `IMAGE_SOURCES`
+        lists.
+        """
+        return None
+
+    @property
+    def aws_image_name(self) -> tuple[str, str] | None:
+        """Returns framework and version, as facts/images.json has them, of AWS's image.
+
+        It is the container itself, or the base of an image that Slipway builds. It is None where
+        the image is not AWS's.
+        """
+        return None
+
+    @cached_property
+    def aws_image(self) -> ImageFacts | None:
+        """Returns the facts of AWS's image, or of AWS's base of Slipway's image.
+
+        None if there is none, and if no image of that version or region is known: a rule of its own
+        reports that.
+        """
+        if self.aws_image_name is None:
+            return None
+        try:
+            return image(*self.aws_image_name, self.region)
+        except UnknownImageError:
+            return None
+
+    @property
+    def given_image(self) -> ImagePlan:
+        """Returns the image that exists already, where Slipway builds none."""
+        aws = self.aws_image
+        if aws is None or aws.account is None:
+            raise ValueError(f"{self.config.name}: no rule refused an image that is not published")
+        return ImagePlan(aws.account, aws.region, aws.repository, aws.tag)
+
+    @property
+    def image_base(self) -> str:
+        """Returns the base of an image that Slipway builds, as the image's tag names it."""
+        raise ValueError(f"{self.container} is built on no image that is known")
+
+    @property
+    def cuda_version(self) -> str | None:
+        """Returns the CUDA in the image, for example `12.4`; None without CUDA or a source."""
+        return self.aws_image.cuda_version if self.aws_image else None
+
+    @property
+    def needed_host_image(self) -> str | None:
+        """Returns the host image with the driver that the container needs; None for any."""
+        return self.aws_image.inference_ami if self.aws_image else None
+
+    @property
+    def living_alternative(self) -> tuple[str, str]:
+        """Returns how to call a legacy image, and the words before its living alternative."""
+        return "", "The living alternative is"
+
+    # The settings
+
+    @abstractmethod
+    def container_environment(self) -> dict[str, str]:
+        """Returns the variables of the container, of a config that breaks no rule."""
+
+    def serving_properties(self, weights_uri: str) -> dict[str, str]:
+        """Returns serving.properties of a package whose container copies weights; else nothing."""
+        del weights_uri
+        return {}
+
+    @property
+    def request_timeout_seconds(self) -> int | None:
+        """Returns the container's own limit of a request; None where it has none."""
+        return None
+
+    # The memory
+
+    @abstractmethod
+    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
+        """Returns how copies of the model lie on accelerators; None where it cannot run there."""
+
+    @property
+    @abstractmethod
+    def cached_tokens(self) -> int | str:
+        """Returns the tokens of a full batch of the longest requests; 0 without a cache.
+
+        A text says what is missing to know them, as half a sentence.
+        """
+
+    @property
+    def memory_share(self) -> float:
+        """Returns the share of an accelerator's memory that the server may take."""
+        return 1.0
+
+    def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
+        """Yields changes of one number, the least first, that may make weights fit a type."""
+        del instance
+        yield from ()
+
+    def smaller_dtype(self, accelerator: Accelerator) -> str | None:
+        """Returns a precision of two bytes that the container and the accelerator have.
+
+        One byte is not suggested: which checkpoints and engines can be quantised so is not known
+        here.
+        """
+        del accelerator
+        return None
+
+    def may_be_spread_over(self, accelerator: Accelerator) -> bool:
+        """Returns whether a type has the accelerators that one copy is spread over."""
+        del accelerator
+        return True
+
+    def way_out_of_both(self, others: list[InstanceFacts], fits: Fits) -> str | None:
+        """Returns a remedy that takes another type and another setting; None without any.
+
+        Args:
+            others: types that the container might run on.
+            fits: whether the weights of a situation fit a type.
+        """
+        del others, fits
+        return None
+
+    # The artifact
+
+    @property
+    def is_compiled(self) -> bool:
+        """Returns whether Slipway compiles the artifact that the environment deploys."""
+        sources = self.config.artifacts
+        return (
+            self.deploys_release
+            and sources.release is None
+            and sources.weights is not None
+            and sources.compile is not None
+            and (self.is_compiled_on_cpu or not self.environment.is_local)
+        )
+
+    @property
+    def has_code(self) -> bool:
+        """Returns whether the model data is a package of code that copies the weights itself."""
+        return False
+
+    @property
+    def is_told_by_variables(self) -> bool:
+        """Returns whether the model data is the weights alone, and variables hold all settings."""
+        return False
+
+    @property
+    def settings_in_artifact(self) -> dict[str, Any]:
+        """Returns what an artifact has of the way its model is served, as data."""
+        return {"serving": self.config.serving.model_dump(mode="json")}
+
+    @property
+    def copies_weights(self) -> bool:
+        """Returns whether the container of a release copies the weights itself, while it starts."""
+        return False
+
+    @property
+    def timeouts_of_copying(self) -> Mapping[str, int]:
+        """Returns the limits, in seconds by field, of a start that copies weights; else nothing."""
+        return {}
+
+    @property
+    def reads_at_start(self) -> int:
+        """Returns how often a start reads the weights before /ping answers; 0 if it is quick."""
+        return 0
+
+    # The compilation
+
+    @property
+    def needs_compiled_model(self) -> bool:
+        """Returns whether the container serves compiled models, and no checkpoint."""
+        return False
+
+    @property
+    def builds_engine(self) -> bool:
+        """Returns whether the model is a TensorRT engine, which fits one compute capability."""
+        return False
+
+    @property
+    def compile_target(self) -> str | None:
+        """Returns the target that the model must be compiled for; None if no source says.
+
+        The types, and the type that compiles, share one target: rules see to that.
+        """
+        if self.environment.is_local:
+            return CPU
+        compiling = self.config.artifacts.compile
+        hosts = [instance_types()[compiling.instance]] if compiling else []
+        capabilities = (each.compute_capability for each in (*self.instances, *hosts))
+        return next((capability for capability in capabilities if capability), None)
+
+    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
+        """Returns the training job of a config with `compile`, or why there can be none.
+
+        Args:
+            serving_image: the image that serves the result.
+        """
+        del serving_image
+        raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
+
+    # The family's own part of the plan
+
+    @property
+    def partition_plan(self) -> PartitionPlan | None:
+        """Returns how weights were partitioned; None where they are served as they are."""
+        return None
+
+    @property
+    def neuron_placement(self) -> NeuronPlacement | None:
+        """Returns the layout on the preferred type's NeuronCores; None without any."""
+        return None
+
+
+Rule = Callable[[Situation], Iterator[Problem]]
+Fits = Callable[[Situation, InstanceFacts], bool]
+
+
+def placements_of(
+    config: ModelConfig, instances: Mapping[str, InstanceFacts]
+) -> tuple[Placement, ...]:
+    """Returns the instance types of each variant, with their facts.
+
+    Args:
+        config: a valid config.
+        instances: facts of instance types by name; has every type of the config.
+    """
+    placements = [
+        Placement((*field, index), name, instances[instance_type])
+        for field, name, variant in variants_of(config)
+        for index, instance_type in enumerate(
+            (variant.instances if variant else None) or config.endpoint.instances
+        )
+    ]
+    return tuple(dict.fromkeys(placements))
+
+
+def variants_of(config: ModelConfig) -> Iterator[tuple[FieldPath, str, Variant | None]]:
+    """Yields, for each variant, where its instance types stand, its name, and its own section."""
+    shared: FieldPath = ("endpoint", "instances")
+    if not config.endpoint.variants:
+        yield shared, DEFAULT_VARIANT_NAME, None
+    for index, variant in enumerate(config.endpoint.variants):
+        own: FieldPath = ("endpoint", "variants", index, "instances")
+        yield (own if variant.instances else shared), variant.name, variant
+
+
+def problem(code: Code, message: str, remedy: str, field: FieldPath) -> Problem:
+    """Makes the problem of values that do not go together.
+
+    Args:
+        code: its entry in the table of `slipway.codes`.
+        message: what is wrong, with the values and the limit.
+        remedy: what to do, as an instruction or a command.
+        field: path of the field in the file.
+    """
+    return Problem(code, Kind.COMPATIBILITY, message, remedy, field)
+
+
+def precision_of_two_bytes(situation: Situation, accelerator: Accelerator) -> str | None:
+    """Returns a precision of two bytes in which any server answers well, or None.
+
+    Args:
+        situation: names the model; T5 in fp16 answers degraded text (facts: lmi).
+        accelerator: bf16 came with NVIDIA's Ampere.
+    """
+    if situation.config.model.family != "t5":
+        return "fp16"
+    capability = accelerator.compute_capability
+    newer = capability is None or int(capability.removeprefix("sm")) >= _BF16_SINCE
+    return "bf16" if newer else None

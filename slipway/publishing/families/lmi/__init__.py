@@ -1,0 +1,57 @@
+"""Publishing for LMI: a package beside the weights, and a check of partitioned weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.situation import Situation
+from slipway.publishing.compiled import Inspection
+from slipway.publishing.families.lmi.package import (
+    LmiPackage,
+    lmi_package,
+    require_plain_weights,
+    script_files,
+)
+from slipway.publishing.families.lmi.parts import parts_inspection
+from slipway.publishing.packaging import Packaging
+
+
+class LmiPackaging(Packaging):
+    """An LMI artifact: serving.properties and model.py, unless variables hold the settings."""
+
+    def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
+        """Returns the files beside the user's model.py.
+
+        Args:
+            situation: of a config that breaks no rule.
+            root: the project.
+        """
+        return script_files(_lmi(situation).serving, root) if situation.has_code else {}
+
+    def inspection(self, situation: Situation) -> Inspection | None:
+        """Returns the check of the parts that a job wrote."""
+        return parts_inspection(_lmi(situation))
+
+    def check_weights(self, files: Iterable[str]) -> None:
+        """Refuses weights with settings or handlers of their own."""
+        require_plain_weights(files)
+
+    def package(
+        self, situation: Situation, files: Mapping[str, bytes], digest: str
+    ) -> LmiPackage | None:
+        """Returns the package; None if variables hold the settings.
+
+        Args:
+            situation: of a config that breaks no rule.
+            files: result of `read`.
+            digest: content address of the published weights, or of their parts.
+        """
+        return lmi_package(_lmi(situation), files, digest) if situation.has_code else None
+
+
+def _lmi(situation: Situation) -> Lmi:
+    if not isinstance(situation, Lmi):
+        raise TypeError(f"{situation.config.name} is served by the container {situation.container}")
+    return situation

@@ -1,0 +1,110 @@
+"""The part of publishing that each serving family does its own way.
+
+An artifact may have a package of code beside the weights, and what a job wrote may have to be
+checked. `slipway.publishing.families` has each family's `Packaging`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.access import Access
+from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.lock import LockedPart
+from slipway.planning.situation import Situation
+from slipway.publishing.compiled import Inspection
+from slipway.publishing.directory import publish_files
+from slipway.publishing.manifest import Manifest
+from slipway.publishing.progress import Progress
+from slipway.publishing.store import ArtifactStore
+from slipway.publishing.weights import part
+
+
+@dataclass(frozen=True)
+class Package:
+    """The files of a package of code.
+
+    Args:
+        files: path within the package to content, as every environment has it. Their digest is the
+            package's.
+        source: where the code comes from, for the lock.
+    """
+
+    files: Mapping[str, bytes]
+    source: str
+
+    def rendered(self, place: ArtifactPlace) -> Mapping[str, bytes]:
+        """Returns the files as a place gets them."""
+        del place
+        return self.files
+
+
+class Packaging:
+    """A family whose artifact has no package, and whose jobs' output needs no check."""
+
+    def read(self, situation: Situation, root: Path) -> Mapping[str, bytes]:
+        """Returns the package's files that are the user's own, before anything moves.
+
+        Args:
+            situation: of a config that breaks no rule.
+            root: the project.
+        """
+        del situation, root
+        return {}
+
+    def inspection(self, situation: Situation) -> Inspection | None:
+        """Returns the check of a job's output; None if it needs none."""
+        del situation
+        return None
+
+    def check_weights(self, files: Iterable[str]) -> None:
+        """Refuses weights that cannot be the model data as they are; raises `UserError`."""
+
+    def package(
+        self, situation: Situation, files: Mapping[str, bytes], digest: str
+    ) -> Package | None:
+        """Returns the package of code; None if the artifact has none.
+
+        Args:
+            situation: of a config that breaks no rule.
+            files: result of `read`.
+            digest: content address of the published weights, or of what was made of them.
+        """
+        del situation, files, digest
+        return None
+
+
+def publish_package(
+    package: Package, *, store: ArtifactStore, access: Access, progress: Progress
+) -> tuple[LockedPart, int]:
+    """Publishes a package to one environment.
+
+    Args:
+        package: what to publish.
+        store: the environment's artifacts.
+        access: clients of the account.
+        progress: shows what is done.
+
+    Returns:
+        The lock's part, with the digest that every environment has, and how many bytes were sent.
+
+    Raises:
+        UserError: an upload failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="slipway-package-") as temporary:
+        meant = _written(Path(temporary, "package"), package.files)
+        sent = Path(temporary, "sent")
+        _written(sent, package.rendered(store.place))
+        size_bytes = publish_files(sent, meant, store, access, progress)
+    return part(meant, source=package.source), size_bytes
+
+
+def _written(directory: Path, files: Mapping[str, bytes]) -> Manifest:
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return Manifest.of(directory, "the package")
