@@ -9,7 +9,10 @@ from typing import Any
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.service import CloudFormation
-from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.families import (
+    FAMILIES,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.runtime import InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.tags import Tags

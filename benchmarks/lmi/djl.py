@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi.design import System
-from embedded_aws.hosting.djl_serving import (
+from embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
     find_java,
     is_home,

@@ -17,8 +17,11 @@ from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES
 from benchmarks.processes import BackgroundProcess, free_port
 from benchmarks.program import ROOT
-from embedded_aws.hosting import djl_serving
-from embedded_aws.hosting.families import ContainerFamily, container_environment
+from embedded_aws.hosting.families import (
+    container_environment,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.lmi import djl_serving
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 _START_SECONDS = 180.0

@@ -11,7 +11,10 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
-from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.families import (
+    FAMILIES,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.machines import MachineSampler
 from embedded_aws.hosting.metrics import MetricPublisher

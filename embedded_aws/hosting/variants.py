@@ -18,11 +18,11 @@ from embedded_aws.hosting.connections import ContainerConnections
 from embedded_aws.hosting.endpoint_configs import first_choice
 from embedded_aws.hosting.families import (
     FAMILIES,
-    ContainerFamily,
     UnknownImageError,
     container_environment,
     find_family,
 )
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container

@@ -11,11 +11,11 @@ from botocore.exceptions import ClientError
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import (
-    ContainerFamily,
     UnknownImageError,
     find_family,
     registry_of,
 )
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.role_access import RoleAccess

@@ -17,7 +17,10 @@ from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily, base_environment
+from embedded_aws.hosting.families import (
+    base_environment,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, download_prefix
 from embedded_aws.hosting.process import ContainerProcess

@@ -10,7 +10,10 @@ from typing import Any
 
 from embedded_aws.api import ApiError, Caller, Operation
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.families import (
+    FAMILIES,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.logs import LogShipper
 from embedded_aws.hosting.records import VALIDATION, Registry, now, page
 from embedded_aws.hosting.tags import Tags

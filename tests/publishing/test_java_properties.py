@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_aws.hosting.djl_serving import find_java
+from embedded_aws.hosting.families.lmi.djl_serving import find_java
 from slipway.publishing.families.lmi.java_properties import parse, render
 
 # No lone halves of a letter: a config is UTF-8, which has none.

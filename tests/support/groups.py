@@ -19,7 +19,12 @@ from types import ModuleType
 
 import pytest
 
-from embedded_aws.hosting.djl_serving import NotInstalledError, find_java, server_homes, version_of
+from embedded_aws.hosting.families.lmi.djl_serving import (
+    NotInstalledError,
+    find_java,
+    server_homes,
+    version_of,
+)
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"

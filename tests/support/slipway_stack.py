@@ -19,7 +19,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from tests.support.accounts import embedded_aws

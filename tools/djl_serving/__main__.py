@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from embedded_aws.hosting.djl_serving import home_in, is_home, servers_directory
+from embedded_aws.hosting.families.lmi.djl_serving import home_in, is_home, servers_directory
 from tools.djl_serving.build import (
     RELEASES,
     SOURCE,

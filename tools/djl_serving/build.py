@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from embedded_aws.hosting.djl_serving import home_in
+from embedded_aws.hosting.families.lmi.djl_serving import home_in
 
 RELEASES: Final[Mapping[str, Mapping[str, str]]] = json.loads(
     Path(__file__).with_name("releases.json").read_text()

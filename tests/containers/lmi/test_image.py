@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting import djl_serving
 from embedded_aws.hosting.families import FAMILIES, find_family
+from embedded_aws.hosting.families.lmi import djl_serving
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
 from slipway.publishing.image_sources import copy_image_files
 from stacks.image_stack import SERVING_TARGET

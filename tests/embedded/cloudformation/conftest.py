@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 from tests.support.stacks import Stacks

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.runtime import InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.listener import Listener

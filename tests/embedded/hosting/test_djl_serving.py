@@ -12,8 +12,13 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting import djl_serving
-from embedded_aws.hosting.djl_serving import (
+from embedded_aws.hosting.families import (
+    FAMILIES,
+    find_family,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.lmi import djl_serving
+from embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
     find_java,
     find_server,
@@ -21,7 +26,6 @@ from embedded_aws.hosting.djl_serving import (
     server_environment,
     server_homes,
 )
-from embedded_aws.hosting.families import FAMILIES, ContainerFamily, find_family
 from tests.containers.lmi.real import servers
 from tests.embedded.hosting import composition
 from tests.support.processes import is_running
@@ -301,7 +305,7 @@ def test_options_of_the_model_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_python_path_of_the_model_is_kept(tmp_path: Path) -> None:
-    own = str(Path(djl_serving.__file__).resolve().parents[2])
+    own = str(Path(djl_serving.__file__).resolve().parents[4])
     server = tmp_path / "serving"
     assert "PYTHONPATH" not in server_environment({"PYTHONPATH": own}, server, tmp_path)
     assert server_environment({"PYTHONPATH": "/x"}, server, tmp_path)["PYTHONPATH"] == "/x"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.hosting.families.family import ContainerFamily
 from tests.support.accounts import embedded_aws
 from tests.support.roles import make_role
 from tests.support.waiting import eventually

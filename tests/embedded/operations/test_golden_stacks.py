@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import ContainerFamily
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers

@@ -17,8 +17,11 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
-from embedded_aws.hosting import djl_serving
-from embedded_aws.hosting.families import ContainerFamily, container_environment
+from embedded_aws.hosting.families import (
+    container_environment,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.lmi import djl_serving
 from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import FAMILIES, ContainerFamily
+from embedded_aws.hosting.families import (
+    FAMILIES,
+)
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.publishing.families.lmi import java_properties

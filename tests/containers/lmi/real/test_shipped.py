@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.djl_serving import tag_environment
+from embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.project import Project
 from tests.containers.lmi.real import servers

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from embedded_aws.hosting.djl_serving import tag_environment
+from embedded_aws.hosting.families.lmi.djl_serving import tag_environment
 from slipway.config.schema import ModelConfig
 from slipway.project import Project
 from tests.containers.lmi.real import servers

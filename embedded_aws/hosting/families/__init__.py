@@ -11,13 +11,14 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
-from embedded_aws.hosting import djl_serving
+from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
+from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
-_PROJECT_ROOT = Path(__file__).resolve().parents[2]
+_PROJECT_ROOT = Path(__file__).resolve().parents[3]
 # REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST
 _PROJECT = re.compile(r"^slipway/[a-z0-9]+/(?=[a-z]+$)")
 _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
@@ -39,49 +40,14 @@ class UnknownImageError(Exception):
         )
 
 
-@dataclass(frozen=True)
-class ContainerFamily:
-    """A program that stands for every image of one repository.
-
-    Attributes:
-        command: program and arguments that serve.
-        environment: variables that the image sets, and variables of local runs only.
-        entrypoint: program that runs a training job's arguments. Empty: no training job runs in the
-            image.
-    """
-
-    command: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    entrypoint: tuple[str, ...] = ()
-
-
-_TENSORRT = (sys.executable, "-m", "containers.tensorrt")
-_NEURON = (sys.executable, "-m", "containers.neuron")
-# Repository name -> program.
 FAMILIES: Mapping[str, ContainerFamily] = {
-    "slipway/tensorrt": ContainerFamily(
-        (*_TENSORRT, "serve"),
-        # Serves a page about the endpoint's requests, at /docs of the container's own port.
-        environment={"SLIPWAY_DOCS": "true"},
-        entrypoint=_TENSORRT,
-    ),
-    # AWS's LMI images.
-    "djl-inference": ContainerFamily(
-        djl_serving.COMMAND, environment=djl_serving.image_environment(os.environ)
-    ),
-    # Slipway's images on AWS's, with the handlers from this checkout.
-    "slipway/lmi": ContainerFamily(
-        djl_serving.COMMAND,
-        environment={
-            **djl_serving.image_environment(os.environ),
-            "PYTHONPATH": str(_PROJECT_ROOT / "containers" / "lmi" / "handler"),
-        },
-    ),
-    # Runs on the CPU: a model directory itself says which runtime it needs.
-    "slipway/neuron": ContainerFamily(
-        (*_NEURON, "serve"), environment={"SLIPWAY_DOCS": "true"}, entrypoint=_NEURON
-    ),
+    **tensorrt.PROGRAMS,
+    **lmi.PROGRAMS,
+    **triton.PROGRAMS,
+    **neuron.PROGRAMS,
+    **custom.PROGRAMS,
 }
+"""The program that stands for the images of a repository, by the repository's name."""
 
 
 def find_family(families: Mapping[str, ContainerFamily], image: str) -> ContainerFamily:
@@ -96,10 +62,8 @@ def find_family(families: Mapping[str, ContainerFamily], image: str) -> Containe
     family = families.get(repository)
     if family is None:
         raise UnknownImageError(image, sorted(families))
-    if family.command == djl_serving.COMMAND:
-        told = djl_serving.tag_environment(image.rpartition(":")[2])
-        family = replace(family, environment={**family.environment, **told})
-    return family
+    told = family.tag_environment(image.rpartition(":")[2])
+    return replace(family, environment={**family.environment, **told}) if told else family
 
 
 def registry_of(image: str) -> tuple[str, str] | None:

@@ -43,7 +43,7 @@ _FEATURES: Final[Mapping[str, tuple[tuple[tuple[int, int], str], ...]]] = {
     "lmi": (((0, 33), "vllm"), ((0, 28), "vllm,lmi-dist")),
     "tensorrtllm": (((0, 25), "trtllm"),),
 }
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+_PROJECT_ROOT: Final = Path(__file__).resolve().parents[4]
 _DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _AGAIN: Final = "Then start the embedded AWS again."
 _NUMBERS: Final = re.compile(r"\d+(\.\d+)*")

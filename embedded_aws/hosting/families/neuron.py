@@ -1,0 +1,18 @@
+"""Slipway's Neuron container, on its CPU back end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from embedded_aws.hosting.families.family import ContainerFamily
+
+_PROGRAM = (sys.executable, "-m", "containers.neuron")
+PROGRAMS: Mapping[str, ContainerFamily] = {
+    "slipway/neuron": ContainerFamily(
+        (*_PROGRAM, "serve"),
+        # Serves a page about the endpoint's requests, at /docs of the container's own port.
+        environment={"SLIPWAY_DOCS": "true"},
+        entrypoint=_PROGRAM,
+    )
+}
