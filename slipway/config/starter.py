@@ -20,9 +20,8 @@ from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import UserError
 from slipway.facts.images import image, versions
-from slipway.facts.instances import Accelerator, instance_types
-from slipway.facts.lmi import lmi_version
-from slipway.facts.tensorrt import architecture
+from slipway.facts.instances import Accelerator, architecture, instance_types
+from slipway.facts.lmi.versions import lmi_version
 
 Container = Literal["tensorrt", "lmi", "triton", "neuron", "custom"]
 CONTAINERS: tuple[Container, ...] = typing.get_args(Container)

@@ -152,23 +152,9 @@ class ImageFacts:
         return f"{registry}/{self.repository}:{self.tag}"
 
 
-@dataclass(frozen=True, slots=True)
-class NeuronDriverNeed:
-    """What a Neuron SDK needs of the host's driver.
-
-    Args:
-        runtime_library: version of the Neuron runtime in images of that SDK.
-        oldest_driver: the runtime does not initialise on older ones; None where no source says.
-        reason: what is known, in one sentence.
-    """
-
-    runtime_library: str
-    oldest_driver: str | None
-    reason: str
-
-
 @functools.cache
-def _table() -> Mapping[str, Any]:
+def image_table() -> Mapping[str, Any]:
+    """Returns the whole table of images and host images, as data."""
     return MappingProxyType(read_table("images.json"))
 
 
@@ -178,7 +164,7 @@ def _registries() -> Mapping[str, tuple[str, str]]:
     return MappingProxyType(
         {
             region: (account, suffix)
-            for suffix, accounts in _table()["registries"].items()
+            for suffix, accounts in image_table()["registries"].items()
             for region, account in accounts.items()
         }
     )
@@ -186,7 +172,7 @@ def _registries() -> Mapping[str, tuple[str, str]]:
 
 def frameworks() -> tuple[str, ...]:
     """Returns the frameworks that AWS has images of, sorted."""
-    return tuple(_table()["images"])
+    return tuple(image_table()["images"])
 
 
 def versions(framework: str) -> tuple[str, ...]:
@@ -195,9 +181,9 @@ def versions(framework: str) -> tuple[str, ...]:
     Raises:
         UnknownFrameworkError: there is no such framework.
     """
-    if framework not in _table()["images"]:
+    if framework not in image_table()["images"]:
         raise UnknownFrameworkError(framework, frameworks())
-    return tuple(_table()["images"][framework])
+    return tuple(image_table()["images"][framework])
 
 
 def regions() -> tuple[str, ...]:
@@ -208,7 +194,7 @@ def regions() -> tuple[str, ...]:
 @functools.cache
 def inference_amis() -> Mapping[str, InferenceAmi]:
     """Returns every value of InferenceAmiVersion by its name."""
-    rows = _table()["inference_amis"]
+    rows = image_table()["inference_amis"]
     return MappingProxyType({name: InferenceAmi(name, **row) for name, row in rows.items()})
 
 
@@ -218,47 +204,9 @@ def default_inference_ami(cuda_version: str) -> str | None:
     Args:
         cuda_version: for example `12.4`.
     """
-    row = _table()["default_inference_amis"].get(f"cuda {cuda_version.partition('.')[0]}")
+    row = image_table()["default_inference_amis"].get(f"cuda {cuda_version.partition('.')[0]}")
     ami: str | None = row["inference_ami"] if row else None
     return ami
-
-
-@functools.cache
-def neuron_driver_need(sdk: str) -> NeuronDriverNeed | None:
-    """Returns what a Neuron SDK needs of the host's driver; None where AWS names no need.
-
-    Args:
-        sdk: for example `2.30.0`.
-    """
-    found = None
-    for row in _table()["neuron_drivers"]:
-        if _order(sdk) >= _order(row["sdk"]):
-            found = NeuronDriverNeed(
-                row["runtime_library"], known(row["oldest_driver"]), row["reason"]
-            )
-    return found
-
-
-@functools.cache
-def newest_neuron_version(framework: str) -> str:
-    """Returns the newest version whose runtime is not known to need a newer host than there is.
-
-    Args:
-        framework: one whose images have a Neuron SDK.
-    """
-    sdks: dict[str, str | None] = {
-        name: row["neuron_sdk"] for name, row in _table()["images"][framework].items()
-    }
-    return [name for name, sdk in sdks.items() if sdk and neuron_driver_need(sdk) is None][-1]
-
-
-def _order(version: str) -> list[int]:
-    return [int(number) for number in version.split(".")]
-
-
-def neuron_inference_ami() -> InferenceAmi:
-    """Returns the host image of Inferentia 2 and Trainium; there is one."""
-    return inference_amis()[_table()["default_inference_amis"]["neuronx"]["inference_ami"]]
 
 
 @functools.cache
@@ -279,7 +227,7 @@ def image(framework: str, version: str, region: str) -> ImageFacts:
         raise UnknownVersionError(framework, version, versions(framework))
     if region not in _registries():
         raise UnknownRegionError(region, regions())
-    row = _table()["images"][framework][version]
+    row = image_table()["images"][framework][version]
     account, suffix = _registries()[region]
     cuda = row["cuda"]
     host = row["accelerator"] if cuda is None else f"cuda {cuda.partition('.')[0]}"
@@ -287,7 +235,7 @@ def image(framework: str, version: str, region: str) -> ImageFacts:
         framework=framework,
         version=version,
         region=region,
-        account=account if region in _table()["region_sets"][row["regions"]] else None,
+        account=account if region in image_table()["region_sets"][row["regions"]] else None,
         domain_suffix=suffix,
         repository=row["repository"],
         tag=row["tag"],
@@ -300,6 +248,6 @@ def image(framework: str, version: str, region: str) -> ImageFacts:
         components=MappingProxyType(row["components"]),
         legacy=None if row["legacy"] is None else Legacy(*row["legacy"]),
         inference_ami=row["inference_ami"],
-        inference_ami_reason=_table()["default_inference_amis"][host]["reason"],
+        inference_ami_reason=image_table()["default_inference_amis"][host]["reason"],
         compressed_size_gb=known(row["compressed_size_gb"]),
     )

@@ -128,3 +128,8 @@ def instance_types() -> Mapping[str, InstanceFacts]:
     """Returns every instance type that hosting accepts, by its name."""
     rows = read_table("instances.json")["instances"]
     return MappingProxyType({name: instance_facts(name, row) for name, row in rows.items()})
+
+
+def architecture(compute_capability: str) -> int:
+    """Returns the number in `sm86` or `sm100`: a later architecture has a higher one."""
+    return int(compute_capability.removeprefix("sm"))

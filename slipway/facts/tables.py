@@ -1,4 +1,4 @@
-"""Reads a table of facts: a JSON file in this folder, with a date and its sources."""
+"""Reads a table of facts: a JSON file below this folder, with a date and its sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNKNOWN = "unknown"
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """Returns the content of `name` in this folder; callers keep what they make of it."""
+    """Returns the content of a file, by its path below this folder; callers keep the result."""
     text = resources.files(__package__).joinpath(name).read_text("utf-8")
     content: dict[str, Any] = json.loads(text)
     return content

@@ -22,8 +22,9 @@ from botocore.validate import ParamValidator
 from moto.events.models import EventPattern
 from moto.server import ThreadedMotoServer
 
-from slipway.facts.images import ImageFacts, image, newest_neuron_version
-from slipway.facts.tensorrt import tensorrt_releases
+from slipway.facts.images import ImageFacts, image
+from slipway.facts.neuron.drivers import newest_neuron_version
+from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.planning.families.neuron.image import image_bases
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImagePlan

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import ImageFacts, image, versions
-from slipway.facts.tensorrt import architecture
+from slipway.facts.instances import architecture
 from slipway.planning.situation import Rule, Situation, problem
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.facts.images import image, newest_neuron_version
+from slipway.facts.images import image
+from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.families.neuron.image import NEURON_BASES
 from stacks.image_stack import COMPILER_TARGET
 from tests.support.dockerfiles import stage

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.facts.images import image, newest_neuron_version
+from slipway.facts.images import image
+from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.families.neuron.image import NEURON_BASES
 from slipway.publishing.image_sources import image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET

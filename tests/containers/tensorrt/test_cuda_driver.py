@@ -21,7 +21,7 @@ import pytest
 
 from containers.tensorrt.cuda_driver import OLDEST_DRIVERS, Decision, decide, start_cuda
 from slipway.facts.images import default_inference_ami, inference_amis
-from slipway.facts.tensorrt import tensorrt_releases
+from slipway.facts.tensorrt.releases import tensorrt_releases
 from tests.support.shared_library import write_library
 
 ROOT = Path(__file__).parents[3]

@@ -19,7 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from slipway.facts.tensorrt import tensorrt_releases
+from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.publishing.image_sources import copy_image_files, image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles

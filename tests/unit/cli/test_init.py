@@ -8,7 +8,7 @@ import yaml
 
 from slipway.config.editor_schema import FIRST_LINE
 from slipway.config.starter import CONTAINERS, LMI_FRAMEWORKS, newest_lmi_version
-from slipway.facts.lmi import lmi_version
+from slipway.facts.lmi.versions import lmi_version
 from slipway.project import Project
 from tests.support.pages import ROOT
 from tests.support.projects import LOCAL, write_project

@@ -23,11 +23,13 @@ from slipway.facts.images import (
     frameworks,
     image,
     inference_amis,
+    regions,
+    versions,
+)
+from slipway.facts.neuron.drivers import (
     neuron_driver_need,
     neuron_inference_ami,
     newest_neuron_version,
-    regions,
-    versions,
 )
 from tools.refresh_facts import images as refresh
 from tools.refresh_facts.tables import render

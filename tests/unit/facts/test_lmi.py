@@ -13,13 +13,14 @@ from importlib import resources
 
 import pytest
 
-from slipway.facts import images, lmi
+from slipway.facts import images
 from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
-from slipway.facts.lmi import CUSTOM, lmi_version
+from slipway.facts.lmi import versions as lmi
+from slipway.facts.lmi.versions import CUSTOM, lmi_version
 from tools.refresh_facts.tables import render
 
 TEXTS = {
-    name: resources.files("slipway.facts").joinpath(name).read_text("utf-8")
+    name: resources.files("slipway.facts.lmi").joinpath(name).read_text("utf-8")
     for name in ("lmi.json", "lmi_options.json", "lmi_vllm.json")
 }
 TABLE, OPTIONS, VLLM = (json.loads(text) for text in TEXTS.values())
@@ -588,14 +589,14 @@ def test_importing_reads_no_table():
         "import slipway.facts.tables as tables\n"
         "def read_table(name): raise AssertionError(name)\n"
         "tables.read_table = read_table\n"
-        "import slipway.facts.lmi\n"
-        "try: slipway.facts.lmi.lmi_version('djl-lmi', '0.36.0')\n"
+        "import slipway.facts.lmi.versions\n"
+        "try: slipway.facts.lmi.versions.lmi_version('djl-lmi', '0.36.0')\n"
         "except AssertionError as error: print(error)\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert result.stdout == "lmi.json\n"
+    assert result.stdout == "lmi/lmi.json\n"
 
 
 def test_reading_is_a_matter_of_milliseconds():

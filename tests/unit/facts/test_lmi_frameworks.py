@@ -16,8 +16,7 @@ import pytest
 import slipway
 from slipway.facts import images
 from slipway.facts.images import UnknownFrameworkError, UnknownVersionError
-from slipway.facts.lmi import lmi_version
-from slipway.facts.lmi_frameworks import (
+from slipway.facts.lmi.frameworks import (
     AheadOfTime,
     framework_images,
     framework_versions,
@@ -27,13 +26,16 @@ from slipway.facts.lmi_frameworks import (
     possible_frameworks,
     rolling_batches_of,
 )
-from slipway.facts.lmi_frameworks_table import sections, spans
+from slipway.facts.lmi.frameworks_table import sections, spans
+from slipway.facts.lmi.versions import lmi_version
 from tools.refresh_facts.tables import render
 
-TEXT = resources.files("slipway.facts").joinpath("lmi_frameworks.json").read_text("utf-8")
+TEXT = resources.files("slipway.facts.lmi").joinpath("lmi_frameworks.json").read_text("utf-8")
 TABLE = json.loads(TEXT)
 VERSIONS = list(
-    json.loads(resources.files("slipway.facts").joinpath("lmi.json").read_text("utf-8"))["versions"]
+    json.loads(resources.files("slipway.facts.lmi").joinpath("lmi.json").read_text("utf-8"))[
+        "versions"
+    ]
 )
 GUIDE = Path(slipway.__file__).parents[1] / "docs" / "guides" / "lmi.md"
 EVERY = [(name, version) for name in partition_frameworks() for version in framework_versions(name)]
@@ -414,14 +416,14 @@ def test_importing_reads_no_table():
         "import slipway.facts.tables as tables\n"
         "def read_table(name): raise AssertionError(name)\n"
         "tables.read_table = read_table\n"
-        "import slipway.facts.lmi_frameworks as frameworks\n"
+        "import slipway.facts.lmi.frameworks as frameworks\n"
         "try: frameworks.partition_frameworks()\n"
         "except AssertionError as error: print(error)\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert result.stdout == "lmi_frameworks.json\n"
+    assert result.stdout == "lmi/lmi_frameworks.json\n"
 
 
 # The guide
@@ -458,5 +460,5 @@ def test_the_guide_has_exactly_these_sections():
     section, _, _ = after.partition("\n## ")
     begin = section.index("### ")
     assert section[begin:].startswith(f"{sections()}\n### Where the tables come from\n"), (
-        "put what python -m slipway.facts.lmi_frameworks_table prints into docs/guides/lmi.md"
+        "put what python -m slipway.facts.lmi.frameworks_table prints into docs/guides/lmi.md"
     )

@@ -6,12 +6,12 @@ import string
 
 import pytest
 
-from slipway.facts.lmi_frameworks import (
+from slipway.facts.lmi.frameworks import (
     framework_versions,
     partition_frameworks,
     partitions_ahead,
 )
-from slipway.facts.lmi_partition import partition_method
+from slipway.facts.lmi.partition import partition_method
 
 EVERY = [(name, version) for name in partition_frameworks() for version in framework_versions(name)]
 USABLE = [

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.config.environments import Environment
 from slipway.config.sections.serving.tensorrt import TensorRTServing
-from slipway.facts.tensorrt import newest_release_for, tensorrt_releases
+from slipway.facts.tensorrt.releases import newest_release_for, tensorrt_releases
 from slipway.planning.families.custom import rules as custom_rules
 from slipway.planning.families.neuron import rules as neuron_rules
 from slipway.planning.families.tensorrt import rules as tensorrt_rules

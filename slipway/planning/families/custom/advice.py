@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slipway.facts.images import neuron_driver_need, neuron_inference_ami
 from slipway.facts.instances import InstanceFacts
+from slipway.facts.neuron.drivers import neuron_driver_need, neuron_inference_ami
 from slipway.planning.families.custom.situation import Custom
 from slipway.planning.plan import PlanWarning
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.facts.images import neuron_driver_need, neuron_inference_ami
+from slipway.facts.neuron.drivers import neuron_driver_need, neuron_inference_ami
 from slipway.planning.families.custom.situation import Custom
 from slipway.planning.families.neuron.hardware import (
     AN_INSTANCE_OF,

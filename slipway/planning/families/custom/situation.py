@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from slipway.config.sections.serving.custom import CustomServing
-from slipway.facts.images import ImageFacts, default_inference_ami, neuron_inference_ami
+from slipway.facts.images import ImageFacts, default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.facts.neuron.drivers import neuron_inference_ami
 from slipway.planning.families.neuron.hardware import aws_neuron_image, aws_neuron_sdk
 from slipway.planning.memory import Layout
 from slipway.planning.plan import ImagePlan

@@ -5,7 +5,7 @@ Pure: config and facts in, facts out. The rules of this folder say what a framew
 
 from __future__ import annotations
 
-from slipway.facts.lmi_frameworks import (
+from slipway.facts.lmi.frameworks import (
     PartitionFramework,
     images_with,
     partition_framework,

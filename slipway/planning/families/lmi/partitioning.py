@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slipway.facts.lmi_frameworks import PartitionFramework
-from slipway.facts.lmi_partition import PartitionMethod, partition_method
+from slipway.facts.lmi.frameworks import PartitionFramework
+from slipway.facts.lmi.partition import PartitionMethod, partition_method
 from slipway.planning.compiling import SETTINGS_CHANNEL
 from slipway.planning.families.lmi.frameworks import frameworks_of
 from slipway.planning.families.lmi.setup import LmiSetup, rendered

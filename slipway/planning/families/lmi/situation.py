@@ -10,7 +10,7 @@ from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import Problem
 from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import Accelerator, InstanceFacts
-from slipway.facts.lmi_frameworks import PartitionFramework
+from slipway.facts.lmi.frameworks import PartitionFramework
 from slipway.planning.compiling import CompilePlan, no_target
 from slipway.planning.families.lmi.frameworks import frameworks_of
 from slipway.planning.families.lmi.handlers import brings_handler

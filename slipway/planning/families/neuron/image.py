@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from slipway.config.environments import Environment
-from slipway.facts.images import image, newest_neuron_version
+from slipway.facts.images import image
+from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.plan import ImageBase
 
 NEURON_BASES: Mapping[str, str] = {

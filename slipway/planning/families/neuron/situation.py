@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from slipway.config.sections.serving.neuron import NeuronServing
-from slipway.facts.images import newest_neuron_version
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.families.neuron.hardware import TARGETS, instance_family
 from slipway.planning.families.neuron.image import NEURON_BASES, base_tag

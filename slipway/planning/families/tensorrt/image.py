@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from slipway.config.environments import Environment
-from slipway.facts.tensorrt import TensorRTRelease, tensorrt_releases
+from slipway.facts.tensorrt.releases import TensorRTRelease, tensorrt_releases
 from slipway.planning.plan import ImageBase
 
 _REGISTRY = "nvcr.io"

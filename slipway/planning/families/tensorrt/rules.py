@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import Problem
-from slipway.facts.tensorrt import tensorrt_releases
+from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.planning.families.tensorrt.situation import TensorRT
 from slipway.planning.situation import problem
 

@@ -8,7 +8,7 @@ from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami
 from slipway.facts.instances import Accelerator, InstanceFacts
-from slipway.facts.tensorrt import TensorRTRelease, newest_release_for, tensorrt_releases
+from slipway.facts.tensorrt.releases import TensorRTRelease, newest_release_for, tensorrt_releases
 from slipway.planning.compiling import CompilePlan, no_target
 from slipway.planning.families.tensorrt.image import base_tag
 from slipway.planning.images import compiler_image

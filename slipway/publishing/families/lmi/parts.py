@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-from slipway.facts.lmi_partition import PartitionMethod
+from slipway.facts.lmi.partition import PartitionMethod
 from slipway.planning.families.lmi.partitioning import PROPERTIES_FILE
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.publishing.compiled import Inspection

@@ -13,7 +13,7 @@ from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem
 from slipway.facts.images import versions
-from slipway.facts.lmi_frameworks import (
+from slipway.facts.lmi.frameworks import (
     PartitionFramework,
     images_with,
     partition_framework,

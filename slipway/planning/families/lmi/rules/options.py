@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem, nearest
-from slipway.facts.lmi import OptionFacts
+from slipway.facts.lmi.versions import OptionFacts
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.situation import problem

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem, nearest
 from slipway.facts.images import UnknownVersionError, versions
-from slipway.facts.lmi import lmi_version
+from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.frameworks import splits_layers
 from slipway.planning.families.lmi.setup import LmiSetup, ordered
 from slipway.planning.families.lmi.situation import Lmi

@@ -185,7 +185,7 @@ class LmiVersion:
         Returns:
             The entry point, or None: then the model does not load.
         """
-        for row in _table("lmi.json")["default_entry_points"]:
+        for row in _table("lmi/lmi.json")["default_entry_points"]:
             if (
                 _covers(row["in"], self.version)
                 and row.get("engine", engine) == engine
@@ -200,7 +200,7 @@ class LmiVersion:
         """Returns whether the handler accepts unlisted options, so that they are not errors."""
         if handler == CUSTOM:
             return True
-        spans = _table("lmi.json")["handlers"][handler]["open"]
+        spans = _table("lmi/lmi.json")["handlers"][handler]["open"]
         return any(_covers(span, self.version) for span in spans)
 
     def options_for(
@@ -229,7 +229,7 @@ def _table(name: str) -> dict[str, Any]:
 
 @functools.cache
 def _positions() -> Mapping[str, int]:
-    return {version: place for place, version in enumerate(_table("lmi.json")["versions"])}
+    return {version: place for place, version in enumerate(_table("lmi/lmi.json")["versions"])}
 
 
 @functools.cache
@@ -252,7 +252,7 @@ def _option(name: str, row: Mapping[str, Any], source: str) -> OptionFacts:
 
 def _group(name: str, version: str) -> dict[str, OptionFacts]:
     """Returns the options of one group of lmi_options.json in a version."""
-    table = _table("lmi_options.json")
+    table = _table("lmi/lmi_options.json")
     source = table["sources"][name]
     return {
         option: _option(option, row, source)
@@ -263,7 +263,7 @@ def _group(name: str, version: str) -> dict[str, OptionFacts]:
 
 def _engine_arguments(version: str) -> dict[str, OptionFacts]:
     """Returns vLLM's own arguments, for versions that pass them on."""
-    table = _table("lmi_vllm.json")
+    table = _table("lmi/lmi_vllm.json")
     if version not in table["vllm"]:
         return {}
     source = f"vllm {table['vllm'][version]}, vllm/engine/arg_utils.py"
@@ -292,7 +292,7 @@ def _limit_rolling_batches(framework: str, options: dict[str, OptionFacts]) -> t
     option = options.get("rolling_batch")
     if option is None or option.allowed is None:
         return ()
-    libraries = _table("lmi.json")["rolling_batches"]
+    libraries = _table("lmi/lmi.json")["rolling_batches"]
     kept = tuple(
         batch for batch in option.allowed if framework in libraries.get(batch, (framework,))
     )
@@ -304,10 +304,10 @@ def _limit_rolling_batches(framework: str, options: dict[str, OptionFacts]) -> t
 def _options(
     framework: str, version: str, handler: str, rolling_batch: str | None
 ) -> Mapping[str, OptionFacts]:
-    groups = _table("lmi_options.json")["options"]
+    groups = _table("lmi/lmi_options.json")["options"]
     found = _group("server", version)
     if handler != CUSTOM:
-        for name in _table("lmi.json")["handlers"][handler]["options"]:
+        for name in _table("lmi/lmi.json")["handlers"][handler]["options"]:
             found |= _group(name, version)
     if handler == "vllm_async":
         found = _engine_arguments(version) | found
@@ -343,7 +343,7 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
         UnknownFrameworkError: no LMI image has that name.
         UnknownVersionError: there is no such image of that framework.
     """
-    table = _table("lmi.json")
+    table = _table("lmi/lmi.json")
     if framework not in table["images"]:
         raise UnknownFrameworkError(framework, tuple(table["images"]))
     known = tuple(
@@ -413,6 +413,6 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
         ),
         reads_option_environment=_covers(table["option_environment"], version),
         vllm_version=(
-            _table("lmi_vllm.json")["vllm"].get(version) if framework == "djl-lmi" else None
+            _table("lmi/lmi_vllm.json")["vllm"].get(version) if framework == "djl-lmi" else None
         ),
     )

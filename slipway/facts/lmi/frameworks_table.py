@@ -1,13 +1,13 @@
 """The guide's tables of LMI's partition frameworks, made of the facts.
 
-`python -m slipway.facts.lmi_frameworks_table` prints them, and docs/guides/lmi.md has this text.
+`python -m slipway.facts.lmi.frameworks_table` prints them, and docs/guides/lmi.md has this text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from slipway.facts.lmi_frameworks import (
+from slipway.facts.lmi.frameworks import (
     PartitionFramework,
     framework_versions,
     partition_framework,

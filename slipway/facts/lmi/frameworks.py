@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from slipway.facts import images
 from slipway.facts.images import Legacy, UnknownFrameworkError, UnknownVersionError
-from slipway.facts.lmi import LmiVersion, lmi_version
+from slipway.facts.lmi.versions import LmiVersion, lmi_version
 from slipway.facts.tables import read_table
 
 _ANY_ROLLING_BATCH = "*"
@@ -112,12 +112,12 @@ class PartitionFramework:
 
 @functools.cache
 def _table() -> Mapping[str, Any]:
-    return read_table("lmi_frameworks.json")
+    return read_table("lmi/lmi_frameworks.json")
 
 
 @functools.cache
 def _positions() -> Mapping[str, int]:
-    return {version: place for place, version in enumerate(read_table("lmi.json")["versions"])}
+    return {version: place for place, version in enumerate(read_table("lmi/lmi.json")["versions"])}
 
 
 def _covers(span: str, version: str) -> bool:

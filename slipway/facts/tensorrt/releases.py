@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from slipway.facts.instances import architecture
 from slipway.facts.tables import read_table
 
 
@@ -35,15 +36,10 @@ class TensorRTRelease:
         return architecture(compute_capability) >= architecture(self.minimum_compute_capability)
 
 
-def architecture(compute_capability: str) -> int:
-    """Returns the number in `sm86` or `sm100`: a later architecture has a higher one."""
-    return int(compute_capability.removeprefix("sm"))
-
-
 @functools.cache
 def tensorrt_releases() -> Mapping[str, TensorRTRelease]:
     """Returns the releases by TensorRT's version, oldest first."""
-    rows = read_table("tensorrt.json")["releases"]
+    rows = read_table("tensorrt/tensorrt.json")["releases"]
     return MappingProxyType(
         {
             version: TensorRTRelease(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from slipway.facts.lmi_frameworks import row_of
+from slipway.facts.lmi.frameworks import row_of
 from slipway.facts.tables import read_table
 
 
@@ -85,4 +85,4 @@ def partition_method(framework: str, version: str) -> PartitionMethod | None:
 
 @functools.cache
 def _table() -> dict[str, Any]:
-    return read_table("lmi_partition.json")
+    return read_table("lmi/lmi_partition.json")

@@ -1,0 +1,1 @@
+"""What is known of AWS's LMI images: versions, options, frameworks, partitioning."""
