@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from slipway.config.environments import Environment
     from slipway.config.schema import ModelConfig
-    from slipway.config.starter import Container
+    from slipway.config.starters.starter import Starter
 
 _WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
 _QUESTIONS = {
@@ -33,17 +33,6 @@ _QUESTIONS = {
     "image_uri": "Image in ECR",
 }
 _NUMBERS = ("parameters", "latency_milliseconds")
-# Options that one family has, and no other.
-_OWN_OPTIONS = {
-    "framework": "lmi",
-    "task": "neuron",
-    "repository": "triton",
-    "image_uri": "custom",
-}
-# The family whose model repository Slipway makes itself.
-_TRITON_FAMILY = "t5"
-# A small model is what these can be tried with today.
-_TRIED_WITH_A_SAMPLE = ("tensorrt", "custom")
 
 
 def register(app: typer.Typer) -> None:
@@ -85,7 +74,8 @@ def init(
 
     A checkpoint in a folder of the project says its family, parameters and shape itself.
     """
-    from slipway.config.starter import Answers, parse_weights, render
+    from slipway.config.starter import parse_weights, render
+    from slipway.config.starters.starter import Answers
 
     project = current_project()
     path, shown = _new_file(project.root, name)
@@ -97,7 +87,7 @@ def init(
         "repository": repository,
         "image_uri": image_uri,
     }
-    _check_own_options(known, own)
+    _check_own_options(container, own)
     given: dict[str, Any] = {
         "family": family,
         "parameters": parameters,
@@ -113,8 +103,12 @@ def init(
     given = _answered(known, given)
     if isinstance(given["weights"], str):
         given["weights"] = parse_weights(given["weights"])
+    answers = {key: value for key, value in given.items() if key not in own}
+    own = {key: given[key] for key in own}
     path.parent.mkdir(exist_ok=True)
-    path.write_text(render(Answers(name=name, container=known, **given)), encoding="utf-8")
+    path.write_text(
+        render(Answers(name=name, container=container, **answers, own=own)), encoding="utf-8"
+    )
     try:
         config = _checked(name, environments)
     except UserError:
@@ -148,46 +142,46 @@ def _new_file(root: Path, name: str) -> tuple[Path, str]:
     return path, shown
 
 
-def _known(container: str) -> Container:
-    from slipway.config.starter import CONTAINERS
+def _known(container: str) -> Starter:
+    from slipway.config.starters import STARTERS
 
-    for known in CONTAINERS:
-        if known == container:
-            return known
+    if container in STARTERS:
+        return STARTERS[container]
     raise UserError.of(
         Code.UNKNOWN_CHOICE,
         f"there is no container family {container!r}",
-        f"Use {', '.join(CONTAINERS)}; `custom` is for an image of your own.",
+        f"Use {', '.join(STARTERS)}; `custom` is for an image of your own.",
     )
 
 
 def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
     """Refuses an option that the container family would silently ignore."""
-    from slipway.config.starter import LMI_FRAMEWORKS
+    from slipway.config.starters import STARTERS
 
+    readers = {name: family for family, each in STARTERS.items() for name in each.options}
     problems = [
         Problem(
             Code.WRONG_OPTIONS,
             Kind.VALUE,
             f"`{_flag(name)}` has no effect with the container `{container}`",
-            f"Leave it out, or use `--container {_OWN_OPTIONS[name]}`.",
+            f"Leave it out, or use `--container {readers[name]}`.",
         )
         for name, value in own.items()
-        if value is not None and _OWN_OPTIONS[name] != container
+        if value is not None and readers[name] != container
     ]
-    framework = own["framework"]
-    if not problems and framework is not None and framework not in LMI_FRAMEWORKS:
-        guess = nearest(framework, LMI_FRAMEWORKS)
-        hint = f"Did you mean `{guess}`? " if guess else ""
-        allowed = ", ".join(LMI_FRAMEWORKS)
-        problems.append(
-            Problem(
-                Code.UNKNOWN_CHOICE,
-                Kind.VALUE,
-                f"there is no LMI framework {framework!r}",
-                f"{hint}Allowed: {allowed}.",
+    for name, allowed in STARTERS[container].choices.items():
+        value = own[name]
+        if not problems and value is not None and value not in allowed:
+            guess = nearest(value, allowed)
+            hint = f"Did you mean `{guess}`? " if guess else ""
+            problems.append(
+                Problem(
+                    Code.UNKNOWN_CHOICE,
+                    Kind.VALUE,
+                    f"there is no {name} {value!r}",
+                    f"{hint}Allowed: {', '.join(allowed)}.",
+                )
             )
-        )
     if problems:
         raise UserError(problems)
 
@@ -227,24 +221,18 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return answers
 
 
-def _missing(container: str, given: Mapping[str, Any]) -> list[str]:
+def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:
     """Returns the answers that are still missing, in the order of the file."""
     wanted = ["family", "parameters", "instance"]
     if given["sample"] is None and given["weights"] is None:
-        wanted.append("sample" if container in _TRIED_WITH_A_SAMPLE else "weights")
-    wanted.append("latency_milliseconds")
-    if container == "neuron":
-        wanted.append("task")
-    if container == "triton" and given["family"] not in (None, _TRITON_FAMILY):
-        wanted.append("repository")
-    if container == "custom":
-        wanted.append("image_uri")
+        wanted.append("sample" if starter.is_tried_with_a_sample else "weights")
+    wanted += ["latency_milliseconds", *starter.required(given["family"])]
     return [name for name in wanted if given[name] is None]
 
 
-def _answered(container: str, given: dict[str, Any]) -> dict[str, Any]:
+def _answered(starter: Starter, given: dict[str, Any]) -> dict[str, Any]:
     """Asks for missing answers on a terminal; without a terminal, names all of them in an error."""
-    missing = _missing(container, given)
+    missing = _missing(starter, given)
     if missing and not sys.stdin.isatty():
         options = ", ".join(
             "--sample or --weights" if name in ("sample", "weights") else _flag(name)
@@ -257,7 +245,7 @@ def _answered(container: str, given: dict[str, Any]) -> dict[str, Any]:
         )
     answered = dict(given)
     # The family may bring another question with it.
-    while missing := _missing(container, answered):
+    while missing := _missing(starter, answered):
         kind = int if missing[0] in _NUMBERS else str
         answered[missing[0]] = typer.prompt(_QUESTIONS[missing[0]], type=kind)
     return answered

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.planning.artifact_place import artifact_label
-from slipway.planning.families.lmi.variables import MODEL_VARIABLE
+from slipway.planning.families import FAMILIES
 
 _ARTIFACT = re.compile(r"^s3://[^/]+/(models/[^/]+/|)artifacts/([0-9a-f]{64})/files/$")
 
@@ -79,11 +79,16 @@ def _artifact(container: Mapping[str, Any]) -> str | None:
     address: str | None = (
         source.get("S3Uri")
         or container.get("ModelDataUrl")
-        # Of an LMI model that an earlier version of Slipway deployed with settings as variables.
-        or container.get("Environment", {}).get(MODEL_VARIABLE)
+        or _named_weights(container.get("Environment", {}))
     )
     match = _ARTIFACT.search(address or "")
     return artifact_label(match[1], match[2]) if match else address
+
+
+def _named_weights(environment: Mapping[str, str]) -> str | None:
+    """Returns the address of weights in the variables that an earlier version deployed."""
+    named = (environment.get(family.weights_variable or "") for family in FAMILIES.values())
+    return next(filter(None, named), None)
 
 
 def _found(describe: Any, **name: str) -> dict[str, Any] | None:

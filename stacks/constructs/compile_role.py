@@ -8,7 +8,7 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
-from slipway.planning.families.lmi.image import LMI_REPOSITORY, image_accounts
+from slipway.planning.families import FAMILIES
 from stacks.constructs import machine_metrics
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
@@ -41,10 +41,10 @@ class CompileRole(Construct):
         stack = cdk.Stack.of(self)
         bucket_arn = f"arn:{stack.partition}:s3:::{environment.artifact_bucket}"
         here = f"{environment.region}:{environment.account}"
-        # AWS's images, each in its own registry, partition the weights of LMI models.
         images_of_aws = [
-            f"arn:{stack.partition}:ecr:{environment.region}:{account}:repository/{LMI_REPOSITORY}"
-            for account in image_accounts(environment.region)
+            f"arn:{stack.partition}:ecr:{environment.region}:{account}:repository/{repository}"
+            for family in FAMILIES.values()
+            for account, repository in family.compiler_images(environment.region)
         ]
         repositories_arn = (
             f"arn:{stack.partition}:ecr:{here}:repository/{environment.repository_prefix}*"

@@ -26,6 +26,8 @@ class Family(Generic[SituationT]):
             images of AWS that configs name; None where Slipway builds none.
         marks_image: text in each config file that names a base which no other config needs; None
             where all bases are built, whatever configs there are.
+        compiler_images: account and repository of AWS's images that compile, in a region.
+        weights_variable: variable in which earlier versions of Slipway named the weights.
         is_known: whether the rest of the rules can be asked; the first one reports why not.
     """
 
@@ -36,6 +38,8 @@ class Family(Generic[SituationT]):
         None
     )
     marks_image: bytes | None = None
+    compiler_images: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
+    weights_variable: str | None = None
     is_known: Callable[[SituationT], bool] = lambda _: True
 
     def problems(self, situation: SituationT) -> Iterator[Problem]:

@@ -6,8 +6,9 @@ import pytest
 import typer
 import yaml
 
+from slipway.config import starters
 from slipway.config.editor_schema import FIRST_LINE
-from slipway.config.starter import CONTAINERS, LMI_FRAMEWORKS, newest_lmi_version
+from slipway.config.starters.lmi import FRAMEWORKS, newest_lmi_version
 from slipway.facts.lmi.versions import lmi_version
 from slipway.project import Project
 from tests.support.pages import ROOT
@@ -152,9 +153,9 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
 
 
 def test_every_family_is_among_the_starters():
-    assert {container for container, *_ in STARTERS} == set(CONTAINERS)
+    assert {container for container, *_ in STARTERS} == set(starters.STARTERS)
     frameworks = {own[1] for *_, own in STARTERS if "--framework" in own}
-    assert frameworks == set(LMI_FRAMEWORKS) - {"djl-lmi"}
+    assert frameworks == set(FRAMEWORKS) - {"djl-lmi"}
 
 
 def test_the_defaults_of_lmi(run, tmp_path):
@@ -176,7 +177,7 @@ def test_the_defaults_of_lmi(run, tmp_path):
     assert "compile" not in content["artifacts"]
 
 
-@pytest.mark.parametrize("framework", LMI_FRAMEWORKS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_version_whose_facts_are_anothers_is_not_taken(framework):
     assert lmi_version(framework, newest_lmi_version(framework)).facts_of is None
 
@@ -369,7 +370,7 @@ def test_options_of_another_family_are_not_passed_over(run, tmp_path):
     )
     code, _, errors = run("search", "--container", "lmi", *FLAGS, "--framework", "djl-deepspped")
     assert code == 1
-    assert "there is no LMI framework 'djl-deepspped' [SW202]\n    Did you mean" in errors
+    assert "there is no framework 'djl-deepspped' [SW202]\n    Did you mean" in errors
     assert "Did you mean `djl-deepspeed`?" in errors
     assert not (tmp_path / "model_configs" / "search.yaml").exists()
 

@@ -12,7 +12,7 @@ from slipway.errors import Problem, UserError
 from slipway.facts.instances import instance_types
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.families import situation_of
-from slipway.planning.families.lmi.image import image_accounts
+from slipway.planning.families.lmi.image import compiler_images
 from slipway.planning.families.lmi.partitioning import (
     job_arguments,
     job_files,
@@ -207,9 +207,9 @@ def test_where_the_server_picks_the_framework_nothing_is_known_to_partition():
 
 
 def test_the_registries_of_a_region():
-    assert image_accounts("eu-west-1") == ("763104351884",)
-    assert image_accounts("cn-north-1") == ("727897471807",)
-    assert image_accounts("mars-north-1") == ()
+    assert list(compiler_images("eu-west-1")) == [("763104351884", "djl-inference")]
+    assert list(compiler_images("cn-north-1")) == [("727897471807", "djl-inference")]
+    assert list(compiler_images("mars-north-1")) == []
 
 
 def test_a_gpu_whose_capability_is_not_known_is_no_target():

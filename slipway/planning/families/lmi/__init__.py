@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from slipway.planning.families.family import Family
 from slipway.planning.families.lmi.advice import ADVICE
-from slipway.planning.families.lmi.image import image_bases
+from slipway.planning.families.lmi.image import compiler_images, image_bases
 from slipway.planning.families.lmi.rules import RULES
 from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.families.lmi.variables import MODEL_VARIABLE
 
 FAMILY = Family(
-    Lmi, RULES, ADVICE, image_bases, marks_image=b"built", is_known=lambda lmi: lmi.is_known
+    Lmi,
+    RULES,
+    ADVICE,
+    image_bases,
+    marks_image=b"built",
+    compiler_images=compiler_images,
+    weights_variable=MODEL_VARIABLE,
+    is_known=lambda lmi: lmi.is_known,
 )

@@ -9,9 +9,7 @@ from slipway.facts.images import UnknownImageError, frameworks, image, versions
 from slipway.planning.families.lmi.handlers import our_handler
 from slipway.planning.plan import ImageBase
 
-LMI_REPOSITORY = "djl-inference"
-"""Of AWS's images, in each region's registry."""
-
+_REPOSITORY = "djl-inference"
 _IMAGES_OF_LMI = "djl-"
 
 
@@ -34,8 +32,12 @@ def image_bases(environment: Environment, wanted: Iterable[tuple[str, str]]) -> 
             yield ImageBase(base.tag, base.uri, compiles=False)
 
 
-def image_accounts(region: str) -> tuple[str, ...]:
-    """Returns the registries of AWS's LMI images in a region; none where no source says."""
+def compiler_images(region: str) -> Iterator[tuple[str, str]]:
+    """Yields registry and repository of AWS's images, which partition weights, too.
+
+    Args:
+        region: nothing is yielded where no source names a registry.
+    """
     accounts: set[str] = set()
     for framework in frameworks():
         if not framework.startswith(_IMAGES_OF_LMI):
@@ -47,4 +49,5 @@ def image_accounts(region: str) -> tuple[str, ...]:
                 continue
             if account is not None:
                 accounts.add(account)
-    return tuple(sorted(accounts))
+    for account in sorted(accounts):
+        yield account, _REPOSITORY

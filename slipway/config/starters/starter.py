@@ -1,0 +1,63 @@
+"""The part of a first config that each serving family writes its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from slipway.facts.instances import Accelerator
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of the user for a first config.
+
+    Args:
+        name: name of the model.
+        container: family of the container.
+        family: architecture of the network.
+        parameters: number of its weights.
+        shape: further fields of the section `model`, as `read_checkpoint` finds them.
+        instance: hosting instance type.
+        latency_milliseconds: objective for the 99th percentile of the answers.
+        sample: directory of a small model, relative to the project.
+        weights: the section `artifacts.weights`, as `parse_weights` returns it.
+        own: answers to the questions that only this container asks, by name.
+    """
+
+    name: str
+    container: str
+    family: str
+    parameters: int
+    instance: str
+    latency_milliseconds: int
+    shape: Mapping[str, int] = field(default_factory=dict)
+    sample: str | None = None
+    weights: Mapping[str, str] | None = None
+    own: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Starter:
+    """A family's first config.
+
+    Args:
+        serving: fields of the section `serving`, from the answers and the type's accelerator.
+        compile_instance: type that compiles weights, from the answers; None if nothing does.
+        endpoint: further fields of the section `endpoint`.
+        notes: words above a field, by its name.
+        options: options of `slipway init` that no other family reads.
+        required: which of them must be answered, from the model's family.
+        is_tried_with_a_sample: whether a small model is the usual way to try the family.
+        choices: allowed values of an option, where it has a fixed list.
+    """
+
+    serving: Callable[[Answers, Accelerator | None], dict[str, Any]]
+    compile_instance: Callable[[Answers], str | None] = lambda _: None
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    required: Callable[[str | None], tuple[str, ...]] = lambda _: ()
+    is_tried_with_a_sample: bool = False
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,0 +1,45 @@
+"""A first config of Triton."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.config.starters.starter import Answers, Starter
+from slipway.facts.images import image, versions
+from slipway.facts.instances import Accelerator, architecture
+
+_TRITON = "sagemaker-tritonserver"
+# What a release is and supports is the same in every region where it is published.
+_ANY_REGION = "us-east-1"
+# The family whose model repository Slipway makes itself.
+_OWN_REPOSITORY = "t5"
+
+
+def _serving(answers: Answers, accelerator: Accelerator | None) -> dict[str, Any]:
+    serving: dict[str, Any] = {"version": _version(accelerator)}
+    if answers.own.get("repository") is not None:
+        serving["repository"] = answers.own["repository"]
+    return {**serving, "max_batch_size": 8, "max_input_tokens": 64, "max_new_tokens": 64}
+
+
+def _version(accelerator: Accelerator | None) -> str:
+    """Returns the newest release that supports the GPU, or the newest of all."""
+    known = versions(_TRITON)
+    capability = accelerator.compute_capability if accelerator else None
+    if capability is None:
+        return known[-1]
+    fitting = [
+        version
+        for version in known
+        if (least := image(_TRITON, version, _ANY_REGION).minimum_compute_capability)
+        and architecture(least) <= architecture(capability)
+    ]
+    return (fitting or known)[-1]
+
+
+STARTER = Starter(
+    _serving,
+    compile_instance=lambda answers: answers.instance,
+    options=("repository",),
+    required=lambda family: () if family in (None, _OWN_REPOSITORY) else ("repository",),
+)
