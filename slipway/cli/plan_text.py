@@ -94,10 +94,11 @@ def _scaling(scaling: AutoscalingPlan) -> str:
 
 
 def _watched(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
+    thresholds = plan.alarms.thresholds
     yield (
         "alarms",
-        f"server error rate over {plan.alarms.server_error_rate_percent:g} %, p99 latency over "
-        f"{plan.alarms.model_latency_p99_microseconds / 1000:g} ms, for "
+        f"server error rate over {thresholds['server_error_rate_percent']:g} %, p99 latency over "
+        f"{thresholds['model_latency_p99_microseconds'] / 1000:g} ms, for "
         f"{plan.alarms.evaluation_periods_minutes} minutes",
     )
     if plan.rollout is not None:

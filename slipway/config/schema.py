@@ -13,11 +13,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from slipway.config.sections.alarms import Alarms, Rollout
+from slipway.config.sections.alarms import Alarms
 from slipway.config.sections.artifacts import Artifacts
 from slipway.config.sections.base import PlainText, Section, Tags
 from slipway.config.sections.endpoint import Endpoint
 from slipway.config.sections.model import Model
+from slipway.config.sections.rollout import Rollout
 from slipway.config.sections.scaling import Autoscaling
 from slipway.config.sections.serving import Serving
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from slipway.config.alarm_kinds import AlarmKind
+from slipway.config.sections.alarms import ALARM_KINDS
 
 
 def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, Any]]:
@@ -20,14 +23,36 @@ def endpoint_alarms(cloudwatch: Any, endpoint_name: str) -> Iterator[dict[str, A
     for page in pages:
         for alarm in page["MetricAlarms"]:
             # Another endpoint's name may begin with this one's.
-            if _watches(alarm, endpoint_name):
+            if endpoint_name in _values(alarm, "EndpointName"):
                 yield alarm
 
 
-def _watches(alarm: dict[str, Any], endpoint_name: str) -> bool:
-    queries = alarm.get("Metrics", ())
-    metrics = [alarm, *(query.get("MetricStat", {}).get("Metric", {}) for query in queries)]
-    return any(
-        {"Name": "EndpointName", "Value": endpoint_name} in metric.get("Dimensions", ())
-        for metric in metrics
-    )
+def kind_of(alarm: Mapping[str, Any]) -> AlarmKind | None:
+    """Returns the row of the table of alarms that reads the metrics of an alarm, or None."""
+    read = {(stat["Metric"]["MetricName"], stat["Stat"]) for stat in _metric_stats(alarm)}
+    for kind in ALARM_KINDS.values():
+        if {(metric.name, metric.statistic) for metric in kind.watch.metrics} == read:
+            return kind
+    return None
+
+
+def variant_of(alarm: Mapping[str, Any]) -> str | None:
+    """Returns the name of the variant that an alarm watches, or None."""
+    return next(iter(_values(alarm, "VariantName")), None)
+
+
+def _values(alarm: Mapping[str, Any], dimension: str) -> list[str]:
+    return [
+        item["Value"]
+        for stat in _metric_stats(alarm)
+        for item in stat["Metric"].get("Dimensions", ())
+        if item["Name"] == dimension
+    ]
+
+
+def _metric_stats(alarm: Mapping[str, Any]) -> list[Any]:
+    """Returns a MetricStat for each metric that an alarm reads, alone or in metric math."""
+    if "MetricName" in alarm:
+        statistic = alarm.get("Statistic") or alarm.get("ExtendedStatistic")
+        return [{"Metric": alarm, "Stat": statistic}]
+    return [query["MetricStat"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from slipway.access import Access
-from slipway.operations.alarms import endpoint_alarms
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.operations.alarms import endpoint_alarms, kind_of, variant_of
 from slipway.operations.live import described_config, described_model, instance_types_of
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 
 _NAMESPACE = "sagemaker"
-# CloudWatch's metric to the field of `alarms`; a rate is told by a metric in its expression.
-_ALARM_FIELDS = {
-    "Invocation5XXErrors": "server_error_rate_percent",
-    "ModelLatency": "model_latency_p99_milliseconds",
-    "OverheadLatency": "overhead_latency_p99_milliseconds",
-    "Invocation4XXErrors": "client_error_rate_percent",
-    "MemoryUtilization": "memory_utilization_percent",
-    "DiskUtilization": "disk_utilization_percent",
-    "GPUMemoryUtilization": "gpu_memory_utilization_percent",
-}
-_MICROSECONDS_PER_MILLISECOND = 1000
 # A scaling policy's predefined metric to the field of `autoscaling`.
 _TARGET_FIELDS = {
     "SageMakerVariantInvocationsPerInstance": "target_invocations_per_instance_per_minute",
@@ -103,8 +93,7 @@ def _planned(plan: DeploymentPlan) -> _Settings:
 
 
 def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
-    alarms, scaling = plan.alarms, plan.autoscaling
-    gpu_percent = alarms.gpu_memory_utilization_percent
+    scaling = plan.autoscaling
     found: _Settings = {
         "endpoint.instances": list(variant.instance_types),
         # Where the endpoint scales, its size is not the file's.
@@ -117,21 +106,12 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "endpoint.volume_size_gb": variant.volume_size_gb,
         "endpoint.inference_ami_version": variant.inference_ami_version,
         "endpoint.routing": plan.routing_strategy,
-        "alarms.server_error_rate_percent": alarms.server_error_rate_percent,
-        "alarms.model_latency_p99_milliseconds": _milliseconds(
-            alarms.model_latency_p99_microseconds
-        ),
-        "alarms.overhead_latency_p99_milliseconds": _milliseconds(
-            alarms.overhead_latency_p99_microseconds
-        ),
-        "alarms.client_error_rate_percent": alarms.client_error_rate_percent,
-        "alarms.memory_utilization_percent": alarms.memory_utilization_percent,
-        "alarms.disk_utilization_percent": alarms.disk_utilization_percent,
-        # The metric adds up over an instance's GPUs, and so does the deployed threshold.
-        "alarms.gpu_memory_utilization_percent": (
-            None if gpu_percent is None else gpu_percent * variant.gpu_count
-        ),
-        "alarms.evaluation_periods_minutes": alarms.evaluation_periods_minutes,
+        **{
+            f"alarms.{kind.field}": threshold / kind.metric_units
+            for kind in ALARM_KINDS.values()
+            if (threshold := plan.alarms.threshold(kind, variant)) is not None
+        },
+        "alarms.evaluation_periods_minutes": plan.alarms.evaluation_periods_minutes,
     }
     if scaling is not None:
         found |= {
@@ -147,10 +127,6 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
             "autoscaling.scale_out_cooldown_seconds": scaling.scale_out_cooldown_seconds,
         }
     return found
-
-
-def _milliseconds(microseconds: float | None) -> float | None:
-    return None if microseconds is None else microseconds / _MICROSECONDS_PER_MILLISECOND
 
 
 def _model(model: Mapping[str, Any]) -> _Settings:
@@ -217,29 +193,15 @@ def _scaling(access: Access, endpoint_name: str, variants: list[str]) -> _Settin
 def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:
     found: _Settings = {}
     for alarm in endpoint_alarms(access.client("cloudwatch"), endpoint_name):
-        metrics = dict(_watched(alarm))
-        field = next((_ALARM_FIELDS[name] for name in _ALARM_FIELDS if name in metrics), None)
-        dimensions = next(iter(metrics.values()), {})
-        if field is None or dimensions.get("VariantName") not in variants:
+        kind, variant = kind_of(alarm), variant_of(alarm)
+        if kind is None or variant not in variants:
             continue
-        threshold = alarm["Threshold"]
-        if field.endswith("_milliseconds"):
-            threshold /= _MICROSECONDS_PER_MILLISECOND
         settings = {
-            f"alarms.{field}": threshold,
+            f"alarms.{kind.field}": alarm["Threshold"] / kind.metric_units,
             "alarms.evaluation_periods_minutes": alarm["EvaluationPeriods"],
         }
-        found |= _named(settings, dimensions["VariantName"], several=len(variants) > 1)
+        found |= _named(settings, variant, several=len(variants) > 1)
     return found
-
-
-def _watched(alarm: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields the metrics of an alarm: name, and dimensions by their names."""
-    stats = [query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ())]
-    for metric in (alarm, *stats):
-        if "MetricName" in metric:
-            dimensions = metric.get("Dimensions", ())
-            yield metric["MetricName"], {item["Name"]: item["Value"] for item in dimensions}
 
 
 def _named(settings: Mapping[str, Any], variant: str, *, several: bool) -> _Settings:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from slipway.config.alarm_kinds import AlarmKind
 from slipway.config.environments import parameter_prefix
+from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
@@ -183,28 +185,36 @@ class AutoscalingPlan:
 
 @dataclass(frozen=True)
 class AlarmPlan:
-    """Thresholds in the units of their metrics; None for no alarm."""
+    """The alarms of each variant.
 
-    server_error_rate_percent: float
-    model_latency_p99_microseconds: int
-    overhead_latency_p99_microseconds: int | None
-    client_error_rate_percent: float | None
-    memory_utilization_percent: float | None
-    disk_utilization_percent: float | None
-    gpu_memory_utilization_percent: float | None
+    Args:
+        thresholds: in the units of their metrics, by names that have the unit. An alarm without
+            a threshold has no entry.
+        evaluation_periods_minutes: minutes in a row above the threshold that raise an alarm.
+    """
+
+    thresholds: Mapping[str, float]
     evaluation_periods_minutes: int
 
-    @property
-    def count(self) -> int:
-        """Returns the number of alarms of each variant."""
-        optional = (
-            self.overhead_latency_p99_microseconds,
-            self.client_error_rate_percent,
-            self.memory_utilization_percent,
-            self.disk_utilization_percent,
-            self.gpu_memory_utilization_percent,
-        )
-        return 2 + sum(threshold is not None for threshold in optional)
+    def threshold(self, kind: AlarmKind, variant: VariantPlan) -> float | None:
+        """Returns the threshold of a variant's alarm, or None without that alarm.
+
+        Args:
+            kind: the alarm. If its metric adds up over the GPUs, so does the threshold.
+            variant: the variant that is watched.
+        """
+        threshold = self.thresholds.get(kind.threshold_name)
+        if threshold is None or not kind.watch.gpu_part:
+            return threshold
+        return threshold * variant.gpu_count
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns every threshold, with None for an alarm that the model does not have."""
+        names = [kind.threshold_name for kind in ALARM_KINDS.values()]
+        return {
+            **{name: self.thresholds.get(name) for name in names},
+            "evaluation_periods_minutes": self.evaluation_periods_minutes,
+        }
 
 
 @dataclass(frozen=True)
@@ -319,7 +329,7 @@ class DeploymentPlan:
         found = {
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
-            "AWS::CloudWatch::Alarm": variants * self.alarms.count,
+            "AWS::CloudWatch::Alarm": variants * len(self.alarms.thresholds),
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,
@@ -335,6 +345,7 @@ class DeploymentPlan:
         """Returns the plan as data, with what is derived from it."""
         content = asdict(self)
         content["resources"] = self.resources
+        content["alarms"] = self.alarms.as_json()
         content["image"]["uri"] = self.image.uri
         content["artifact"]["s3_uri"] = self.artifact.s3_uri
         if self.weights is not None:

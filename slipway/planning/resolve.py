@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
@@ -92,7 +93,7 @@ def resolve(
         memory=estimate(situation, situation.instance),
         cost=estimate_cost([_fleet(variant, config) for variant in variants], environment.region),
         autoscaling=_autoscaling(config),
-        alarms=_alarms(situation),
+        alarms=_alarms(config.alarms),
         rollout=_rollout(config),
         log_group_name=f"/aws/sagemaker/Endpoints/{full_name}",
         log_retention_days=config.endpoint.log_retention_days,
@@ -143,19 +144,13 @@ def _variants(situation: Situation) -> Iterator[VariantPlan]:
         )
 
 
-def _alarms(situation: Situation) -> AlarmPlan:
-    alarms = situation.config.alarms
-    overhead = alarms.overhead_latency_p99_milliseconds
-    return AlarmPlan(
-        server_error_rate_percent=alarms.server_error_rate_percent,
-        model_latency_p99_microseconds=alarms.model_latency_p99_milliseconds * 1000,
-        overhead_latency_p99_microseconds=None if overhead is None else overhead * 1000,
-        client_error_rate_percent=alarms.client_error_rate_percent,
-        memory_utilization_percent=alarms.memory_utilization_percent,
-        disk_utilization_percent=alarms.disk_utilization_percent,
-        gpu_memory_utilization_percent=alarms.gpu_memory_utilization_percent,
-        evaluation_periods_minutes=alarms.evaluation_periods_minutes,
-    )
+def _alarms(alarms: Alarms) -> AlarmPlan:
+    thresholds = {
+        kind.threshold_name: threshold * kind.metric_units
+        for kind in ALARM_KINDS.values()
+        if (threshold := alarms.threshold(kind)) is not None
+    }
+    return AlarmPlan(thresholds, alarms.evaluation_periods_minutes)
 
 
 def _rollout(config: ModelConfig) -> RolloutPlan | None:

@@ -1,28 +1,18 @@
-"""Alarms of a variant: failed answers, late answers, full machines."""
+"""Alarms of a variant: the rows of the table of alarms that the model has a threshold for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import Any
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from slipway.config.alarm_kinds import Metric, Watch
+from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.plan import DeploymentPlan, VariantPlan
-from stacks.constructs import machine_metrics
 
-# https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
-_INVOCATIONS = "AWS/SageMaker"
 _PERIOD_SECONDS = 60
-# Construct id -> the name in `rollout.rollback_alarms`.
-_NAMES = {
-    "ServerErrorRate": "server_error_rate",
-    "ModelLatency": "model_latency_p99",
-    "OverheadLatency": "overhead_latency_p99",
-    "ClientErrorRate": "client_error_rate",
-    "Memory": "memory_utilization",
-    "Disk": "disk_utilization",
-    "GPUMemory": "gpu_memory_utilization",
-}
 _Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
 
 
@@ -53,156 +43,67 @@ class VariantAlarms(Construct):
         topic_arn: str,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._plan = plan
-        self._variant = variant
-        self._subject = plan.endpoint_name
-        if len(plan.variants) > 1:
-            self._subject += f", {variant.name}"
-        self._topic_arn = topic_arn
-        self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
         self._dimensions = [
             cloudwatch.CfnAlarm.DimensionProperty(name="EndpointName", value=plan.endpoint_name),
             cloudwatch.CfnAlarm.DimensionProperty(name="VariantName", value=variant.name),
         ]
-        self._answers()
-        self._machines()
-
-    def _answers(self) -> None:
-        alarms = self._plan.alarms
-        self._rate(
-            "ServerErrorRate",
-            "share of invocations that failed on the server's side (5XX, no answer, broken "
-            "connection), in percent",
-            alarms.server_error_rate_percent,
-            [
-                self._sum("server_errors", "Invocation5XXErrors"),
-                self._sum("client_errors", "Invocation4XXErrors"),
-                self._sum("model_errors", "InvocationModelErrors"),
-                self._sum("invocations", "Invocations"),
-                # Invocation5XXErrors counts answers of the model itself. A container that died or
-                # is late answers nothing. Only InvocationModelErrors, which includes the 4XX,
-                # counts socket errors and time-outs.
-                _Query(
-                    id="failures",
-                    expression="model_errors - client_errors",
-                    label="Not answered, or 5XX",
-                    return_data=False,
-                ),
-                _Query(
-                    id="rate",
-                    expression="100 * MAX([server_errors, failures]) / invocations",
-                    label="Failed on the server's side (%)",
-                    return_data=True,
-                ),
-            ],
-        )
-        self._percentile(
-            "ModelLatency",
-            "99th percentile of the container's answer time, in microseconds",
-            alarms.model_latency_p99_microseconds,
-        )
-        if alarms.overhead_latency_p99_microseconds is not None:
-            self._percentile(
-                "OverheadLatency",
-                "99th percentile of SageMaker's own share of the answer time, in microseconds",
-                alarms.overhead_latency_p99_microseconds,
-            )
-        if alarms.client_error_rate_percent is not None:
-            self._rate(
-                "ClientErrorRate",
-                "share of invocations answered 4XX, in percent",
-                alarms.client_error_rate_percent,
-                [
-                    self._sum("client_errors", "Invocation4XXErrors"),
-                    self._sum("invocations", "Invocations"),
-                    _Query(
-                        id="rate",
-                        expression="100 * client_errors / invocations",
-                        label="4XX rate (%)",
-                        return_data=True,
-                    ),
-                ],
-            )
-
-    def _machines(self) -> None:
-        alarms = self._plan.alarms
-        for construct_id, metric, what, percent, unit_count in (
-            ("Memory", "MemoryUtilization", "main memory", alarms.memory_utilization_percent, 1),
-            ("Disk", "DiskUtilization", "disk", alarms.disk_utilization_percent, 1),
-            # The metric adds up over the GPUs of an instance: four full GPUs are 400.
-            (
-                "GPUMemory",
-                "GPUMemoryUtilization",
-                "the GPUs' memory",
-                alarms.gpu_memory_utilization_percent,
-                self._variant.gpu_count,
-            ),
-        ):
-            if percent is None:
+        several = len(plan.variants) > 1
+        subject = f"{plan.endpoint_name}, {variant.name}" if several else plan.endpoint_name
+        self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
+        for name, kind in ALARM_KINDS.items():
+            threshold = plan.alarms.threshold(kind, variant)
+            if threshold is None:
                 continue
-            shown = "" if unit_count == 1 else f", added up over {unit_count} GPUs"
-            self._alarm(
-                construct_id,
-                f"use of {what}, in percent{shown}",
-                percent * unit_count,
-                # A machine always has values. Without them nothing is known, so the alarm goes to
-                # INSUFFICIENT_DATA instead of OK.
-                missing_data="missing",
-                namespace=machine_metrics.ENDPOINTS,
-                metric_name=metric,
-                dimensions=self._dimensions,
-                statistic="Maximum",
-                period=_PERIOD_SECONDS,
+            self.by_name[name] = cloudwatch.CfnAlarm(
+                self,
+                kind.watch.construct_id,
+                alarm_description=f"{subject}: {_description(kind.watch, variant)}",
+                comparison_operator="GreaterThanThreshold",
+                threshold=threshold,
+                evaluation_periods=plan.alarms.evaluation_periods_minutes,
+                treat_missing_data=kind.watch.group.missing_data,
+                alarm_actions=[topic_arn],
+                ok_actions=[topic_arn],
+                **self._watched(kind.watch),
             )
 
-    def _percentile(self, metric: str, what: str, threshold: float) -> None:
-        self._alarm(
-            metric,
-            what,
-            threshold,
-            namespace=_INVOCATIONS,
-            metric_name=metric,
-            dimensions=self._dimensions,
-            extended_statistic="p99",
-            period=_PERIOD_SECONDS,
-        )
+    def _watched(self, watch: Watch) -> dict[str, Any]:
+        """Returns one of the ways in which an alarm names its metrics."""
+        if watch.formulas:
+            return {"metrics": list(self._queries(watch))}
+        (metric,) = watch.metrics
+        is_percentile = metric.statistic.startswith("p")
+        return {
+            "namespace": watch.group.namespace,
+            "metric_name": metric.name,
+            "dimensions": self._dimensions,
+            "extended_statistic" if is_percentile else "statistic": metric.statistic,
+            "period": _PERIOD_SECONDS,
+        }
 
-    def _rate(
-        self, construct_id: str, what: str, threshold: float, metrics: Sequence[_Query]
-    ) -> None:
-        self._alarm(construct_id, what, threshold, metrics=list(metrics))
+    def _queries(self, watch: Watch) -> Iterator[_Query]:
+        for metric in watch.metrics:
+            statistic = self._statistic(metric, watch.group.namespace)
+            yield _Query(id=metric.query, metric_stat=statistic, return_data=False)
+        for formula in watch.formulas:
+            yield _Query(
+                id=formula.query,
+                expression=formula.expression,
+                label=formula.label,
+                return_data=formula is watch.formulas[-1],
+            )
 
-    def _alarm(
-        self,
-        construct_id: str,
-        what: str,
-        threshold: float,
-        # Without requests there are no data points, and nothing failed.
-        missing_data: str = "notBreaching",
-        **source: object,
-    ) -> None:
-        self.by_name[_NAMES[construct_id]] = cloudwatch.CfnAlarm(
-            self,
-            construct_id,
-            alarm_description=f"{self._subject}: {what}",
-            comparison_operator="GreaterThanThreshold",
-            threshold=threshold,
-            evaluation_periods=self._plan.alarms.evaluation_periods_minutes,
-            treat_missing_data=missing_data,
-            alarm_actions=[self._topic_arn],
-            ok_actions=[self._topic_arn],
-            **source,  # type: ignore[arg-type]  # one of the ways to name what is watched
-        )
-
-    def _sum(self, identifier: str, metric_name: str) -> _Query:
-        return _Query(
-            id=identifier,
-            metric_stat=cloudwatch.CfnAlarm.MetricStatProperty(
-                metric=cloudwatch.CfnAlarm.MetricProperty(
-                    namespace=_INVOCATIONS, metric_name=metric_name, dimensions=self._dimensions
-                ),
-                period=_PERIOD_SECONDS,
-                stat="Sum",
+    def _statistic(self, metric: Metric, namespace: str) -> cloudwatch.CfnAlarm.MetricStatProperty:
+        return cloudwatch.CfnAlarm.MetricStatProperty(
+            metric=cloudwatch.CfnAlarm.MetricProperty(
+                namespace=namespace, metric_name=metric.name, dimensions=self._dimensions
             ),
-            return_data=False,
+            period=_PERIOD_SECONDS,
+            stat=metric.statistic,
         )
+
+
+def _description(watch: Watch, variant: VariantPlan) -> str:
+    if watch.gpu_part and variant.gpu_count > 1:
+        return f"{watch.description}, added up over {variant.gpu_count} GPUs"
+    return watch.description

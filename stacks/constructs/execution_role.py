@@ -8,6 +8,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from slipway.config.alarm_kinds import MACHINES
 from slipway.planning.plan import DeploymentPlan
 from stacks.constructs import machine_metrics
 
@@ -71,7 +72,7 @@ class ExecutionRole(Construct):
                 ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
                 f"{log_group_arn}:*",
             ),
-            machine_metrics.may_publish(machine_metrics.ENDPOINTS),
+            machine_metrics.may_publish(MACHINES.namespace),
         ]
         self.role = iam.Role(
             self,

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from aws_cdk import aws_iam as iam
 
-ENDPOINTS = "/aws/sagemaker/Endpoints"
 TRAINING_JOBS = "/aws/sagemaker/TrainingJobs"
 
 

@@ -42,7 +42,7 @@ def test_a_change_is_one_threshold_of_the_deployed_model(sized):
 
     def thresholds() -> list[float]:
         return [
-            project.plan(name, environment).alarms.model_latency_p99_microseconds
+            project.plan(name, environment).alarms.thresholds["model_latency_p99_microseconds"]
             for name in project.files
         ]
 

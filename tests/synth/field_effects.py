@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.alarms import ALARM_KINDS
 from tests.support.projects import LOCAL, PRODUCTION, config_text
 from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, neuron, triton, vllm
 
@@ -317,10 +318,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     **_changes(
         "template", "tensorrt", "alarms.",
-        server_error_rate_percent=9, model_latency_p99_milliseconds=9,
-        overhead_latency_p99_milliseconds=9, client_error_rate_percent=9,
-        memory_utilization_percent=9, disk_utilization_percent=9,
-        gpu_memory_utilization_percent=9, evaluation_periods_minutes=9,
+        **{kind.field: 9 for kind in ALARM_KINDS.values()}, evaluation_periods_minutes=9,
     ),
     "alarms.at_max_capacity": Change("refused", "tensorrt", True),
     "rollout.strategy": Change("refused", "tensorrt", "canary"),

@@ -1,29 +1,113 @@
-"""The alarms of a model's template, with every kind of alarm and with several variants."""
+"""The alarms of a model's template: every row of the table of alarms, and several variants."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
 
+from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.facts.instances import instance_types
+from slipway.operations.alarms import kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.synth.assemblies import new_app
 
-_ALARMS = {
-    "model_latency_p99_milliseconds": 600,
-    "overhead_latency_p99_milliseconds": 200,
-    "client_error_rate_percent": 10,
-    "memory_utilization_percent": 80,
-    "disk_utilization_percent": 80,
-    "gpu_memory_utilization_percent": 90,
+_REQUESTS, _MACHINES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An alarm in the template of a model that sets its threshold.
+
+    Args:
+        construct_id: part of its logical id.
+        setting: the threshold in the config.
+        threshold: in the template, for a variant of machines with four GPUs.
+        namespace: of its metrics.
+        statistics: by the names of its metrics.
+        description: begins with the model and the variant.
+    """
+
+    construct_id: str
+    setting: float
+    threshold: float
+    namespace: str
+    statistics: Mapping[str, str]
+    description: str
+
+
+# Without a request there are no data points, and nothing failed. A machine always has values.
+# Without them nothing is known, and the machine is not called healthy.
+_MISSING_DATA = {_REQUESTS: "notBreaching", _MACHINES: "missing"}
+_EXPECTED = {
+    "server_error_rate_percent": Expected(
+        "ServerErrorRate",
+        2,
+        2,
+        _REQUESTS,
+        {
+            "Invocation5XXErrors": "Sum",
+            "Invocation4XXErrors": "Sum",
+            "InvocationModelErrors": "Sum",
+            "Invocations": "Sum",
+        },
+        "share of invocations that failed on the server's side (5XX, no answer, broken "
+        "connection), in percent",
+    ),
+    "model_latency_p99_milliseconds": Expected(
+        "ModelLatency",
+        600,
+        600_000,
+        _REQUESTS,
+        {"ModelLatency": "p99"},
+        "99th percentile of the container's answer time, in microseconds",
+    ),
+    "overhead_latency_p99_milliseconds": Expected(
+        "OverheadLatency",
+        200,
+        200_000,
+        _REQUESTS,
+        {"OverheadLatency": "p99"},
+        "99th percentile of SageMaker's own share of the answer time, in microseconds",
+    ),
+    "client_error_rate_percent": Expected(
+        "ClientErrorRate",
+        10,
+        10,
+        _REQUESTS,
+        {"Invocation4XXErrors": "Sum", "Invocations": "Sum"},
+        "share of invocations answered 4XX, in percent",
+    ),
+    "memory_utilization_percent": Expected(
+        "Memory",
+        80,
+        80,
+        _MACHINES,
+        {"MemoryUtilization": "Maximum"},
+        "use of main memory, in percent",
+    ),
+    "disk_utilization_percent": Expected(
+        "Disk", 85, 85, _MACHINES, {"DiskUtilization": "Maximum"}, "use of disk, in percent"
+    ),
+    "gpu_memory_utilization_percent": Expected(
+        "GPUMemory",
+        90,
+        360,
+        _MACHINES,
+        {"GPUMemoryUtilization": "Maximum"},
+        "use of the GPUs' memory, in percent, added up over 4 GPUs",
+    ),
 }
+_ALARMS = {field: expected.setting for field, expected in _EXPECTED.items()}
 
 _ROLLOUT = {
     "rollback_alarms": ["server_error_rate", "model_latency_p99"],
@@ -46,7 +130,6 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
         {"name": "small", "weight": 1, "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]},
     ]
     plans = [
-        _plan("watched", alarms=_ALARMS),
         _plan("unlike", alarms=_ALARMS, endpoint={"variants": variants}),
         _plan("guarded", endpoint={"variants": variants}, rollout=_ROLLOUT),
     ]
@@ -63,52 +146,74 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
 
 @pytest.fixture(scope="module")
-def alarms(templates: dict[str, dict[str, Any]]) -> dict[str, dict[tuple[str, str], Any]]:
-    """Each model's alarms: properties by variant and metric (its first query's for metric math)."""
-    return {
-        name: {
-            _watched(resource["Properties"]): resource["Properties"]
-            for resource in resources.values()
-            if resource["Type"] == "AWS::CloudWatch::Alarm"
-        }
-        for name, resources in templates.items()
-    }
+def alarms(templates: dict[str, dict[str, Any]]) -> dict[tuple[str, str], Any]:
+    """The alarms of every threshold: properties by variant and construct id."""
+    names = re.compile("Alarms(large|small)([A-Za-z]+)[0-9A-F]{8}")
+    found = {}
+    for logical_id, resource in templates["unlike"].items():
+        if resource["Type"] == "AWS::CloudWatch::Alarm":
+            match = names.fullmatch(logical_id)
+            assert match is not None
+            found[match[1], match[2]] = resource["Properties"]
+    return found
 
 
-def _watched(alarm: dict[str, Any]) -> tuple[str, str]:
-    if "Metrics" in alarm:
-        (first, *_) = alarm["Metrics"]
-        dimensions, metric = first["MetricStat"]["Metric"]["Dimensions"], first["Id"]
-    else:
-        dimensions, metric = alarm["Dimensions"], alarm["MetricName"]
-    values = {item["Name"]: item["Value"] for item in dimensions}
-    return values["VariantName"], metric
+def test_every_alarm_has_a_test(alarms: dict[tuple[str, str], Any]):
+    assert list(_EXPECTED) == [kind.field for kind in ALARM_KINDS.values()]
+    ids = [expected.construct_id for expected in _EXPECTED.values()]
+    assert list(alarms) == [(variant, each) for variant in ("large", "small") for each in ids]
 
 
-def test_machines_without_values_are_not_called_healthy(
-    alarms: dict[str, dict[tuple[str, str], Any]],
-):
-    treatments = {metric: a["TreatMissingData"] for (_, metric), a in alarms["watched"].items()}
-    assert treatments == {
-        # Without a request these have no data points, and nothing failed.
-        "server_errors": "notBreaching",
-        "client_errors": "notBreaching",
-        "ModelLatency": "notBreaching",
-        "OverheadLatency": "notBreaching",
-        # A machine always has values. Without them nothing is known.
-        "MemoryUtilization": "missing",
-        "DiskUtilization": "missing",
-        "GPUMemoryUtilization": "missing",
-    }
+@pytest.mark.parametrize("field", _EXPECTED)
+def test_an_alarm_watches_its_metrics(field: str, alarms: dict[tuple[str, str], Any]):
+    expected = _EXPECTED[field]
+    alarm = alarms["large", expected.construct_id]
+    assert alarm["AlarmDescription"] == f"unlike-local, large: {expected.description}"
+    assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
+    assert alarm["Threshold"] == expected.threshold
+    assert alarm["TreatMissingData"] == _MISSING_DATA[expected.namespace]
+    dimensions = [
+        {"Name": "EndpointName", "Value": "unlike-local"},
+        {"Name": "VariantName", "Value": "large"},
+    ]
+    for stat in _stats(alarm):
+        assert stat["Period"] == 60
+        assert stat["Metric"]["Namespace"] == expected.namespace
+        assert stat["Metric"]["Dimensions"] == dimensions
+    found = {stat["Metric"]["MetricName"]: stat["Stat"] for stat in _stats(alarm)}
+    assert found == expected.statistics
+    # The value that is compared is the last one. Every name in its formula is a query before it.
+    *queries, compared = alarm.get("Metrics", [{"ReturnData": True}])
+    assert compared["ReturnData"]
+    known = set[str]()
+    for query in (*queries, compared):
+        assert set(re.findall("[a-z_]+", query.get("Expression", ""))) <= known
+        known.add(query.get("Id", ""))
+    assert not any(query["ReturnData"] for query in queries)
 
 
-def test_the_gpus_of_each_variant_make_its_own_threshold(
-    alarms: dict[str, dict[tuple[str, str], Any]],
-):
+@pytest.mark.parametrize("field", _EXPECTED)
+def test_an_alarm_in_the_account_is_recognised(field: str, alarms: dict[tuple[str, str], Any]):
+    # DescribeAlarms answers with these properties.
+    alarm = alarms["small", _EXPECTED[field].construct_id]
+    kind = kind_of(alarm)
+    assert kind is not None
+    assert kind.field == field
+    assert variant_of(alarm) == "small"
+    assert kind_of({**alarm, "MetricName": "CPUUtilization", "Statistic": "Average"}) is None
+
+
+def _stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    queries = [query["MetricStat"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
+    stat = alarm.get("Statistic") or alarm.get("ExtendedStatistic")
+    return queries or [{"Metric": alarm, "Stat": stat, "Period": alarm["Period"]}]
+
+
+def test_the_gpus_of_each_variant_make_its_own_threshold(alarms: dict[tuple[str, str], Any]):
     found = {
         variant: (alarm["Threshold"], alarm["AlarmDescription"])
-        for (variant, metric), alarm in alarms["unlike"].items()
-        if metric == "GPUMemoryUtilization"
+        for (variant, construct_id), alarm in alarms.items()
+        if construct_id == "GPUMemory"
     }
     use = "use of the GPUs' memory, in percent"
     assert found == {
@@ -129,16 +234,19 @@ def test_updates_are_guarded_by_the_alarms_of_every_variant(
         "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 300},
     }
     named = [item["AlarmName"]["Ref"] for item in config["AutoRollbackConfiguration"]["Alarms"]]
-    assert [_watched(resources[name]["Properties"]) for name in named] == [
-        ("large", "server_errors"),
-        ("large", "ModelLatency"),
-        ("small", "server_errors"),
-        ("small", "ModelLatency"),
+    kinds = [
+        (variant_of(alarm), kind_of(alarm))
+        for alarm in (resources[name]["Properties"] for name in named)
+    ]
+    assert kinds == [
+        (variant, ALARM_KINDS[name])
+        for variant in ("large", "small")
+        for name in ("server_error_rate", "model_latency_p99")
     ]
 
 
 def test_an_update_without_guards_is_sagemakers_own(templates: dict[str, dict[str, Any]]):
     (endpoint,) = (
-        r for r in templates["watched"].values() if r["Type"] == "AWS::SageMaker::Endpoint"
+        r for r in templates["unlike"].values() if r["Type"] == "AWS::SageMaker::Endpoint"
     )
     assert "DeploymentConfig" not in endpoint["Properties"]

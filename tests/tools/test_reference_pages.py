@@ -81,37 +81,6 @@ def resources(kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield name, resource["Properties"]
 
 
-def test_the_metrics_of_alarms_are_those_of_the_templates():
-    known = {metric.alarm for metric in metrics.ALARM_METRICS}
-    found = set()
-    for logical_id, alarm in resources("AWS::CloudWatch::Alarm"):
-        # `Alarms`, the variant where there are several, the construct id, and a hash.
-        (name,) = (
-            each for each in known if re.fullmatch(rf"Alarms[a-z]*{each}[0-9A-F]{{8}}", logical_id)
-        )
-        watched = [
-            query["MetricStat"] for query in alarm.get("Metrics", ()) if "MetricStat" in query
-        ] or [{"Metric": alarm, "Stat": alarm.get("Statistic") or alarm.get("ExtendedStatistic")}]
-        for each in watched:
-            assert [part["Name"] for part in each["Metric"]["Dimensions"]] == [
-                "EndpointName",
-                "VariantName",
-            ]
-            found.add(
-                (
-                    name,
-                    each["Metric"]["Namespace"],
-                    each["Metric"]["MetricName"],
-                    each["Stat"],
-                    alarm["TreatMissingData"],
-                )
-            )
-    assert found == {
-        (each.alarm, each.namespace, each.name, each.statistic, each.missing)
-        for each in metrics.ALARM_METRICS
-    }
-
-
 def test_the_metrics_of_autoscaling_are_those_of_the_templates():
     found = {
         policy["TargetTrackingScalingPolicyConfiguration"]["PredefinedMetricSpecification"][

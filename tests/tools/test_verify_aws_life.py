@@ -51,7 +51,7 @@ class Account:
     def paginate(self, **_: Any) -> Any:
         watched = [{"Name": "EndpointName", "Value": TARGET.endpoint}]
         return [
-            {"MetricAlarms": [{"Threshold": each, "Dimensions": watched}]}
+            {"MetricAlarms": [{"Threshold": each, "MetricName": "M", "Dimensions": watched}]}
             for each in self.thresholds
         ]
 

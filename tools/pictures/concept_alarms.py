@@ -5,12 +5,12 @@ from tools.pictures.kit import Arrow, Box, Diagram
 PICTURES = [
     Diagram(
         name="concept-alarms",
-        title="The seven alarms of a variant",
+        title="The alarms of a variant",
         description=(
-            "Requests feed four alarms: server errors, model latency, overhead latency and client "
-            "errors. Machines feed three: memory, disk and GPU memory. Every alarm writes to the "
-            "environment's topic, which tells its people. The alarms that the section rollout "
-            "names also undo an update while SageMaker watches it."
+            "Requests feed alarms on failed and late answers. Machines feed alarms on full memory "
+            "and full disks. Every alarm writes to the environment's topic, which tells its "
+            "people. The alarms that the section rollout names also undo an update while "
+            "SageMaker watches it."
         ),
         columns=(160, 190, 190),
         column_gap=(60, 84),
@@ -20,9 +20,9 @@ PICTURES = [
             Box(
                 "alarms",
                 (1, 0),
-                "Up to seven alarms",
-                "Server errors, model latency, overhead latency, client errors.\n\n"
-                "Memory, disk, GPU memory.",
+                "Alarms of a variant",
+                "On requests: failed answers, late answers.\n\n"
+                "On machines: full memory, full disks.",
                 rows=2,
             ),
             Box("topic", (2, 0), "Topic", "Tells the people of the environment."),
@@ -36,8 +36,8 @@ PICTURES = [
             ),
         ],
         arrows=[
-            Arrow("requests", "alarms", "four"),
-            Arrow("machines", "alarms", "three"),
+            Arrow("requests", "alarms"),
+            Arrow("machines", "alarms"),
             Arrow("alarms", "topic", "all write"),
             Arrow("alarms", "rollout", "some undo", tone="accent"),
         ],

@@ -1,7 +1,7 @@
 """Renders the page of the metrics.
 
-A container's own metrics come from its server, which is made here without a model. A test compares
-the table of CloudWatch's metrics with the golden templates.
+A container's own metrics come from its server, which is made here without a model. CloudWatch's
+metrics come from the table of alarms.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from containers.serving.service import AnyPredictor
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
+from slipway.config.alarm_kinds import MACHINES, REQUESTS
+from slipway.config.reference import split_description
+from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 
 _HEAD = """\
 # Reference: metrics
@@ -28,9 +31,15 @@ This page is written by `python -m tools.reference`.
 """
 
 _ALARMS = """\
+Each variant of an endpoint has an alarm for each threshold in `alarms` of the
+[model config](../reference.md#alarms). An alarm begins in CloudWatch with the stack's name and
+`Alarms`. [Alarms](../concepts/alarms.md) explains how to choose the thresholds, and which alarms
+may undo an update.
+"""
+
+_METRICS = """\
 SageMaker publishes these metrics for each variant, with the dimensions `EndpointName` and
-`VariantName`. The alarms look at each minute. [Operations](../operations.md#its-alarms) says what
-each alarm means. `alarms` in the [model config](../reference.md#alarms) sets the thresholds.
+`VariantName`. The alarms look at each minute.
 """
 
 _GROUP = """\
@@ -43,8 +52,8 @@ _DATA = """\
 - **Metrics of instances** have data in every minute. Missing data makes the alarm
   `INSUFFICIENT_DATA`. SageMaker publishes them as the execution role, which therefore needs
   `cloudwatch:PutMetricData` in `/aws/sagemaker/Endpoints`. Slipway's roles have that right.
-- **`GPUMemoryUtilization`** adds up over the GPUs of an instance: 400 is the end of four GPUs.
-  Slipway multiplies the threshold by the number of GPUs.
+- **Metrics of GPUs** ({gpu_metrics}) add up over the GPUs of an instance: 400 is the end of four
+  GPUs. Slipway multiplies the threshold by the number of GPUs.
 
 Source: [AWS's page of SageMaker's metrics][metrics] (read 2026-11-22). On the embedded AWS the
 values come from real requests and from your machine, and there is no GPU metric
@@ -78,79 +87,6 @@ _PROCESS = """\
 `process_resident_memory_bytes`, `process_cpu_seconds_total` and `process_open_fds`.
 """
 
-
-@dataclass(frozen=True)
-class CloudWatchMetric:
-    """A metric that an alarm watches.
-
-    Args:
-        alarm: construct id of the alarm.
-        namespace: of the metric.
-        name: of the metric.
-        unit: as AWS documents it.
-        statistic: that the alarm takes of each minute.
-        missing: what the alarm makes of a minute without data (TreatMissingData).
-        meaning: what a value says.
-    """
-
-    alarm: str
-    namespace: str
-    name: str
-    unit: str
-    statistic: str
-    missing: str
-    meaning: str
-
-
-_REQUESTS, _MACHINES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
-_NO_ALARM, _UNKNOWN = "notBreaching", "missing"
-
-ALARM_METRICS = (
-    CloudWatchMetric(
-        "ServerErrorRate", _REQUESTS, "Invocation5XXErrors", "None", "Sum", _NO_ALARM,
-        "Requests that the container answered 5XX.",
-    ),
-    CloudWatchMetric(
-        "ServerErrorRate", _REQUESTS, "InvocationModelErrors", "None", "Sum", _NO_ALARM,
-        "Requests without a 2XX answer, time-outs and broken connections among them.",
-    ),
-    CloudWatchMetric(
-        "ServerErrorRate", _REQUESTS, "Invocation4XXErrors", "None", "Sum", _NO_ALARM,
-        "Requests that the container answered 4XX. The alarm subtracts them.",
-    ),
-    CloudWatchMetric(
-        "ServerErrorRate", _REQUESTS, "Invocations", "None", "Sum", _NO_ALARM,
-        "All requests, of which the alarm takes the share.",
-    ),
-    CloudWatchMetric(
-        "ModelLatency", _REQUESTS, "ModelLatency", "Microseconds", "p99", _NO_ALARM,
-        "Time until the container has answered, as SageMaker sees it.",
-    ),
-    CloudWatchMetric(
-        "OverheadLatency", _REQUESTS, "OverheadLatency", "Microseconds", "p99", _NO_ALARM,
-        "The rest of the time that SageMaker takes for a request.",
-    ),
-    CloudWatchMetric(
-        "ClientErrorRate", _REQUESTS, "Invocation4XXErrors", "None", "Sum", _NO_ALARM,
-        "Requests that the container answered 4XX.",
-    ),
-    CloudWatchMetric(
-        "ClientErrorRate", _REQUESTS, "Invocations", "None", "Sum", _NO_ALARM,
-        "All requests, of which the alarm takes the share.",
-    ),
-    CloudWatchMetric(
-        "Memory", _MACHINES, "MemoryUtilization", "Percent", "Maximum", _UNKNOWN,
-        "Main memory that the containers of an instance use.",
-    ),
-    CloudWatchMetric(
-        "Disk", _MACHINES, "DiskUtilization", "Percent", "Maximum", _UNKNOWN,
-        "Disk space that the containers of an instance use.",
-    ),
-    CloudWatchMetric(
-        "GPUMemory", _MACHINES, "GPUMemoryUtilization", "Percent", "Maximum", _UNKNOWN,
-        "GPU memory that the containers of an instance use.",
-    ),
-)  # fmt: skip
 
 # Predefined metric to CloudWatch's name of it, and the field of `autoscaling`.
 SCALING_METRICS = {
@@ -246,7 +182,9 @@ def render() -> str:
         "## CloudWatch: alarms\n",
         _ALARMS,
         *_alarm_table(),
-        _DATA,
+        _METRICS,
+        *_metric_tables(),
+        _DATA.format(gpu_metrics=_gpu_metrics()),
         "## CloudWatch: autoscaling\n",
         _SCALING,
         *_scaling_table(),
@@ -261,22 +199,37 @@ def render() -> str:
 
 
 def _alarm_table() -> Iterator[str]:
-    for title, namespace, missing in (
-        ("Requests", _REQUESTS, _NO_ALARM),
-        ("Instances", _MACHINES, _UNKNOWN),
-    ):
-        yield f"### {title}\n"
-        yield _GROUP.format(namespace=namespace, missing=missing)
+    yield "| alarm | threshold in `alarms` | in `rollback_alarms` | meaning |"
+    yield "|---|---|---|---|"
+    for name, kind in ALARM_KINDS.items():
+        meaning, _ = split_description(Alarms.model_fields[kind.field].description or "")
+        yield f"| {kind.watch.construct_id} | `{kind.field}` | `{name}` | {meaning} |"
+    yield ""
+
+
+def _metric_tables() -> Iterator[str]:
+    for group in (REQUESTS, MACHINES):
+        yield f"### {group.title}\n"
+        yield _GROUP.format(namespace=group.namespace, missing=group.missing_data)
         yield "| metric | alarm | unit | statistic | meaning |"
         yield "|---|---|---|---|---|"
-        for metric in ALARM_METRICS:
-            if (metric.namespace, metric.missing) == (namespace, missing):
+        for watch in (kind.watch for kind in ALARM_KINDS.values() if kind.watch.group == group):
+            for metric in watch.metrics:
                 yield (
-                    f"| `{metric.name}` | {metric.alarm} | {metric.unit} | {metric.statistic} "
-                    f"| {metric.meaning} |"
+                    f"| `{metric.name}` | {watch.construct_id} | {metric.unit} "
+                    f"| {metric.statistic} | {metric.meaning} |"
                 )
         yield ""
     yield "### When they have data\n"
+
+
+def _gpu_metrics() -> str:
+    return ", ".join(
+        f"`{metric.name}`"
+        for kind in ALARM_KINDS.values()
+        if kind.watch.gpu_part
+        for metric in kind.watch.metrics
+    )
 
 
 def _scaling_table() -> Iterator[str]:

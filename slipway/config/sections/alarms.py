@@ -1,18 +1,68 @@
-"""`alarms` and `rollout`: what is watched, and how a change is brought out under that watch."""
+"""`alarms`: what is watched. The fields of thresholds are the table of all alarms."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated
 
 from pydantic import Field
 
+from slipway.config.alarm_kinds import MACHINES, REQUESTS, AlarmKind, Formula, Metric, Watch
 from slipway.config.sections.base import Section
+
+_CLIENT_ERRORS = "Requests that the container answered 4XX."
+_INVOCATIONS = Metric(
+    "Invocations", "None", "Sum", "All requests, of which the alarm takes the share.", "invocations"
+)
 
 
 class Alarms(Section):
     """CloudWatch alarms, sent to the environment's notification topic."""
 
-    server_error_rate_percent: float = Field(
+    server_error_rate_percent: Annotated[
+        float,
+        Watch(
+            "ServerErrorRate",
+            "share of invocations that failed on the server's side (5XX, no answer, broken "
+            "connection), in percent",
+            REQUESTS,
+            (
+                Metric(
+                    "Invocation5XXErrors",
+                    "None",
+                    "Sum",
+                    "Requests that the container answered 5XX.",
+                    "server_errors",
+                ),
+                Metric(
+                    "Invocation4XXErrors",
+                    "None",
+                    "Sum",
+                    f"{_CLIENT_ERRORS} The alarm subtracts them.",
+                    "client_errors",
+                ),
+                Metric(
+                    "InvocationModelErrors",
+                    "None",
+                    "Sum",
+                    "Requests without a 2XX answer, time-outs and broken connections among them.",
+                    "model_errors",
+                ),
+                _INVOCATIONS,
+            ),
+            (
+                # Invocation5XXErrors counts answers of the model itself. A container that died or
+                # is late answers nothing. Only InvocationModelErrors, which includes the 4XX,
+                # counts socket errors and time-outs.
+                Formula("failures", "model_errors - client_errors", "Not answered, or 5XX"),
+                Formula(
+                    "rate",
+                    "100 * MAX([server_errors, failures]) / invocations",
+                    "Failed on the server's side (%)",
+                ),
+            ),
+        ),
+    ] = Field(
         1.0,
         gt=0,
         le=100,
@@ -21,14 +71,44 @@ class Alarms(Section):
         "server's side: 5XX, no answer, or a broken connection.",
         examples=[1.0],
     )
-    model_latency_p99_milliseconds: int = Field(
+    model_latency_p99_milliseconds: Annotated[
+        int,
+        Watch(
+            "ModelLatency",
+            "99th percentile of the container's answer time, in microseconds",
+            REQUESTS,
+            (
+                Metric(
+                    "ModelLatency",
+                    "Microseconds",
+                    "p99",
+                    "Time until the container has answered, as SageMaker sees it.",
+                ),
+            ),
+        ),
+    ] = Field(
         gt=0,
         le=3_600_000,
         description="The alarm is raised when the 99th percentile of the container's answer "
         "time is above this.",
         examples=[600],
     )
-    overhead_latency_p99_milliseconds: int | None = Field(
+    overhead_latency_p99_milliseconds: Annotated[
+        int | None,
+        Watch(
+            "OverheadLatency",
+            "99th percentile of SageMaker's own share of the answer time, in microseconds",
+            REQUESTS,
+            (
+                Metric(
+                    "OverheadLatency",
+                    "Microseconds",
+                    "p99",
+                    "The rest of the time that SageMaker takes for a request.",
+                ),
+            ),
+        ),
+    ] = Field(
         None,
         gt=0,
         le=60_000,
@@ -36,7 +116,19 @@ class Alarms(Section):
         " the answer time is above this.",
         examples=[200],
     )
-    client_error_rate_percent: float | None = Field(
+    client_error_rate_percent: Annotated[
+        float | None,
+        Watch(
+            "ClientErrorRate",
+            "share of invocations answered 4XX, in percent",
+            REQUESTS,
+            (
+                Metric("Invocation4XXErrors", "None", "Sum", _CLIENT_ERRORS, "client_errors"),
+                _INVOCATIONS,
+            ),
+            (Formula("rate", "100 * client_errors / invocations", "4XX rate (%)"),),
+        ),
+    ] = Field(
         None,
         gt=0,
         le=100,
@@ -44,7 +136,22 @@ class Alarms(Section):
         description="The alarm is raised when a larger share of invocations is answered 4XX.",
         examples=[10],
     )
-    memory_utilization_percent: float | None = Field(
+    memory_utilization_percent: Annotated[
+        float | None,
+        Watch(
+            "Memory",
+            "use of main memory, in percent",
+            MACHINES,
+            (
+                Metric(
+                    "MemoryUtilization",
+                    "Percent",
+                    "Maximum",
+                    "Main memory that the containers of an instance use.",
+                ),
+            ),
+        ),
+    ] = Field(
         None,
         gt=0,
         le=100,
@@ -52,7 +159,22 @@ class Alarms(Section):
         description="The alarm is raised when an instance uses more of its main memory.",
         examples=[80],
     )
-    disk_utilization_percent: float | None = Field(
+    disk_utilization_percent: Annotated[
+        float | None,
+        Watch(
+            "Disk",
+            "use of disk, in percent",
+            MACHINES,
+            (
+                Metric(
+                    "DiskUtilization",
+                    "Percent",
+                    "Maximum",
+                    "Disk space that the containers of an instance use.",
+                ),
+            ),
+        ),
+    ] = Field(
         None,
         gt=0,
         le=100,
@@ -60,7 +182,23 @@ class Alarms(Section):
         description="The alarm is raised when an instance uses more of its disk.",
         examples=[80],
     )
-    gpu_memory_utilization_percent: float | None = Field(
+    gpu_memory_utilization_percent: Annotated[
+        float | None,
+        Watch(
+            "GPUMemory",
+            "use of the GPUs' memory, in percent",
+            MACHINES,
+            (
+                Metric(
+                    "GPUMemoryUtilization",
+                    "Percent",
+                    "Maximum",
+                    "GPU memory that the containers of an instance use.",
+                ),
+            ),
+            gpu_part="memory",
+        ),
+    ] = Field(
         None,
         gt=0,
         le=100,
@@ -83,69 +221,21 @@ class Alarms(Section):
         examples=[3],
     )
 
-
-AlarmName = Literal[
-    "server_error_rate",
-    "model_latency_p99",
-    "overhead_latency_p99",
-    "client_error_rate",
-    "memory_utilization",
-    "disk_utilization",
-    "gpu_memory_utilization",
-]
+    def threshold(self, kind: AlarmKind) -> float | None:
+        """Returns the threshold of an alarm, or None without that alarm."""
+        threshold: float | None = getattr(self, kind.field)
+        return threshold
 
 
-class Rollout(Section):
-    """How an update moves the traffic to the new fleet.
+def _kinds() -> dict[str, AlarmKind]:
+    kinds = [
+        AlarmKind(name, watch)
+        for name, info in Alarms.model_fields.items()
+        for watch in info.metadata
+        if isinstance(watch, Watch)
+    ]
+    return {kind.name: kind for kind in kinds}
 
-    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field but
-    `strategy` asks for more than that.
-    """
 
-    strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
-        "all_at_once",
-        description="How the traffic moves: all at once, a first share, equal shares, or "
-        "instance by instance.",
-        examples=["canary"],
-    )
-    step_percent: int | None = Field(
-        None,
-        ge=5,
-        le=50,
-        description="Share of a canary, a linear step or a rolling batch.",
-        examples=[25],
-    )
-    wait_seconds: int = Field(
-        300,
-        ge=0,
-        le=3600,
-        description="Time that the alarms are watched after each step. `all_at_once` is one step.",
-        examples=[600],
-    )
-    termination_wait_seconds: int = Field(
-        0,
-        ge=0,
-        le=3600,
-        description="Time that the old fleet stays, so that going back is quick.",
-        examples=[300],
-    )
-    max_execution_seconds: int | None = Field(
-        None,
-        ge=600,
-        le=28_800,
-        description="SageMaker undoes an update that takes longer.",
-        examples=[3600],
-    )
-    rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
-        ("server_error_rate",),
-        max_length=10,
-        description="Alarms that undo the update. The role that deploys needs "
-        "`cloudwatch:DescribeAlarms`; without that right SageMaker watches no "
-        "alarm.",
-        examples=[["server_error_rate"]],
-    )
-
-    @property
-    def is_guarded(self) -> bool:
-        """Whether more is asked for than SageMaker's default: another strategy, or any field."""
-        return self.strategy != "all_at_once" or bool(self.model_fields_set - {"strategy"})
+# By their names in `rollout.rollback_alarms`, in the order of the fields.
+ALARM_KINDS: Mapping[str, AlarmKind] = _kinds()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
+from slipway.config.alarm_kinds import AlarmKind
+from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from slipway.errors import Problem
 from slipway.facts.images import default_inference_ami, inference_amis
 from slipway.facts.instances import InstanceFacts
@@ -112,22 +114,17 @@ def ami_fits_cuda(situation: Situation) -> Iterator[Problem]:
 
 def gpu_alarm_needs_gpu(situation: Situation) -> Iterator[Problem]:
     """Types without a GPU publish no GPU metrics: such an alarm could never go off."""
-    if situation.config.alarms.gpu_memory_utilization_percent is None:
-        return
-    for instance in situation.instances:
-        if instance.gpu_count:
-            continue
-        reason = (
-            f"{instance.name} has no GPU, and so no metric of its memory"
-            if instance.accelerator_known
-            else f"the number of GPUs of {instance.name} is not known, and the metric adds them up"
-        )
-        yield problem(
-            Code.GPU_ALARM,
-            reason,
-            "Remove `gpu_memory_utilization_percent`.",
-            ("alarms", "gpu_memory_utilization_percent"),
-        )
+    for kind in _gpu_alarms(situation.config.alarms):
+        for instance in situation.instances:
+            if instance.gpu_count:
+                continue
+            reason = (
+                f"{instance.name} has no GPU, and so no metric of its {kind.watch.gpu_part}"
+                if instance.accelerator_known
+                else f"the number of GPUs of {instance.name} is not known, and the metric adds "
+                "them up"
+            )
+            yield problem(Code.GPU_ALARM, reason, f"Remove `{kind.field}`.", ("alarms", kind.field))
 
 
 def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
@@ -136,22 +133,29 @@ def gpu_alarm_has_one_threshold(situation: Situation) -> Iterator[Problem]:
     In a pool of types with one and with four GPUs, 90 % is 90 on the one and 360 on the other.
     https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html, read 2026-11-22.
     """
-    if situation.config.alarms.gpu_memory_utilization_percent is None:
-        return
-    preferred: dict[str, InstanceFacts] = {}
-    for placement in situation.placements:
-        instance = placement.instance
-        first = preferred.setdefault(placement.variant, instance)
-        if 0 < instance.gpu_count != first.gpu_count > 0:
-            yield problem(
-                Code.GPU_ALARM,
-                f"{instance.name} has {_gpus(instance)} and {first.name} has {_gpus(first)}; the "
-                "metric `GPUMemoryUtilization` adds up over the GPUs of an instance, so no one "
-                "threshold is right for both",
-                "Use types with the same number of GPUs, or remove "
-                "`alarms.gpu_memory_utilization_percent`.",
-                placement.field,
-            )
+    for kind in _gpu_alarms(situation.config.alarms):
+        (metric,) = kind.watch.metrics
+        preferred: dict[str, InstanceFacts] = {}
+        for placement in situation.placements:
+            instance = placement.instance
+            first = preferred.setdefault(placement.variant, instance)
+            if 0 < instance.gpu_count != first.gpu_count > 0:
+                yield problem(
+                    Code.GPU_ALARM,
+                    f"{instance.name} has {_gpus(instance)} and {first.name} has {_gpus(first)}; "
+                    f"the metric `{metric.name}` adds up over the GPUs of an instance, so no one "
+                    "threshold is right for both",
+                    f"Use types with the same number of GPUs, or remove `alarms.{kind.field}`.",
+                    placement.field,
+                )
+
+
+def _gpu_alarms(alarms: Alarms) -> list[AlarmKind]:
+    return [
+        kind
+        for kind in ALARM_KINDS.values()
+        if kind.watch.gpu_part and alarms.threshold(kind) is not None
+    ]
 
 
 def _gpus(instance: InstanceFacts) -> str:

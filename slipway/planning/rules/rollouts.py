@@ -6,20 +6,13 @@ import math
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
-from slipway.config.sections.alarms import Rollout
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.config.sections.rollout import Rollout
 from slipway.errors import Problem
 from slipway.planning.situation import Situation, problem
 
 _SMALLEST_GUARDED_FLEET = 2
 _MOST_ROLLBACK_ALARMS = 10  # botocore's maximum of AutoRollbackConfig.Alarms
-# The field of `alarms` that makes each alarm; the two others are always there.
-_OPTIONAL_ALARMS = {
-    "overhead_latency_p99": "overhead_latency_p99_milliseconds",
-    "client_error_rate": "client_error_rate_percent",
-    "memory_utilization": "memory_utilization_percent",
-    "disk_utilization": "disk_utilization_percent",
-    "gpu_memory_utilization": "gpu_memory_utilization_percent",
-}
 
 
 def rollout_has_capacity(situation: Situation) -> Iterator[Problem]:
@@ -145,12 +138,12 @@ def rollback_alarms_exist(situation: Situation) -> Iterator[Problem]:
             ("rollout", "rollback_alarms"),
         )
     for index, name in enumerate(config.rollout.rollback_alarms):
-        field = _OPTIONAL_ALARMS.get(name)
-        if field is not None and getattr(config.alarms, field) is None:
+        kind = ALARM_KINDS[name]
+        if config.alarms.threshold(kind) is None:
             yield problem(
                 Code.ROLLBACK_ALARMS,
                 f"there is no alarm `{name}` to undo an update",
-                f"Add `alarms.{field}`, or remove it here.",
+                f"Add `alarms.{kind.field}`, or remove it here.",
                 ("rollout", "rollback_alarms", index),
             )
 

@@ -71,7 +71,7 @@ def test_the_artifact_is_the_one_the_environment_deploys(environment, target):
 
 def test_units_are_those_of_what_reads_them():
     found = plan(model_config())
-    assert found.alarms.model_latency_p99_microseconds == 600_000
+    assert found.alarms.thresholds["model_latency_p99_microseconds"] == 600_000
     assert found.container_environment == {
         "SLIPWAY_DEFAULT_NEW_TOKENS": "12",
         "SLIPWAY_MAX_BATCH_DELAY_MILLISECONDS": "5",

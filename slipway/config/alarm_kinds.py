@@ -1,0 +1,126 @@
+"""What a row of the table of alarms consists of.
+
+The rows are in `slipway/config/sections/alarms.py`, each beside the field of its threshold. The
+plan, the rules, the constructs, `slipway status` and the pages of docs/reference go by them.
+
+Source of the metrics, read 2026-11-22:
+https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# The unit in a field's name: the unit of SageMaker's metrics, and how many of it make one.
+_METRIC_UNITS = {"percent": ("percent", 1), "milliseconds": ("microseconds", 1000)}
+
+
+@dataclass(frozen=True)
+class MetricGroup:
+    """Metrics of a variant that have data at the same times.
+
+    Args:
+        title: heading of the group in docs/reference/metrics.md.
+        namespace: of the metrics.
+        missing_data: what an alarm makes of a minute without data (TreatMissingData).
+    """
+
+    title: str
+    namespace: str
+    missing_data: str
+
+
+# Without requests there are no data points, and nothing failed.
+REQUESTS = MetricGroup("Requests", "AWS/SageMaker", "notBreaching")
+# A machine always has values. Without them nothing is known, so the alarm goes to
+# INSUFFICIENT_DATA instead of OK.
+MACHINES = MetricGroup("Instances", "/aws/sagemaker/Endpoints", "missing")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of SageMaker, as an alarm reads it.
+
+    Args:
+        name: MetricName.
+        unit: as AWS documents it.
+        statistic: that the alarm takes of each minute.
+        meaning: what a value says, in a sentence.
+        query: its name in the alarm's formulas; empty for an alarm without formulas.
+    """
+
+    name: str
+    unit: str
+    statistic: str
+    meaning: str
+    query: str = ""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A value that CloudWatch computes from an alarm's metrics and its earlier formulas.
+
+    Args:
+        query: its name in later formulas.
+        expression: in the language of CloudWatch's metric math.
+        label: of its graph.
+    """
+
+    query: str
+    expression: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What an alarm watches: the row beside the field of its threshold.
+
+    Args:
+        construct_id: id of its construct, and therefore a part of its name in CloudWatch.
+        description: of the value that is compared with the threshold.
+        group: of its metrics.
+        metrics: one metric, or the metrics of the formulas.
+        formulas: the last one is compared with the threshold.
+        gpu_part: part of each GPU that the metric measures, such as `memory`. Such a metric adds
+            up over the GPUs of an instance, and types without a GPU do not have it. Empty for any
+            other metric.
+    """
+
+    construct_id: str
+    description: str
+    group: MetricGroup
+    metrics: tuple[Metric, ...]
+    formulas: tuple[Formula, ...] = ()
+    gpu_part: str = ""
+
+
+@dataclass(frozen=True)
+class AlarmKind:
+    """An alarm that every variant of a model can have.
+
+    Args:
+        field: the field of `alarms` that has its threshold.
+        watch: what it watches.
+    """
+
+    field: str
+    watch: Watch
+
+    @property
+    def name(self) -> str:
+        """Returns the name in `rollout.rollback_alarms`: the field's, without its unit."""
+        return self.field.rpartition("_")[0]
+
+    @property
+    def threshold_name(self) -> str:
+        """Returns the name of the threshold in a plan: the field's, in the metric's unit."""
+        return f"{self.name}_{self._metric_unit[0]}"
+
+    @property
+    def metric_units(self) -> int:
+        """Returns how many units of the metric are one unit of the field."""
+        return self._metric_unit[1]
+
+    @property
+    def _metric_unit(self) -> tuple[str, int]:
+        return _METRIC_UNITS[self.field.rpartition("_")[2]]

@@ -1,0 +1,72 @@
+"""`rollout`: how a change is brought out under the watch of the alarms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from slipway.config.sections.alarms import ALARM_KINDS
+from slipway.config.sections.base import Section
+
+if TYPE_CHECKING:
+    AlarmName = str
+else:
+    # Derived, so that a new alarm is a row of its own table alone.
+    AlarmName = Literal[tuple(ALARM_KINDS)]
+
+
+class Rollout(Section):
+    """How an update moves the traffic to the new fleet.
+
+    SageMaker's default moves it at once, watches no alarm and stops the old fleet. Each field but
+    `strategy` asks for more than that.
+    """
+
+    strategy: Literal["all_at_once", "canary", "linear", "rolling"] = Field(
+        "all_at_once",
+        description="How the traffic moves: all at once, a first share, equal shares, or "
+        "instance by instance.",
+        examples=["canary"],
+    )
+    step_percent: int | None = Field(
+        None,
+        ge=5,
+        le=50,
+        description="Share of a canary, a linear step or a rolling batch.",
+        examples=[25],
+    )
+    wait_seconds: int = Field(
+        300,
+        ge=0,
+        le=3600,
+        description="Time that the alarms are watched after each step. `all_at_once` is one step.",
+        examples=[600],
+    )
+    termination_wait_seconds: int = Field(
+        0,
+        ge=0,
+        le=3600,
+        description="Time that the old fleet stays, so that going back is quick.",
+        examples=[300],
+    )
+    max_execution_seconds: int | None = Field(
+        None,
+        ge=600,
+        le=28_800,
+        description="SageMaker undoes an update that takes longer.",
+        examples=[3600],
+    )
+    rollback_alarms: Annotated[tuple[AlarmName, ...], Field(strict=False)] = Field(
+        ("server_error_rate",),
+        max_length=10,
+        description="Alarms that undo the update. The role that deploys needs "
+        "`cloudwatch:DescribeAlarms`; without that right SageMaker watches no "
+        "alarm.",
+        examples=[["server_error_rate"]],
+    )
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether more is asked for than SageMaker's default: another strategy, or any field."""
+        return self.strategy != "all_at_once" or bool(self.model_fields_set - {"strategy"})
