@@ -34,7 +34,7 @@ class MetricGroup:
 REQUESTS = MetricGroup("Requests", "AWS/SageMaker", "notBreaching")
 # A machine always has values. Without them nothing is known, so the alarm goes to
 # INSUFFICIENT_DATA instead of OK.
-MACHINES = MetricGroup("Instances", "/aws/sagemaker/Endpoints", "missing")
+MACHINES = MetricGroup("Machines", "/aws/sagemaker/Endpoints", "missing")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class AlarmKind:
         return f"{self.name}_{self._metric_unit[0]}"
 
     @property
-    def metric_units(self) -> int:
+    def metric_units_per_field_unit(self) -> int:
         """Returns how many units of the metric are one unit of the field."""
         return self._metric_unit[1]
 

@@ -107,9 +107,9 @@ def _of_variant(plan: DeploymentPlan, variant: VariantPlan) -> _Settings:
         "endpoint.inference_ami_version": variant.inference_ami_version,
         "endpoint.routing": plan.routing_strategy,
         **{
-            f"alarms.{kind.field}": threshold / kind.metric_units
+            f"alarms.{kind.field}": threshold / kind.metric_units_per_field_unit
             for kind in ALARM_KINDS.values()
-            if (threshold := plan.alarms.threshold(kind, variant)) is not None
+            if (threshold := plan.alarms.metric_threshold(kind, variant)) is not None
         },
         "alarms.evaluation_periods_minutes": plan.alarms.evaluation_periods_minutes,
     }
@@ -197,7 +197,7 @@ def _alarms(access: Access, endpoint_name: str, variants: list[str]) -> _Setting
         if kind is None or variant not in variants:
             continue
         settings = {
-            f"alarms.{kind.field}": alarm["Threshold"] / kind.metric_units,
+            f"alarms.{kind.field}": alarm["Threshold"] / kind.metric_units_per_field_unit,
             "alarms.evaluation_periods_minutes": alarm["EvaluationPeriods"],
         }
         found |= _named(settings, variant, several=len(variants) > 1)

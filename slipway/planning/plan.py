@@ -196,8 +196,8 @@ class AlarmPlan:
     thresholds: Mapping[str, float]
     evaluation_periods_minutes: int
 
-    def threshold(self, kind: AlarmKind, variant: VariantPlan) -> float | None:
-        """Returns the threshold of a variant's alarm, or None without that alarm.
+    def metric_threshold(self, kind: AlarmKind, variant: VariantPlan) -> float | None:
+        """Returns the threshold of a variant's alarm in its metric's unit; None without the alarm.
 
         Args:
             kind: the alarm. If its metric adds up over the GPUs, so does the threshold.
@@ -226,7 +226,7 @@ class RolloutPlan:
             complete.
         termination_wait_seconds: how long the old fleet stays after that.
         max_execution_seconds: an update that takes longer is undone; None for SageMaker's limit.
-        rollback_alarms: alarms of each variant that undo it, by their names in `alarms`.
+        rollback_alarms: alarms of each variant that undo it, by their names in the config.
     """
 
     wait_seconds: int

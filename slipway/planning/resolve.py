@@ -146,7 +146,7 @@ def _variants(situation: Situation) -> Iterator[VariantPlan]:
 
 def _alarms(alarms: Alarms) -> AlarmPlan:
     thresholds = {
-        kind.threshold_name: threshold * kind.metric_units
+        kind.threshold_name: threshold * kind.metric_units_per_field_unit
         for kind in ALARM_KINDS.values()
         if (threshold := alarms.threshold(kind)) is not None
     }

@@ -51,7 +51,7 @@ class VariantAlarms(Construct):
         subject = f"{plan.endpoint_name}, {variant.name}" if several else plan.endpoint_name
         self.by_name: dict[str, cloudwatch.CfnAlarm] = {}
         for name, kind in ALARM_KINDS.items():
-            threshold = plan.alarms.threshold(kind, variant)
+            threshold = plan.alarms.metric_threshold(kind, variant)
             if threshold is None:
                 continue
             self.by_name[name] = cloudwatch.CfnAlarm(

@@ -18,6 +18,7 @@ from slipway.operations.alarms import kind_of, variant_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
 from stacks.endpoint_stack import EndpointStack
+from tests.support.linting import lint
 from tests.support.projects import IMAGE_DIGESTS, LOCAL, lock_for, model_config
 from tests.synth.assemblies import new_app
 
@@ -122,8 +123,8 @@ def _plan(name: str, **sections: Any) -> DeploymentPlan:
 
 
 @pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Each model's resources."""
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each model's template."""
     app = new_app(tmp_path_factory.mktemp("alarms"))
     variants = [
         {"name": "large", "weight": 1, "instances": ["ml.g4dn.12xlarge"]},
@@ -137,12 +138,13 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
         env = cdk.Environment(account=plan.account, region=plan.region)
         EndpointStack(app, plan.name, plan=plan, env=env)
     directory = Path(app.synth().directory)
-    return {
-        plan.name: json.loads((directory / f"{plan.name}.template.json").read_text("utf-8"))[
-            "Resources"
-        ]
-        for plan in plans
-    }
+    return {plan.name: directory / f"{plan.name}.template.json" for plan in plans}
+
+
+@pytest.fixture(scope="module")
+def templates(paths: dict[str, Path]) -> dict[str, dict[str, Any]]:
+    """Each model's resources."""
+    return {name: json.loads(path.read_text("utf-8"))["Resources"] for name, path in paths.items()}
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +164,11 @@ def test_every_alarm_has_a_test(alarms: dict[tuple[str, str], Any]):
     assert list(_EXPECTED) == [kind.field for kind in ALARM_KINDS.values()]
     ids = [expected.construct_id for expected in _EXPECTED.values()]
     assert list(alarms) == [(variant, each) for variant in ("large", "small") for each in ids]
+
+
+@pytest.mark.size("all")
+def test_cfn_lint_finds_nothing(paths: dict[str, Path]):
+    assert lint([paths["unlike"]]) == {paths["unlike"]: []}
 
 
 @pytest.mark.parametrize("field", _EXPECTED)

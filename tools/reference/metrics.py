@@ -49,11 +49,12 @@ Namespace `{namespace}`. What an alarm makes of missing data (`TreatMissingData`
 _DATA = """\
 - **Metrics of requests** have data only in minutes with a request. Missing data is no alarm,
   because without requests nothing fails.
-- **Metrics of instances** have data in every minute. Missing data makes the alarm
+- **Metrics of machines** have data in every minute. Missing data makes the alarm
   `INSUFFICIENT_DATA`. SageMaker publishes them as the execution role, which therefore needs
   `cloudwatch:PutMetricData` in `/aws/sagemaker/Endpoints`. Slipway's roles have that right.
-- **Metrics of GPUs** ({gpu_metrics}) add up over the GPUs of an instance: 400 is the end of four
-  GPUs. Slipway multiplies the threshold by the number of GPUs.
+- **Metrics of GPUs** ({gpu_metrics})
+  add up over the GPUs of an instance: 400 is the end of four GPUs. Slipway multiplies the
+  threshold by the number of GPUs.
 
 Source: [AWS's page of SageMaker's metrics][metrics] (read 2026-11-22). On the embedded AWS the
 values come from real requests and from your machine, and there is no GPU metric

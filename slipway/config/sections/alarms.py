@@ -222,7 +222,7 @@ class Alarms(Section):
     )
 
     def threshold(self, kind: AlarmKind) -> float | None:
-        """Returns the threshold of an alarm, or None without that alarm."""
+        """Returns the threshold of an alarm in its field's unit; None without the alarm."""
         threshold: float | None = getattr(self, kind.field)
         return threshold
 
