@@ -52,9 +52,8 @@ _DATA = """\
 - **Metrics of machines** have data in every minute. Missing data makes the alarm
   `INSUFFICIENT_DATA`. SageMaker publishes them as the execution role, which therefore needs
   `cloudwatch:PutMetricData` in `/aws/sagemaker/Endpoints`. Slipway's roles have that right.
-- **Metrics of GPUs** ({gpu_metrics})
-  add up over the GPUs of an instance: 400 is the end of four GPUs. Slipway multiplies the
-  threshold by the number of GPUs.
+- **Metrics of GPUs** add up over the GPUs of an instance: 400 is the end of four GPUs. Slipway
+  multiplies the threshold by the number of GPUs.
 
 Source: [AWS's page of SageMaker's metrics][metrics] (read 2026-11-22). On the embedded AWS the
 values come from real requests and from your machine, and there is no GPU metric
@@ -185,7 +184,7 @@ def render() -> str:
         *_alarm_table(),
         _METRICS,
         *_metric_tables(),
-        _DATA.format(gpu_metrics=_gpu_metrics()),
+        _DATA,
         "## CloudWatch: autoscaling\n",
         _SCALING,
         *_scaling_table(),
@@ -222,15 +221,6 @@ def _metric_tables() -> Iterator[str]:
                 )
         yield ""
     yield "### When they have data\n"
-
-
-def _gpu_metrics() -> str:
-    return ", ".join(
-        f"`{metric.name}`"
-        for kind in ALARM_KINDS.values()
-        if kind.watch.gpu_part
-        for metric in kind.watch.metrics
-    )
 
 
 def _scaling_table() -> Iterator[str]:
