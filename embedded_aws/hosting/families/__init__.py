@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
@@ -46,8 +47,13 @@ FAMILIES: Mapping[str, ContainerFamily] = {
     **triton.PROGRAMS,
     **neuron.PROGRAMS,
     **custom.PROGRAMS,
+    **{each.name: each.load()() for each in entry_points(group="embedded_aws.programs")},
 }
-"""The program that stands for the images of a repository, by the repository's name."""
+"""The program that stands for the images of a repository, by the repository's name.
+
+Installed packages may add to it by entry points: a name is a repository, and a value is a
+function that returns the program.
+"""
 
 
 def find_family(families: Mapping[str, ContainerFamily], image: str) -> ContainerFamily:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slipway.extensions import extensions
 from slipway.publishing.families.lmi import LmiPackaging
 from slipway.publishing.packaging import Packaging
 
@@ -13,4 +14,5 @@ PACKAGING: Mapping[str, Packaging] = {
     "triton": Packaging(),
     "neuron": Packaging(),
     "custom": Packaging(),
+    **extensions("packaging"),
 }

@@ -14,6 +14,7 @@ from slipway.config.sections.serving.lmi import LmiServing
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.config.sections.serving.tensorrt import TensorRTServing
 from slipway.config.sections.serving.triton import TritonServing
+from slipway.extensions import extensions
 
 SECTIONS: Mapping[str, Any] = {
     "tensorrt": TensorRTServing,
@@ -21,6 +22,7 @@ SECTIONS: Mapping[str, Any] = {
     "triton": TritonServing,
     "neuron": NeuronServing,
     "custom": CustomServing,
+    **extensions("section"),
 }
 """The section of each serving family."""
 

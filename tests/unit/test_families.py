@@ -1,0 +1,100 @@
+"""Serving families are rooms: shared code asks a family and never names it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from slipway.config.sections.serving import SECTIONS, Serving
+from slipway.config.starters import STARTERS
+from slipway.planning.families import FAMILIES
+from slipway.publishing.families import PACKAGING
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("tensorrt", "lmi", "triton", "neuron", "custom")
+# Modules whose purpose is to name every family.
+REGISTRIES = (
+    "slipway/config/sections/serving/__init__.py",
+    "slipway/config/starters/__init__.py",
+    "slipway/planning/families/__init__.py",
+    "slipway/publishing/families/__init__.py",
+    "embedded_aws/hosting/families/__init__.py",
+)
+# Shared modules that say a family's name, each with the reason.
+EXCEPTIONS: Mapping[str, str] = {
+    "slipway/cli/init.py": "tensorrt is the container of a command without an option",
+    "slipway/cli/plan_text.py": "the plan has a section for NeuronCores",
+    "slipway/codes/table.py": "codes are grouped into chapters of the troubleshooting pages",
+    "slipway/facts/images.py": "neuron is a kind of accelerator",
+    "slipway/facts/instances.py": "neuron is a kind of accelerator",
+    "slipway/planning/images.py": "neuron is a kind of accelerator",
+    "slipway/planning/rules/hardware.py": "neuron is a kind of accelerator",
+    "slipway/publishing/image_sources.py": "the table of the files of each image",
+}
+_ROOM = re.compile(
+    rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"
+    rf"|slipway\.facts|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
+)
+
+
+def named(source: str) -> Iterator[str]:
+    """Yields where a module names a family: by an import, a section's class or a text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and _ROOM.match(node.module):
+            yield f"{node.lineno}: imports {node.module}"
+        elif isinstance(node, ast.Constant) and node.value in NAMES:
+            yield f"{node.lineno}: says {node.value!r}"
+
+
+def shared_modules() -> Iterator[Path]:
+    for package in ("slipway", "stacks", "embedded_aws"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            is_room = any(part in NAMES for part in parts)
+            if not is_room and path.relative_to(ROOT).as_posix() not in REGISTRIES:
+                yield path
+
+
+@pytest.mark.parametrize(
+    "path", list(shared_modules()), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_shared_code_names_no_family(path: Path) -> None:
+    found = list(named(path.read_text("utf-8")))
+    is_exception = path.relative_to(ROOT).as_posix() in EXCEPTIONS
+    assert bool(found) == is_exception, found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "from slipway.planning.families.lmi.situation import Lmi",
+        "def f():\n    from slipway.config.sections.serving.neuron import NeuronServing",
+        "from slipway.facts.tensorrt.releases import tensorrt_releases",
+        "if situation.container == 'triton':\n    pass",
+        "if config.serving.container in ('custom', 'x'):\n    pass",
+    ],
+)
+def test_a_planted_name_is_found(planted: str) -> None:
+    assert list(named(planted)) != []
+
+
+def test_every_registry_has_every_family_of_the_schema() -> None:
+    union = get_args(get_args(Serving)[0])
+    containers = {get_args(each.model_fields["container"].annotation)[0] for each in union}
+    assert containers == set(NAMES)
+    for registry in (SECTIONS, STARTERS, FAMILIES, PACKAGING):
+        assert set(registry) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_family_has_its_rooms(name: str) -> None:
+    assert (ROOT / "slipway" / "planning" / "families" / name / "situation.py").is_file()
+    for folder in ("slipway/config/sections/serving", "slipway/config/starters"):
+        assert (ROOT / folder / f"{name}.py").is_file()
+    programs = ROOT / "embedded_aws" / "hosting" / "families"
+    assert (programs / name).is_dir() or (programs / f"{name}.py").is_file()
