@@ -475,7 +475,7 @@ def newest(framework: str) -> ImageFacts:
 
 
 def test_a_container_of_aws_has_no_images(tmp_path):
-    project = Project(write_project(tmp_path / "project", {}))
+    project = Project(tmp_path)
     with pytest.raises(ValueError, match="Slipway builds no image for the container triton"):
         project.image_bases("triton", PRODUCTION)
 
