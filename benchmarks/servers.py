@@ -91,7 +91,7 @@ class IdleServer:
     """
 
     def __init__(self, log: Path, variables: Mapping[str, str]) -> None:
-        command = (sys.executable, "-m", "slipway.benchmarking.idle_server")
+        command = (sys.executable, "-m", "benchmarks.idle_server")
         self._process = BackgroundProcess(command, ROOT, variables, log)
         try:
             self._process.wait_until(lambda: self._process.output().endswith("\n"), _START_SECONDS)

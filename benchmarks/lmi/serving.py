@@ -12,13 +12,13 @@ from benchmarks.lmi.design import Design, System
 from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.lmi.servers import Server, Start
-from benchmarks.program import Say
-from slipway.benchmarking.load import (
+from benchmarks.load import (
     LoadError,
     LoadResult,
     LoadSpecification,
     drive_from_own_process,
 )
+from benchmarks.program import Say
 
 _TIMEOUT_SECONDS = 120.0
 

@@ -205,7 +205,7 @@ def make_bodies(sentences: int, seed: int) -> tuple[bytes, ...]:
 
 
 def summary(sentences: int, latencies: Sequence[float], spans: Sequence[float]) -> dict[str, float]:
-    """Returns sentences per second, by Little's law as `slipway.benchmarking.load`, and latencies.
+    """Returns sentences per second, by Little's law as `benchmarks.load`, and latencies.
 
     Args:
         sentences: sentences of each request.

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.estimates import Estimate, Verdict
+from benchmarks.load import LoadResult
 from benchmarks.neuron.design import (
     GOAL_CLIENTS,
     LEAST_THROUGHPUT_RATIO,
@@ -23,7 +24,6 @@ from benchmarks.neuron.design import (
 )
 from benchmarks.neuron.summary import Latencies, ModelSummary, latencies_of
 from benchmarks.report import Context, picture, table
-from slipway.benchmarking.load import LoadResult
 
 _MILLISECONDS = 1000
 _QUICK = (

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.load import (
+    LoadError,
+    LoadResult,
+    LoadSpecification,
+    drive_from_own_process,
+)
 from benchmarks.machine import describe_machine
 from benchmarks.neuron.design import Cell, Design, Model, Server, System, Workload
 from benchmarks.neuron.models import SAMPLE_TOKENIZER, ensure_model
@@ -15,12 +21,6 @@ from benchmarks.neuron.servers import Servers
 from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer
 from benchmarks.program import Say
 from benchmarks.servers import TIMEOUT_SECONDS, IdleServer, server_variables
-from slipway.benchmarking.load import (
-    LoadError,
-    LoadResult,
-    LoadSpecification,
-    drive_from_own_process,
-)
 
 _DRIVER_SECONDS = 2.0
 DRIVER_CONCURRENCIES = (1, 16)

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.estimates import Estimate, Verdict
+from benchmarks.load import LoadResult
 from benchmarks.report import Context, picture, table
 from benchmarks.tensorrt.calibration import CONCURRENCY, Calibration
 from benchmarks.tensorrt.design import (
@@ -25,7 +26,6 @@ from benchmarks.tensorrt.summary import (
     Summary,
     latencies_of,
 )
-from slipway.benchmarking.load import LoadResult
 
 _MILLISECONDS = 1000
 _QUICK = (

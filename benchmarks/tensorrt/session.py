@@ -11,6 +11,12 @@ from pathlib import Path
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.errors import BenchmarkError
+from benchmarks.load import (
+    LoadError,
+    LoadResult,
+    LoadSpecification,
+    drive_from_own_process,
+)
 from benchmarks.program import Say
 from benchmarks.servers import TIMEOUT_SECONDS, IdleServer, server_variables
 from benchmarks.tensorrt.calibration import Calibration, calibrate, given
@@ -19,12 +25,6 @@ from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.overhead import Overhead, measure_overhead
 from benchmarks.tensorrt.servers import ServerKey, Servers
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
-from slipway.benchmarking.load import (
-    LoadError,
-    LoadResult,
-    LoadSpecification,
-    drive_from_own_process,
-)
 
 _DRIVER_SECONDS = 2.0
 DRIVER_CONCURRENCIES = (1, 8)

@@ -15,9 +15,9 @@ from benchmarks.lmi.serving import Agreement, ServingSession, ServingTrial
 from benchmarks.lmi.summary import Ratio, Spread, summarize
 from benchmarks.lmi.transfers import Cost
 from benchmarks.lmi.weights import TransferTrial, WeightsSession
+from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
 from benchmarks.report import Context
-from slipway.benchmarking.load import LoadResult
 
 DESIGN = full_design(parts=tuple(Part), trials=3, transfer_trials=3, cores=2, seed=1)
 CONTEXT = Context(

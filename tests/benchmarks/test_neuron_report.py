@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from benchmarks.estimates import Verdict
+from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
 from benchmarks.neuron.design import BERT_BASE, LONG, MIXED, Cell, Server, System, full_design
 from benchmarks.neuron.report import Setting, as_json, as_markdown
 from benchmarks.neuron.session import ModelSession, Trial
 from benchmarks.neuron.summary import latencies_of, summarize
 from benchmarks.report import Context
-from slipway.benchmarking.load import LoadResult
 
 DESIGN = replace(full_design(trials=3, stated_trials=1, seed=1), models=(BERT_BASE,))
 CONTEXT = Context(

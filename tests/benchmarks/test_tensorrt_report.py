@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.estimates import Verdict
+from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
 from benchmarks.report import Context
 from benchmarks.tensorrt.calibration import Calibration, Measured
@@ -18,7 +19,6 @@ from benchmarks.tensorrt.overhead import Overhead
 from benchmarks.tensorrt.report import Setting, as_json, as_markdown
 from benchmarks.tensorrt.session import Agreement, ModelSession, Trial
 from benchmarks.tensorrt.summary import latencies_of, summarize
-from slipway.benchmarking.load import LoadResult
 
 DESIGN = full_design(
     trials=3, stated_trials=1, cores=2, max_batch_size=80, workers=None, longest_seconds=60, seed=1

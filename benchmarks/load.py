@@ -1,6 +1,6 @@
 """The load driver: a number of clients, each with one request in flight at any time.
 
-    python -m slipway.benchmarking.load < specification.json
+    python -m benchmarks.load < specification.json
 
 It runs in a process of its own, so that its cost is not in the server's process or in the
 benchmark's. A client is a thread with one connection. With at most a few dozen clients, that costs
@@ -35,8 +35,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[2]
-_MODULE = "slipway.benchmarking.load"
+_ROOT = Path(__file__).resolve().parents[1]
+_MODULE = "benchmarks.load"
 _CONNECT_SECONDS = 10.0
 _LONGEST_MESSAGE_CHARACTERS = 500
 # For starting the process and for ending what is under way.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from slipway.benchmarking.load import (
+from benchmarks.load import (
     LoadError,
     LoadResult,
     LoadSpecification,
@@ -225,7 +225,7 @@ def test_it_runs_in_a_process_of_its_own():
 @pytest.fixture
 def idle_server() -> Iterator[int]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "slipway.benchmarking.idle_server"],
+        [sys.executable, "-m", "benchmarks.idle_server"],
         stdout=subprocess.PIPE,
         text=True,
     )

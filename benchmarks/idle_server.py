@@ -1,6 +1,6 @@
 """A server that answers at once and does nothing, to measure a load driver with.
 
-    python -m slipway.benchmarking.idle_server
+    python -m benchmarks.idle_server
 
 It prints its port and serves until it is ended. It understands just enough HTTP for clients that
 send one request at a time with a Content-Length. Little of the measured time is therefore its own.
