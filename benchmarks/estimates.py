@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
@@ -22,8 +22,24 @@ class Verdict(StrEnum):
     MET = "met"
     """By all of the interval."""
     MET_BY_MEDIANS = "met by the medians only"
+    MET_BY_MEDIAN = "met by the median only"
     MISSED = "not met"
     NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some trials, and their range."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Returns the spread of some trials."""
+    found = list(values)
+    return Spread(median(found), min(found), max(found))
 
 
 @dataclass(frozen=True)

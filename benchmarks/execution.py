@@ -1,21 +1,26 @@
-"""Times one command, and leaves no process of it behind."""
+"""Runs work in a process of its own: a timed command, or a function of a module."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.program import ROOT
 
 _COMMAND_SECONDS = 600.0
 
@@ -127,3 +132,51 @@ def _end(process: subprocess.Popen[str]) -> str:
         os.killpg(process.pid, signal.SIGKILL)
     output, _ = process.communicate()
     return output
+
+
+# Any: JSON.
+def call_module(
+    module: str,
+    document: Any,
+    *,
+    limit_seconds: float,
+    variables: Mapping[str, str] | None = None,
+) -> Any:
+    """Returns the answer of a module that calls `answer_call`, from a fresh process.
+
+    Args:
+        module: name of the module.
+        document: the function's argument.
+        limit_seconds: time after which the call has failed.
+        variables: environment of the process; None passes this process's own on.
+
+    Raises:
+        BenchmarkError: the function failed or took too long.
+    """
+    try:
+        ended = subprocess.run(  # noqa: S603  # fixed arguments, no shell
+            [sys.executable, "-m", module],
+            input=json.dumps(document),
+            cwd=ROOT,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=limit_seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchmarkError(f"{module} did not end within {limit_seconds:g} seconds") from None
+    if ended.returncode:
+        raise BenchmarkError(ended.stderr.strip() or f"exit code {ended.returncode}")
+    return json.loads(ended.stdout)
+
+
+def answer_call(function: Callable[[Any], Any]) -> None:
+    """Calls a function with the JSON of standard input, and writes what it returns as JSON.
+
+    An error of the measurement ends the process with 1; its message goes to standard error.
+    """
+    try:
+        answer = function(json.load(sys.stdin))
+    except (BenchmarkError, OSError, HTTPException) as error:
+        sys.exit(str(error) or type(error).__name__)
+    json.dump(answer, sys.stdout)

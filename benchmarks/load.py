@@ -1,6 +1,6 @@
 """The load driver: a number of clients, each with one request in flight at any time.
 
-    python -m benchmarks.load < specification.json
+    python -m benchmarks.load < {"port": ..., "load": {...}}
 
 It runs in a process of its own, so that its cost is not in the server's process or in the
 benchmark's. A client is a thread with one connection. With at most a few dozen clients, that costs
@@ -24,31 +24,22 @@ from __future__ import annotations
 
 import gc
 import http.client
-import json
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[1]
-_MODULE = "benchmarks.load"
+from benchmarks.errors import BenchmarkError
+from benchmarks.execution import answer_call, call_module
+
+_HOST = "127.0.0.1"
+_PATH = "/invocations"
 _CONNECT_SECONDS = 10.0
 _LONGEST_MESSAGE_CHARACTERS = 500
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
-
-
-class LoadError(Exception):
-    """The load could not be driven: a request failed, or the driver did.
-
-    Args:
-        message: names the request and the answer.
-    """
 
 
 @dataclass(frozen=True)
@@ -56,10 +47,7 @@ class LoadSpecification:
     """One load.
 
     Args:
-        host: name or address of the server.
-        port: TCP port of the server.
-        path: path of the POST requests.
-        bodies: sent in turn; each client begins at another one.
+        bodies: sent in turn to /invocations; each client begins at another one.
         clients: requests in flight at any time.
         warm_up_requests: requests of each client before those that count.
         requests: least number of requests of each client that count.
@@ -71,10 +59,7 @@ class LoadSpecification:
         timeout_seconds: time of one request.
     """
 
-    host: str
-    port: int
-    path: str
-    bodies: tuple[str, ...]
+    bodies: Sequence[str]
     clients: int
     warm_up_requests: int = 0
     requests: int = 1
@@ -99,9 +84,9 @@ class LoadResult:
             requests included.
     """
 
-    latencies_seconds: tuple[tuple[float, ...], ...]
-    spans_seconds: tuple[float, ...]
-    answers: tuple[tuple[int, str, int], ...]
+    latencies_seconds: Sequence[Sequence[float]]
+    spans_seconds: Sequence[float]
+    answers: Sequence[tuple[int, str, int]]
     driver_processor_seconds: float
     seconds: float
 
@@ -135,8 +120,8 @@ class _Client:
 class _Load:
     """One load under way."""
 
-    def __init__(self, specification: LoadSpecification) -> None:
-        self._specification = specification
+    def __init__(self, port: int, specification: LoadSpecification) -> None:
+        self._port, self._specification = port, specification
         self._clients = [_Client() for _ in range(specification.clients)]
         self._answers: list[Counter[tuple[int, bytes]]] = [Counter() for _ in self._clients]
         self._start = threading.Barrier(specification.clients + 1)
@@ -148,7 +133,7 @@ class _Load:
         """Runs all clients to their end.
 
         Raises:
-            LoadError: the message names the first request that failed.
+            BenchmarkError: the message names the first request that failed.
         """
         threads = [
             threading.Thread(target=self._run_client, args=(number,), daemon=True)
@@ -163,12 +148,12 @@ class _Load:
         try:
             self._start.wait()
         except threading.BrokenBarrierError:
-            raise LoadError(self._failure) from None
+            raise BenchmarkError(self._failure) from None
         for thread in threads:
             thread.join()
         used = time.process_time() - used_before
         if self._failure:
-            raise LoadError(self._failure)
+            raise BenchmarkError(self._failure)
         answers = sum(self._answers, Counter())
         return LoadResult(
             latencies_seconds=tuple(tuple(each.latencies_seconds) for each in self._clients),
@@ -184,7 +169,7 @@ class _Load:
 
     def _run_client(self, number: int) -> None:
         given = self._specification
-        connection = http.client.HTTPConnection(given.host, given.port, timeout=_CONNECT_SECONDS)
+        connection = http.client.HTTPConnection(_HOST, self._port, timeout=_CONNECT_SECONDS)
         try:
             connection.connect()
             connection.sock.settimeout(given.timeout_seconds)
@@ -194,7 +179,7 @@ class _Load:
             self._send_all(number, connection)
         except threading.BrokenBarrierError:
             pass
-        except LoadError as error:
+        except BenchmarkError as error:
             self._fail(str(error))
         # Whatever it is: a client that ended unnoticed would let the others go on for ever.
         except Exception as error:
@@ -211,13 +196,13 @@ class _Load:
         while not self._failure and (self._missing if given.keep_up else not is_done):
             index = (number + sent * given.clients) % len(bodies)
             started_at = time.perf_counter()
-            connection.request("POST", given.path, bodies[index], headers)
+            connection.request("POST", _PATH, bodies[index], headers)
             response = connection.getresponse()
             answer = response.read()
             ended_at = time.perf_counter()
             if response.status != http.HTTPStatus.OK:
                 text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
-                raise LoadError(f"a request was answered with {response.status}: {text}")
+                raise BenchmarkError(f"a request was answered with {response.status}: {text}")
             self._answers[number][index, answer] += 1
             if client.first_sent_at is None:
                 client.first_sent_at = started_at
@@ -243,72 +228,32 @@ class _Load:
         self._start.abort()
 
 
-def drive(specification: LoadSpecification) -> LoadResult:
-    """Drives a load from this process.
+def drive(port: int, specification: LoadSpecification) -> LoadResult:
+    """Drives a load from this process, against a server on the loopback interface.
 
     Raises:
-        LoadError: a request failed: refused, timed out, or answered with another status than 200.
+        BenchmarkError: a request failed: refused, timed out, or answered with another status than
+            200.
     """
-    return _Load(specification).run()
+    return _Load(port, specification).run()
 
 
-def drive_from_own_process(
-    specification: LoadSpecification, *, limit_seconds: float | None = None
-) -> LoadResult:
-    """Drives a load from a fresh process.
-
-    Args:
-        specification: the load.
-        limit_seconds: time after which the load has failed; None allows every client's requests one
-            time-out each, and some time to start.
+def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadResult:
+    """Drives a load from a fresh process, and allows every request of a client one time-out.
 
     Raises:
-        LoadError: see `drive`; or the process failed or took too long.
+        BenchmarkError: see `drive`; or the process failed or took too long.
     """
-    if limit_seconds is None:
-        most = specification.warm_up_requests + specification.requests + 1
-        limit_seconds = specification.seconds + most * specification.timeout_seconds
-    try:
-        ended = subprocess.run(  # noqa: S603  # fixed arguments, no shell
-            [sys.executable, "-m", _MODULE],
-            input=json.dumps(asdict(specification)),
-            cwd=_ROOT,
-            capture_output=True,
-            text=True,
-            timeout=limit_seconds + _SPARE_SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise LoadError(f"the load driver did not end within {error.timeout:g} seconds") from None
-    if ended.returncode:
-        raise LoadError(ended.stderr.strip() or f"exit code {ended.returncode}")
-    return _result(json.loads(ended.stdout))
+    most = specification.warm_up_requests + specification.requests + 1
+    limit_seconds = specification.seconds + most * specification.timeout_seconds + _SPARE_SECONDS
+    document = {"port": port, "load": asdict(specification)}
+    return LoadResult(**call_module("benchmarks.load", document, limit_seconds=limit_seconds))
 
 
 # Any: JSON.
-def _specification(document: Mapping[str, Any]) -> LoadSpecification:
-    return LoadSpecification(**{**document, "bodies": tuple(document["bodies"])})
-
-
-def _result(document: Mapping[str, Any]) -> LoadResult:
-    return LoadResult(
-        latencies_seconds=tuple(map(tuple, document["latencies_seconds"])),
-        spans_seconds=tuple(document["spans_seconds"]),
-        answers=tuple((index, answer, count) for index, answer, count in document["answers"]),
-        driver_processor_seconds=document["driver_processor_seconds"],
-        seconds=document["seconds"],
-    )
-
-
-def main() -> int:
-    """Reads a specification from standard input, drives it, writes the result; exit code 0 or 1."""
-    try:
-        result = drive(_specification(json.load(sys.stdin)))
-    except LoadError as error:
-        print(error, file=sys.stderr)
-        return 1
-    json.dump(asdict(result), sys.stdout)
-    return 0
+def _drive(document: Mapping[str, Any]) -> dict[str, Any]:
+    return asdict(drive(document["port"], LoadSpecification(**document["load"])))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    answer_call(_drive)

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Self, TypeVar
 
 from benchmarks.errors import BenchmarkError
 
@@ -18,9 +19,13 @@ _POLL_SECONDS = 0.05
 _END_SECONDS = 10.0
 _SHOWN_LINES = 30
 
+Awaited = TypeVar("Awaited")
+
 
 class BackgroundProcess:
     """A process in a group of its own, whose output goes to a file.
+
+    Use it as a context: leaving stops it.
 
     Args:
         command: program and arguments.
@@ -51,41 +56,55 @@ class BackgroundProcess:
         except OSError as error:
             raise BenchmarkError(f"`{self._shown}` cannot be run: {error.strerror}") from None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     def output(self) -> str:
         """Returns its output so far."""
         return self._log.read_text("utf-8", errors="replace")
 
     def wait_until(
         self,
-        is_ready: Callable[[], bool],
+        ready: Callable[[], Awaited | None],
         limit_seconds: float,
         *,
         poll_seconds: float = _POLL_SECONDS,
-    ) -> None:
-        """Polls a condition until it holds.
+    ) -> Awaited:
+        """Polls a condition until it holds; stops the process if it never does.
 
         Args:
-            is_ready: the condition.
+            ready: the condition; it holds once it returns something true.
             limit_seconds: time after which waiting fails.
             poll_seconds: time between two checks; far below the time that is measured.
+
+        Returns:
+            The first true value of the condition.
 
         Raises:
             BenchmarkError: the process ended, or waiting took too long; the message has its last
                 output.
         """
         deadline = time.monotonic() + limit_seconds
-        while not is_ready():
-            code = self._process.poll()
-            if code is not None:
-                raise BenchmarkError(
-                    f"`{self._shown}` ended with exit code {code}\n{self.recent_output()}"
-                )
-            if time.monotonic() > deadline:
-                raise BenchmarkError(
-                    f"`{self._shown}` was not ready within {limit_seconds:g} seconds\n"
-                    f"{self.recent_output()}"
-                )
-            time.sleep(poll_seconds)
+        try:
+            while not (found := ready()):
+                code = self._process.poll()
+                if code is not None:
+                    raise BenchmarkError(
+                        f"`{self._shown}` ended with exit code {code}\n{self.recent_output()}"
+                    )
+                if time.monotonic() > deadline:
+                    raise BenchmarkError(
+                        f"`{self._shown}` was not ready within {limit_seconds:g} seconds\n"
+                        f"{self.recent_output()}"
+                    )
+                time.sleep(poll_seconds)
+        except BaseException:
+            self.stop()
+            raise
+        return found
 
     def stop(self) -> None:
         """Stops it with SIGTERM, and after some time kills its whole group with SIGKILL."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import signal
 import sys
 import time
@@ -18,8 +19,14 @@ from benchmarks.report import Context
 from embedded_aws.errors import LocalAwsError
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+BUILD = ROOT / "build" / "benchmarks"
+"""Folder for what a benchmark makes and keeps, such as models."""
 
 Say = Callable[[str], None]
+
+
+_QUICK_RESULTS = BUILD / "quick"
 
 
 class ExitOneParser(argparse.ArgumentParser):
@@ -50,11 +57,40 @@ class Parser(ExitOneParser):
         self.add_argument(
             "--output",
             type=Path,
-            default=ROOT / "benchmarks" / "results",
+            default=RESULTS,
             metavar="DIR",
             help=f"folder for {result}.json and {result}.md",
         )
         self.add_argument("--json", action="store_true", help="print the JSON, not the page")
+        self.set_defaults(result=result)
+
+    def add_quick_option(self, text: str) -> None:
+        """Adds `--quick`; `text` is the beginning of its help."""
+        self.add_argument(
+            "--quick",
+            action="store_true",
+            help=f"{text}, to see that it works: the result goes to "
+            f"{_QUICK_RESULTS.relative_to(ROOT)}, never to benchmarks/results",
+        )
+
+    def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """Returns the options and, as `command`, the command line itself.
+
+        Args:
+            arguments: the command line; None takes the process's own. If it is invalid, the process
+                ends with 1.
+        """
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        options = self.parse_args(given)
+        options.command = shlex.join([*self.prog.split(), *given])
+        return options
+
+
+def output_of(options: argparse.Namespace, *, is_whole: bool) -> Path:
+    """Returns the folder for the results, which is never benchmarks/results for a partial run."""
+    is_allowed = is_whole or options.output.resolve() != RESULTS
+    output: Path = options.output if is_allowed else _QUICK_RESULTS
+    return output
 
 
 def positive(text: str) -> int:
@@ -65,24 +101,23 @@ def positive(text: str) -> int:
 
 
 def run(
-    options: argparse.Namespace, result: str, measure: Callable[[], tuple[dict[str, Any], str]]
+    options: argparse.Namespace, measure: Callable[[argparse.Namespace], tuple[dict[str, Any], str]]
 ) -> int:
     """Measures, writes the results and prints one of them.
 
     Args:
-        options: the result of `Parser`.
-        result: name of the two files.
-        measure: returns the document and the page.
+        options: the result of `Parser.parse`.
+        measure: returns the document and the page for the options.
 
     Returns:
         The exit code: 1 if the benchmark ended early, 130 if it was stopped.
     """
     try:
         options.output.mkdir(parents=True, exist_ok=True)
-        content, page = measure()
+        content, page = measure(options)
         document = json.dumps(content, indent=2) + "\n"
-        _write(options.output / f"{result}.json", document)
-        _write(options.output / f"{result}.md", page)
+        _write(options.output / f"{options.result}.json", document)
+        _write(options.output / f"{options.result}.md", page)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
@@ -99,9 +134,11 @@ class Run:
     Args:
         programs: programs that take part, for the versions in the result.
         packages: Python distributions that take part.
+        command: the command line, if the result names it.
     """
 
-    def __init__(self, programs: Sequence[str], packages: Sequence[str]) -> None:
+    def __init__(self, programs: Sequence[str], packages: Sequence[str], command: str = "") -> None:
+        self._command = command
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         self._commit = describe_commit(ROOT)
         self._machine = describe_machine(programs, packages)
@@ -114,7 +151,7 @@ class Run:
 
     def end(self) -> Context:
         """Ends the measurement and returns its circumstances."""
-        return Context(self._started, datetime.now(UTC), self._commit, self._machine)
+        return Context(self._started, datetime.now(UTC), self._commit, self._machine, self._command)
 
 
 def stop_on_signals() -> None:

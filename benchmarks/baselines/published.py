@@ -13,13 +13,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
-from flask import Flask, Response, jsonify, request
+from flask import Flask
 from tokenizers import Tokenizer
 
 from benchmarks.baselines import stack
+from benchmarks.baselines.flask_application import make_app
 
 _PAD_TOKEN_ID = 0
 _WARM_UP_PROMPTS = 10
@@ -79,19 +81,11 @@ def create_app(environ: Mapping[str, str] = os.environ) -> Flask:
         use_cache={"true": True, "false": False}[environ[stack.CACHE]],
     )
     generator.warm_up()
-    app = Flask(__name__)
 
-    @app.get("/ping")
-    def ping() -> Response:
-        return Response(status=200)
-
-    @app.post("/invocations")
-    def invocations() -> Response:
-        document = request.get_json()
+    def answer(document: Mapping[str, Any]) -> list[dict[str, str]]:
         inputs = document["inputs"]
         texts = [inputs] if isinstance(inputs, str) else inputs
         answers = generator.generate(texts, document["parameters"]["max_new_tokens"])
-        return jsonify([{"generated_text": answer} for answer in answers])
+        return [{"generated_text": each} for each in answers]
 
-    Path(environ[stack.READY_DIRECTORY], str(os.getpid())).touch()
-    return app
+    return make_app(answer, environ)

@@ -23,6 +23,7 @@ from string import Template
 from benchmarks.errors import BenchmarkError
 from benchmarks.machine import program_path
 from benchmarks.processes import BackgroundProcess, accepts_connections, free_port
+from benchmarks.program import ROOT
 
 MODEL_DIRECTORY = "BASELINE_MODEL_DIRECTORY"
 """A model with its tokenizer.json."""
@@ -152,7 +153,6 @@ class PublishedStack:
         folder: an empty folder, for the socket, the logs and nginx's temporary files.
         application: runs in the workers.
         layout: workers and their threads.
-        root: root of the measured Slipway.
         environment: the variables of both programs, to which the application's are added.
         timeout_seconds: longest time that one request may take, waiting included.
 
@@ -166,7 +166,6 @@ class PublishedStack:
         application: Application,
         *,
         layout: Layout,
-        root: Path,
         environment: Mapping[str, str],
         timeout_seconds: float,
     ) -> None:
@@ -202,7 +201,7 @@ class PublishedStack:
         }
         self._processes: list[BackgroundProcess] = []
         try:
-            workers = BackgroundProcess(gunicorn, root, variables, folder / "gunicorn.log")
+            workers = BackgroundProcess(gunicorn, ROOT, variables, folder / "gunicorn.log")
             self._processes.append(workers)
             # `-e` is for messages that it prints before it has read the configuration.
             command = (find_nginx(), "-p", str(folder), "-e", "stderr", "-c", str(configuration))

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from flask import Flask, Response, jsonify, request
+from flask import Flask
 from tokenizers import Tokenizer
 
 from benchmarks.baselines import stack
+from benchmarks.baselines.flask_application import make_app
 
 MODEL_FILE = "model.pt"
 SEQUENCE_LENGTH = 128
@@ -94,16 +95,9 @@ def create_app(environ: Mapping[str, str] = os.environ) -> Flask:
     torch.set_num_threads(int(environ[stack.THREADS]))
     answerer = QuestionAnswerer(Path(environ[stack.MODEL_DIRECTORY]))
     answerer.warm_up()
-    app = Flask(__name__)
 
-    @app.get("/ping")
-    def ping() -> Response:
-        return Response(status=200)
+    def answer(document: Mapping[str, Any]) -> dict[str, Any]:
+        inputs = document["inputs"]
+        return answerer.answer(inputs["question"], inputs["context"])
 
-    @app.post("/invocations")
-    def invocations() -> Response:
-        inputs = request.get_json()["inputs"]
-        return jsonify(answerer.answer(inputs["question"], inputs["context"]))
-
-    Path(environ[stack.READY_DIRECTORY], str(os.getpid())).touch()
-    return app
+    return make_app(answer, environ)

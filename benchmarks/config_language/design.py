@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from benchmarks.report import counted
+from benchmarks.trials import shuffled
 
 GOAL_CONFIGS = 1000
 """Size of the project that the goals are about."""
 
 Reading = Literal["import_seconds", "task_seconds", "peak_memory_bytes", "process_seconds"]
+Readings = Mapping[str, float]
+"""The readings of one process by name, in seconds or bytes."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,10 @@ class Design:
     def measures(self) -> tuple[Measure, ...]:
         """Returns the rows of the result; `slipway validate` has goals for `GOAL_CONFIGS` only."""
         count = self.config_count
-        configs = f"{count:,} config{'' if count == 1 else 's'}"
         valid = f"{count} model config{'' if count == 1 else 's'} valid"
         validate = Task("validate", ("validate",), valid)
         is_goal = count == GOAL_CONFIGS
-        command = f"`slipway validate`, {configs}"
+        command = f"`slipway validate`, {counted(count, 'config')}"
         return (
             Measure(
                 validate,
@@ -135,15 +139,5 @@ class Design:
         )
 
     def rounds(self) -> list[list[Task]]:
-        """Returns the tasks in the order in which they run: each once per round, shuffled.
-
-        A machine that gets slower or faster affects all tasks alike.
-        """
-        # Random numbers of an experiment, not of a secret.
-        generator = random.Random(self.seed)  # noqa: S311
-        rounds: list[list[Task]] = []
-        for _ in range(self.trials):
-            tasks = list(self.tasks)
-            generator.shuffle(tasks)
-            rounds.append(tasks)
-        return rounds
+        """Returns the tasks in the order in which they run: each once per round."""
+        return shuffled([self.tasks] * self.trials, self.seed)

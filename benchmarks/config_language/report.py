@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.config_language.design import GOAL_CONFIGS, Design
-from benchmarks.config_language.session import Trial
-from benchmarks.config_language.summary import Row, Verdict
-from benchmarks.report import Context, table
+from benchmarks.config_language.design import GOAL_CONFIGS, Design, Readings, Task
+from benchmarks.config_language.summary import Row
+from benchmarks.estimates import Verdict
+from benchmarks.report import Context, page, table
+from benchmarks.trials import Trial
 
 
 def as_json(
-    design: Design, rows: Sequence[Row], trials: Sequence[Trial], context: Context
+    design: Design, rows: Sequence[Row], trials: Sequence[Trial[Task, Readings]], context: Context
 ) -> dict[str, Any]:
     """Returns the whole result as one JSON document.
 
@@ -37,17 +38,17 @@ def as_json(
                 "title": row.measure.title,
                 "goal": row.measure.goal,
                 "verdict": row.verdict,
-                "median": _rounded(row.median),
-                "lowest": _rounded(row.lowest),
-                "highest": _rounded(row.highest),
+                "median": _rounded(row.spread.median),
+                "lowest": _rounded(row.spread.low),
+                "highest": _rounded(row.spread.high),
             }
             for row in rows
         ],
         "trials": [
             {
                 "round": trial.round,
-                "task": trial.task.key,
-                **{name: _rounded(value) for name, value in trial.readings.items()},
+                "task": trial.cell.key,
+                **{name: _rounded(value) for name, value in trial.result.items()},
             }
             for trial in trials
         ],
@@ -71,7 +72,7 @@ def as_markdown(design: Design, rows: Sequence[Row], context: Context) -> str:
             f"Order and configs: seed {design.seed}.", "[What is measured](../README.md)."
         ),
     ]
-    return "\n\n".join(sections) + "\n"
+    return page(sections)
 
 
 def verdict_line(design: Design, rows: Sequence[Row]) -> str:
@@ -100,8 +101,8 @@ def _rows(rows: Sequence[Row]) -> str:
                 row.measure.title,
                 "none" if row.measure.goal is None else f"under {_goal(row)}",
                 row.verdict or "",
-                row.measure.shown(row.median),
-                f"{row.measure.shown(row.lowest)} to {row.measure.shown(row.highest)}",
+                row.measure.shown(row.spread.median),
+                f"{row.measure.shown(row.spread.low)} to {row.measure.shown(row.spread.high)}",
                 str(len(row.values)),
             ]
             for row in rows

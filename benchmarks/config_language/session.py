@@ -5,31 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.config_language.design import Design, Task
+from benchmarks.config_language.design import Design, Readings, Task
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import run_timed
+from benchmarks.trials import Trial, carry_out
 
 PROBE = Path(__file__).with_name("probe.py")
 _LEFT_OUT = ("AWS_", "PYDANTIC_", "PYTHON", "SLIPWAY_")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One fresh process.
-
-    Args:
-        task: the work of the process.
-        round: its round, from 1.
-        readings: in seconds or bytes, by name.
-    """
-
-    task: Task
-    round: int
-    readings: Mapping[str, float]
 
 
 def probe_variables(environ: Mapping[str, str], root: Path) -> dict[str, str]:
@@ -43,7 +28,7 @@ def probe_variables(environ: Mapping[str, str], root: Path) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(root)}
 
 
-def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> dict[str, float]:
+def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> Readings:
     """Runs one task in a fresh process.
 
     Args:
@@ -67,7 +52,7 @@ def run_probe(task: Task, folder: Path, variables: Mapping[str, str]) -> dict[st
 
 def measure(
     design: Design, folder: Path, root: Path, say: Callable[[str], None]
-) -> Sequence[Trial]:
+) -> tuple[Trial[Task, Readings], ...]:
     """Runs every trial, after an unmeasured round that compiles the bytecode.
 
     Args:
@@ -87,13 +72,9 @@ def measure(
     for task in reversed(design.tasks):
         say(f"not timed: {task.key}")
         run_probe(task, folder, variables)
-    trials: list[Trial] = []
-    for number, tasks in enumerate(design.rounds(), start=1):
-        for task in tasks:
-            trial = Trial(task, number, run_probe(task, folder, variables))
-            trials.append(trial)
-            say(
-                f"round {number} of {design.trials}  "
-                f"{trial.readings['process_seconds']:5.2f} s  {task.key}"
-            )
-    return trials
+    return carry_out(
+        design.rounds(),
+        lambda task: run_probe(task, folder, variables),
+        lambda task, readings: f"{readings['process_seconds']:5.2f} s  {task.key}",
+        say,
+    )

@@ -16,13 +16,12 @@ from benchmarks.control_plane.summary import summarize
 from benchmarks.control_plane.workspace import Workspace
 from benchmarks.program import Parser, Run, positive, run, stop_on_signals
 
-_RESULT = "control-plane"
 _MAX_CONFIGS = 5000
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line; an invalid one ends the process with 1."""
-    parser = Parser("benchmarks.control_plane", __doc__, _RESULT)
+    parser = Parser("benchmarks.control_plane", __doc__, "control-plane")
     parser.add_argument(
         "--sizes", type=_sizes, default="1,10,100,500", help="numbers of configs, with commas"
     )
@@ -33,23 +32,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         default=3,
         help="of the cdk commands without `-c models`: slow, and only stated",
     )
-    return parser.parse_args(arguments)
+    return parser.parse(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, writes the results and prints them; returns the exit code."""
-    options = parse(sys.argv[1:] if arguments is None else arguments)
+    return run(parse(arguments), _measure)
+
+
+def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Measures; returns the JSON document and the page."""
     design = Design(
         sizes=options.sizes,
         trials=options.trials,
         stated_trials=min(options.stated_trials, options.trials),
         seed=options.seed,
     )
-    return run(options, _RESULT, lambda: _measure(design))
-
-
-def _measure(design: Design) -> tuple[dict[str, Any], str]:
-    """Measures; returns the JSON document and the page."""
     session = Run(("node", "cdk"), ("aws-cdk-lib", "jsii", "pydantic"))
     with (
         tempfile.TemporaryDirectory(prefix="slipway-benchmark-") as folder,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from benchmarks.trials import shuffled
 
 _NAME = "NAME"
 
@@ -129,24 +130,21 @@ class Design:
     def rounds(self) -> list[list[Cell]]:
         """Returns the cells in the order in which they are timed.
 
-        Every round has each cell at most once, in its own order. A machine that gets slower or
-        faster over the run therefore affects all sizes alike. Cells with fewer trials are spread
-        over the rounds.
+        Every round has each cell at most once. Cells with fewer trials are spread over the rounds.
         """
-        # Random numbers of an experiment, not of a secret.
-        generator = random.Random(self.seed)  # noqa: S311
-        stated = set(_spread(self.stated_trials, self.trials))
-        rounds = []
-        for number in range(self.trials):
-            cells = [
-                Cell(command, size)
-                for command in COMMANDS
-                for size in self.sizes
-                if not command.stated_only or number in stated
-            ]
-            generator.shuffle(cells)
-            rounds.append(cells)
-        return rounds
+        stated = _spread(self.stated_trials, self.trials)
+        return shuffled(
+            (
+                [
+                    Cell(command, size)
+                    for command in COMMANDS
+                    for size in self.sizes
+                    if not command.stated_only or number in stated
+                ]
+                for number in range(self.trials)
+            ),
+            self.seed,
+        )
 
 
 def _spread(count: int, rounds: int) -> Sequence[int]:

@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Design
-from benchmarks.control_plane.summary import CellSummary, Ratio, Summary, Verdict
-from benchmarks.report import Context, picture, table
+from benchmarks.control_plane.summary import CellSummary, Summary
+from benchmarks.estimates import Estimate, Verdict
+from benchmarks.report import Context, interval, page, picture, rounded, table
 
 
 def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
@@ -40,25 +41,18 @@ def _cell_as_json(summary: CellSummary) -> dict[str, Any]:
         "typed": command.shown,
         "form": command.form,
         "config_count": summary.cell.config_count,
-        "median_seconds": round(summary.median_seconds, 3),
-        "lowest_seconds": round(summary.lowest_seconds, 3),
-        "highest_seconds": round(summary.highest_seconds, 3),
+        "median_seconds": round(summary.seconds.median, 3),
+        "lowest_seconds": round(summary.seconds.low, 3),
+        "highest_seconds": round(summary.seconds.high, 3),
         "median_processor_seconds": round(summary.median_processor_seconds, 3),
-        "ratio": _rounded(summary.ratio) if summary.ratio else None,
+        "ratio": rounded(summary.ratio) if summary.ratio else None,
         "trials": [
             {
                 "round": trial.round,
-                "seconds": round(trial.timing.seconds, 3),
-                "processor_seconds": round(trial.timing.processor_seconds, 3),
+                **rounded(trial.result),
             }
             for trial in summary.trials
         ],
-    }
-
-
-def _rounded(ratio: Ratio) -> dict[str, float | None]:
-    return {
-        name: None if value is None else round(value, 3) for name, value in asdict(ratio).items()
     }
 
 
@@ -84,7 +78,7 @@ def as_markdown(design: Design, summary: Summary, context: Context) -> str:
         "## Circumstances",
         _circumstances(design, context),
     ]
-    return "\n\n".join(sections) + "\n"
+    return page(sections)
 
 
 def goal_line(design: Design, summary: Summary) -> str:
@@ -99,10 +93,9 @@ def goal_line(design: Design, summary: Summary) -> str:
     large = summary.of(GOAL.command, GOAL.config_count)
     small = summary.of(GOAL.command, GOAL.baseline_count)
     assert large.ratio is not None  # noqa: S101  # else it was not measured
-    interval = _interval(large.ratio)
     return (
-        f"**Goal {summary.verdict}: {large.ratio.value:.2f} times** ({interval or 'one trial'}; "
-        f"{large.median_seconds:.1f} s against {small.median_seconds:.1f} s). "
+        f"**Goal {summary.verdict}: {large.ratio.value:.2f} times** ({_interval(large.ratio)}; "
+        f"{large.seconds.median:.1f} s against {small.seconds.median:.1f} s). "
         f"The goal: {promise}."
     )
 
@@ -113,11 +106,10 @@ def _medians(design: Design, summary: Summary) -> str:
     rows = []
     for command in COMMANDS:
         row = [f"`{command.shown}`"]
-        row += [f"{summary.of(command, size).median_seconds:.2f}" for size in design.sizes]
+        row += [f"{summary.of(command, size).seconds.median:.2f}" for size in design.sizes]
         ratio = summary.of(command, last).ratio
         if ratio is not None:
-            interval = _interval(ratio)
-            row.append(f"{ratio.value:.2f}" + (f" ({interval})" if interval else ""))
+            row.append(f"{ratio.value:.2f}" + (f" ({_interval(ratio)})" if ratio.low else ""))
         rows.append(row)
     return table(header, rows)
 
@@ -129,10 +121,8 @@ def _trials(design: Design) -> str:
     )
 
 
-def _interval(ratio: Ratio) -> str:
-    if ratio.low is None or ratio.high is None:
-        return ""
-    return f"95 %: {ratio.low:.2f} to {ratio.high:.2f}"
+def _interval(ratio: Estimate) -> str:
+    return interval(ratio) if ratio.low is None else f"95 %: {interval(ratio)}"
 
 
 def _circumstances(design: Design, context: Context) -> str:

@@ -7,8 +7,9 @@ from statistics import mean
 from typing import Protocol
 
 from benchmarks.control_plane.design import Cell, Design
-from benchmarks.control_plane.summary import Trial
 from benchmarks.execution import Timing
+from benchmarks.report import counted
+from benchmarks.trials import Trial
 
 
 class Runner(Protocol):
@@ -18,7 +19,9 @@ class Runner(Protocol):
         """Runs the command once."""
 
 
-def measure(design: Design, runner: Runner, say: Callable[[str], None]) -> list[Trial]:
+def measure(
+    design: Design, runner: Runner, say: Callable[[str], None]
+) -> list[Trial[Cell, Timing]]:
     """Runs every trial.
 
     Args:
@@ -33,22 +36,22 @@ def measure(design: Design, runner: Runner, say: Callable[[str], None]) -> list[
         (number, cell) for number, cells in enumerate(design.rounds(), start=1) for cell in cells
     ]
     width = len(str(len(planned)))
-    trials: list[Trial] = []
+    trials: list[Trial[Cell, Timing]] = []
     for position, (number, cell) in enumerate(planned, start=1):
         trial = Trial(cell, number, runner.run(cell))
         trials.append(trial)
         rest = _expected_seconds((cell for _, cell in planned[position:]), trials)
-        configs = f"{cell.config_count} config{'' if cell.config_count == 1 else 's'}"
         say(
             f"{position:{width}}/{len(planned)}  round {number} of {design.trials}  "
-            f"{trial.timing.seconds:6.2f} s  {cell.command.shown}, {configs}  "
+            f"{trial.result.seconds:6.2f} s  {cell.command.shown}, "
+            f"{counted(cell.config_count, 'config')}  "
             f"({rest / 60:.0f} min left)"
         )
     return trials
 
 
-def _expected_seconds(cells: Iterable[Cell], trials: list[Trial]) -> float:
+def _expected_seconds(cells: Iterable[Cell], trials: list[Trial[Cell, Timing]]) -> float:
     """Returns the estimated time of cells: as long as the last time, or else as the average."""
-    last = {trial.cell: trial.timing.seconds for trial in trials}
-    average = mean(trial.timing.seconds for trial in trials)
+    last = {trial.cell: trial.result.seconds for trial in trials}
+    average = mean(trial.result.seconds for trial in trials)
     return sum(last.get(cell, average) for cell in cells)

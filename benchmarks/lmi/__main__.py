@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lmi.design import Design, Part, full_design, quick_design
+from benchmarks.lmi.design import Design, Part, full_design, quick
 from benchmarks.lmi.djl import DjlServing, find_djl_serving
-from benchmarks.lmi.report import Setting, as_json, as_markdown
+from benchmarks.lmi.report import as_json, as_markdown
 from benchmarks.lmi.serving import measure_serving
 from benchmarks.lmi.summary import summarize
 from benchmarks.lmi.transfers import check_programs, program_versions
 from benchmarks.lmi.weights import check_disk, measure_weights
 from benchmarks.machine import describe_machine
-from benchmarks.program import ROOT, Parser, Run, positive, run, stop_on_signals
+from benchmarks.program import BUILD, Parser, Run, output_of, positive, run, stop_on_signals
 
-_RESULT = "lmi"
-_RESULTS = ROOT / "benchmarks" / "results"
-_BUILD = ROOT / "build" / "benchmarks"
 _PACKAGES = ("numpy", "onnxruntime", "starlette", "tokenizers", "uvicorn")
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line; an invalid one ends the process with 1."""
-    parser = Parser("benchmarks.lmi", __doc__, _RESULT)
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="everything once with little, to see that it works; the result goes to "
-        f"{(_BUILD / 'quick').relative_to(ROOT)}, never to benchmarks/results",
-    )
+    parser = Parser("benchmarks.lmi", __doc__, "lmi")
+    parser.add_quick_option("everything once with little")
     parser.add_argument(
         "--part",
         type=Part,
@@ -56,47 +47,42 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--folder",
         type=Path,
-        default=_BUILD,
+        default=BUILD,
         metavar="DIR",
         help="where the weights are fetched to, on the disk that is to be measured",
     )
-    options = parser.parse_args(arguments)
-    if (options.quick or options.part) and options.output.resolve() == _RESULTS:
-        options.output = _BUILD / "quick"
+    options = parser.parse(arguments)
+    options.output = output_of(options, is_whole=not (options.quick or options.part))
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, writes the results and prints them; returns the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = parse(given)
-    command = shlex.join(["python", "-m", "benchmarks.lmi", *given])
-    return run(options, _RESULT, lambda: _measure(_design(options), options.folder, command))
+    return run(parse(arguments), _measure)
 
 
 def _design(options: argparse.Namespace) -> Design:
-    parts = (options.part,) if options.part else tuple(Part)
-    if options.quick:
-        # PyTorch's threads wait for each other in a busy loop, which is very slow beside other
-        # work.
-        return quick_design(parts=parts, cores=options.cores or 1, seed=options.seed)
-    return full_design(
-        parts=parts,
+    # PyTorch's threads wait for each other in a busy loop, which is very slow beside other work.
+    all_cores = 1 if options.quick else describe_machine((), ()).core_count
+    design = full_design(
+        parts=(options.part,) if options.part else tuple(Part),
         trials=options.trials,
         transfer_trials=options.transfer_trials,
-        cores=options.cores or describe_machine((), ()).core_count,
+        cores=options.cores or all_cores,
         seed=options.seed,
     )
+    return quick(design) if options.quick else design
 
 
-def _measure(design: Design, folder: Path, command: str) -> tuple[dict[str, Any], str]:
+def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measures; returns the JSON document and the page."""
+    design, folder = _design(options), options.folder
     # Everything that may be missing is checked before anything is timed.
     djl_serving = find_djl_serving(os.environ) if Part.SERVING in design.parts else None
     if Part.WEIGHTS in design.parts:
         check_programs()
         check_disk(design, folder)
-    session = Run((), _PACKAGES)
+    session = Run((), _PACKAGES, options.command)
     serving = weights = None
     if djl_serving:
         # Not in `folder`, because a socket's path may not be long.
@@ -108,11 +94,8 @@ def _measure(design: Design, folder: Path, command: str) -> tuple[dict[str, Any]
             weights = measure_weights(design, Path(temporary), session.say)
     context = session.end()
     context.machine.versions.update(_versions(djl_serving))
-    summary, setting = summarize(design, serving, weights), Setting(command)
-    return (
-        as_json(design, summary, setting, context),
-        as_markdown(design, summary, setting, context),
-    )
+    summary = summarize(design, serving, weights)
+    return as_json(design, summary, context), as_markdown(design, summary, context)
 
 
 def _versions(djl_serving: DjlServing | None) -> Mapping[str, str]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
@@ -27,12 +27,11 @@ from xml.sax.saxutils import escape
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi.checkpoint import Piece, StoredObject
-from benchmarks.processes import BackgroundProcess
-from benchmarks.program import ROOT
+from benchmarks.servers import LoopbackServer, printed_port
 
 BUCKET = "weights"
 _REGION = "us-east-1"
-_START_SECONDS = 30.0
+_READ_SECONDS = 30.0
 _READ_BYTES = 1024 * 1024
 _NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 _MODIFIED = "2026-01-01T00:00:00.000Z"
@@ -184,7 +183,7 @@ def _slices(found: StoredObject, begin: int, end: int) -> Iterator[tuple[Piece, 
         at += piece.length_bytes
 
 
-class ObjectStore:
+class ObjectStore(LoopbackServer):
     """The store in a process of its own; use it as a context.
 
     Args:
@@ -205,25 +204,13 @@ class ObjectStore:
             for each in objects
         ]
         catalogue.write_text(json.dumps(document), "utf-8")
-        command = (sys.executable, "-m", "benchmarks.lmi.object_store", str(catalogue))
-        self._process = BackgroundProcess(command, ROOT, variables, log)
-        try:
-            self._process.wait_until(lambda: self._process.output().endswith("\n"), _START_SECONDS)
-        except BaseException:
-            self._process.stop()
-            raise
-        self.port = int(self._process.output())
+        arguments = ("-m", "benchmarks.lmi.object_store", str(catalogue))
+        super().__init__(arguments, log, variables, printed_port)
 
     @property
     def url(self) -> str:
         """Returns the URL of the service, without the bucket."""
         return f"http://127.0.0.1:{self.port}"
-
-    def __enter__(self) -> ObjectStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.stop()
 
     def read(self, key: str, take: Callable[[memoryview], object]) -> None:
         """Reads an object with one GET.
@@ -235,7 +222,22 @@ class ObjectStore:
         Raises:
             BenchmarkError: the object does not exist, or ended early.
         """
-        _read(self.port, key, take)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=_READ_SECONDS)
+        try:
+            connection.request("GET", f"/{BUCKET}/{key}")
+            response = connection.getresponse()
+            if response.status != HTTPStatus.OK:
+                raise BenchmarkError(f"{key} was answered with {response.status}")
+            missing = int(response.headers["Content-Length"])
+            buffer = memoryview(bytearray(_READ_BYTES))
+            while missing:
+                count = response.readinto(buffer)
+                if not count:
+                    raise BenchmarkError(f"{key} ended {missing} bytes early")
+                take(buffer[:count])
+                missing -= count
+        finally:
+            connection.close()
 
     def raw_bytes_per_second(self, key: str, connections: int) -> float:
         """Reads an object over that many connections at once and throws it away.
@@ -243,44 +245,18 @@ class ObjectStore:
         Raises:
             BenchmarkError: a connection failed.
         """
-        failures: list[BaseException] = []
-
-        def discard() -> None:
-            try:
-                _read(self.port, key, lambda part: counts.append(len(part)))
-            except (BenchmarkError, OSError) as error:
-                failures.append(error)
-
         counts: list[int] = []
-        threads = [threading.Thread(target=discard, daemon=True) for _ in range(connections)]
         started_at = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(connections) as pool:
+            readers = [
+                pool.submit(self.read, key, lambda part: counts.append(len(part)))
+                for _ in range(connections)
+            ]
         seconds = time.perf_counter() - started_at
-        if failures:
-            raise BenchmarkError(f"reading from the local S3 failed: {failures[0]}")
+        for reader in readers:
+            if error := reader.exception():
+                raise BenchmarkError(f"reading from the local S3 failed: {error}")
         return sum(counts) / seconds
-
-
-def _read(port: int, key: str, take: Callable[[memoryview], object]) -> None:
-    connection = HTTPConnection("127.0.0.1", port, timeout=_START_SECONDS)
-    try:
-        connection.request("GET", f"/{BUCKET}/{key}")
-        response = connection.getresponse()
-        if response.status != HTTPStatus.OK:
-            raise BenchmarkError(f"{key} was answered with {response.status}")
-        missing = int(response.headers["Content-Length"])
-        buffer = memoryview(bytearray(_READ_BYTES))
-        while missing:
-            count = response.readinto(buffer)
-            if not count:
-                raise BenchmarkError(f"{key} ended {missing} bytes early")
-            take(buffer[:count])
-            missing -= count
-    finally:
-        connection.close()
 
 
 # Any: JSON.

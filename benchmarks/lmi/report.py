@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from benchmarks.lmi.design import BASELINE, Content, Design
@@ -14,37 +14,34 @@ from benchmarks.lmi.summary import (
     Summary,
     WeightsSummary,
 )
-from benchmarks.report import Context, picture, table
+from benchmarks.report import (
+    MILLISECONDS,
+    Context,
+    counted,
+    items,
+    milliseconds,
+    page,
+    picture,
+    rounded,
+    table,
+)
 
-_MILLISECONDS = 1000
 _GIGABYTE = 1e9
+_DIGITS = 4
 _QUICK = "A quick run, with few requests and little data: it shows that everything works, no more."
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How it was measured.
-
-    Args:
-        command: that made the result.
-    """
-
-    command: str
-
-
-def as_json(design: Design, summary: Summary, setting: Setting, context: Context) -> dict[str, Any]:
+def as_json(design: Design, summary: Summary, context: Context) -> dict[str, Any]:
     """Returns the whole result as one JSON document.
 
     Args:
         design: the plan of the run.
         summary: the computed results.
-        setting: the command and the programs of the run.
         context: time, place and commit of the run.
     """
     return {
         "benchmark": "lmi",
         **context.as_json(),
-        "command": setting.command,
         "design": asdict(design),
         "serving": _serving_json(summary.serving) if summary.serving else None,
         "weights": _weights_json(summary.weights) if summary.weights else None,
@@ -59,9 +56,9 @@ def _serving_json(summary: ServingSummary) -> dict[str, Any]:
                 "comparison": found.comparison.title,
                 "system": found.comparison.system,
                 "other": found.comparison.other,
-                "other_ready_in_times_of_system": _rounded(asdict(found.ready)),
+                "other_ready_in_times_of_system": rounded(found.ready, _DIGITS),
                 "system_requests_per_second_in_times_of_other": [
-                    {"clients": clients, **_rounded(asdict(ratio))}
+                    {"clients": clients, **rounded(ratio, _DIGITS)}
                     for clients, ratio in found.throughputs.items()
                 ],
             }
@@ -70,16 +67,16 @@ def _serving_json(summary: ServingSummary) -> dict[str, Any]:
         "systems": [
             {
                 "system": system,
-                "ready_seconds": _rounded(asdict(found.ready_seconds)),
-                "answered_seconds": _rounded(asdict(found.answered_seconds)),
+                "ready_seconds": rounded(found.ready_seconds, _DIGITS),
+                "answered_seconds": rounded(found.answered_seconds, _DIGITS),
                 "loads": [
                     {
                         "clients": clients,
-                        "requests_per_second": _rounded(asdict(load.requests_per_second)),
-                        "p50_milliseconds": round(load.p50_seconds * _MILLISECONDS, 3),
-                        "p95_milliseconds": round(load.p95_seconds * _MILLISECONDS, 3),
-                        "longest_milliseconds": round(load.longest_seconds * _MILLISECONDS, 3),
-                        "requests": load.requests,
+                        "requests_per_second": rounded(load.requests_per_second, _DIGITS),
+                        "p50_milliseconds": milliseconds(load.latencies.p50),
+                        "p95_milliseconds": milliseconds(load.latencies.p95),
+                        "longest_milliseconds": milliseconds(load.latencies.longest),
+                        "requests": load.latencies.count,
                     }
                     for clients, load in found.loads.items()
                 ],
@@ -88,17 +85,17 @@ def _serving_json(summary: ServingSummary) -> dict[str, Any]:
         ],
         "trials": [
             {
-                "system": trial.system,
+                "system": trial.cell,
                 "round": trial.round,
                 "order": order,
-                **_rounded(asdict(trial.start)),
+                **rounded(trial.result.start, _DIGITS),
                 "requests_per_second": [
                     {
                         "clients": clients,
                         "requests_per_second": round(load.answers_per_second, 3),
                         "requests": len(load.all_latencies_seconds),
                     }
-                    for clients, load in sorted(trial.loads.items())
+                    for clients, load in sorted(trial.result.loads.items())
                 ],
             }
             for order, trial in enumerate(summary.session.trials, start=1)
@@ -120,36 +117,31 @@ def _weights_json(summary: WeightsSummary) -> dict[str, Any]:
             {
                 "way": transfer.way,
                 "content": transfer.content,
-                "seconds": _rounded(asdict(found.seconds)),
+                "seconds": rounded(found.seconds, _DIGITS),
                 "processor_seconds": round(found.processor_seconds, 3),
-                "times_of_baseline": _rounded(asdict(found.ratio)),
+                "times_of_baseline": rounded(found.ratio, _DIGITS),
             }
             for transfer, found in summary.transfers.items()
         ],
         "trials": [
             {
-                "way": trial.transfer.way,
-                "content": trial.transfer.content,
+                "way": trial.cell.way,
+                "content": trial.cell.content,
                 "round": trial.round,
                 "order": order,
-                **_rounded(asdict(trial.cost)),
+                **rounded(trial.result, _DIGITS),
             }
             for order, trial in enumerate(session.trials, start=1)
         ],
     }
 
 
-def _rounded(values: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in values.items()}
-
-
-def as_markdown(design: Design, summary: Summary, setting: Setting, context: Context) -> str:
+def as_markdown(design: Design, summary: Summary, context: Context) -> str:
     """Returns the result as a page: ratios, times and rates, and their limits.
 
     Args:
         design: the plan of the run.
         summary: the computed results.
-        setting: the command and the programs of the run.
         context: time, place and commit of the run.
     """
     sections = ["# LMI: DJL Serving beside Slipway's core, and a prefix beside a tar.gz"]
@@ -159,8 +151,8 @@ def as_markdown(design: Design, summary: Summary, setting: Setting, context: Con
         sections += _serving(design, summary.serving)
     if summary.weights:
         sections += _weights(design, summary.weights)
-    sections += ["## Circumstances", _circumstances(design, setting, context)]
-    return "\n\n".join(sections) + "\n"
+    sections += ["## Circumstances", _circumstances(design, context)]
+    return page(sections)
 
 
 def _serving(design: Design, summary: ServingSummary) -> list[str]:
@@ -169,7 +161,10 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
     comparisons = [
         "compared",
         "DJL's time to ready, of Slipway's",
-        *(f"Slipway's requests/s, of DJL's: {_clients(each)}" for each in design.concurrencies),
+        *(
+            f"Slipway's requests/s, of DJL's: {counted(each, 'client')}"
+            for each in design.concurrencies
+        ),
     ]
     starts = [
         [
@@ -184,9 +179,9 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             str(clients),
             system.label,
             f"{load.requests_per_second.median:.1f}",
-            f"{load.p50_seconds * _MILLISECONDS:.1f}",
-            f"{load.p95_seconds * _MILLISECONDS:.1f}",
-            f"{load.longest_seconds * _MILLISECONDS:,.0f}",
+            f"{load.latencies.p50 * MILLISECONDS:.1f}",
+            f"{load.latencies.p95 * MILLISECONDS:.1f}",
+            f"{load.latencies.longest * MILLISECONDS:,.0f}",
         ]
         for clients in design.concurrencies
         for system, found in summary.systems.items()
@@ -212,7 +207,7 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             ],
             loads,
         ),
-        _items(
+        items(
             f"Requests: {len(PROMPTS)} prompts, up to {MAX_NEW_TOKENS} new tokens, greedy.",
             "Answers: before the measurement every server gave the same text for every prompt. "
             f"During it, {agreement.same:,} of {agreement.answers:,} answers were that text.",
@@ -227,7 +222,7 @@ def _serving(design: Design, summary: ServingSummary) -> list[str]:
             "until others have ended, and is not faster for it.",
         ),
         "**What it does not say**",
-        _items(
+        items(
             "Nothing about a GPU, vLLM or another engine of AWS's images, for which LMI is made. "
             "DJL Serving hands requests to these engines as they come. Here it waits for a script.",
             "Nothing about a large model. Its computing takes nearly all of the time, and the "
@@ -261,7 +256,7 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
         for transfer, found in summary.transfers.items()
     ]
     store = ", ".join(
-        f"{rate / _GIGABYTE:.2f} GB/s over {_connections(number)}"
+        f"{rate / _GIGABYTE:.2f} GB/s over {counted(number, 'connection')}"
         for number, rate in session.store_bytes_per_second.items()
     )
     archives = " and ".join(
@@ -283,7 +278,7 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
             ],
             rows,
         ),
-        _items(
+        items(
             f"Weights: {design.shards} files, {design.transfer_trials} trials of each way.",
             "Local S3: it reads from memory. It gave a client that throws everything away "
             f"{store}.",
@@ -299,7 +294,7 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
             "core. This is an assumption: SageMaker does not say how it does it.",
         ),
         "**What it does not say**",
-        _items(
+        items(
             "Nothing about the network. S3 gives one connection far less than this store does. "
             "This slows down one GET, but not the many of s5cmd.",
             "Nothing about the time to compress and send a tar.gz beforehand.",
@@ -307,10 +302,6 @@ def _weights(design: Design, summary: WeightsSummary) -> list[str]:
             "include the store, which runs on the same cores.",
         ),
     ]
-
-
-def _items(*items: str) -> str:
-    return "\n".join(f"- {item}" for item in items)
 
 
 def _plot(design: Design, name: str, text: str) -> list[str]:
@@ -327,17 +318,8 @@ def _ratio(ratio: Ratio) -> str:
     return f"{ratio.value:.2f} x ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
-def _clients(number: int) -> str:
-    return f"{number} client{'' if number == 1 else 's'}"
-
-
-def _connections(number: int) -> str:
-    return f"{number} connection{'' if number == 1 else 's'}"
-
-
-def _circumstances(design: Design, setting: Setting, context: Context) -> str:
+def _circumstances(design: Design, context: Context) -> str:
     return context.as_list(
         f"Order and weights: seed {design.seed}.",
         "[What is measured, and how to read it](../README.md).",
-        command=setting.command,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,30 +13,22 @@ from benchmarks.lmi.design import Design, System
 from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.lmi.servers import Server, Start
-from benchmarks.load import (
-    LoadError,
-    LoadResult,
-    LoadSpecification,
-    drive_from_own_process,
-)
+from benchmarks.load import LoadResult, LoadSpecification, drive_from_own_process
 from benchmarks.program import Say
+from benchmarks.trials import Trial, carry_out
 
 _TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class ServingTrial:
+class Life:
     """One life of a server.
 
     Args:
-        system: the server and its handler.
-        round: its round, from 1.
         start: the times of its start.
         loads: the clients' measurements, by their number.
     """
 
-    system: System
-    round: int
     start: Start
     loads: dict[int, LoadResult]
 
@@ -62,7 +55,7 @@ class ServingSession:
         agreement: comparison of the timed answers.
     """
 
-    trials: tuple[ServingTrial, ...]
+    trials: tuple[Trial[System, Life], ...]
     agreement: Agreement
 
 
@@ -115,36 +108,43 @@ def measure_serving(
     """
     # Random numbers of an experiment, not of a secret.
     generator = random.Random(f"{design.seed} concurrencies")  # noqa: S311
-    answers, trials = _Answers(), []
-    for number, systems in enumerate(design.serving_rounds(), start=1):
-        for system in systems:
-            own = folder / f"{number}-{system}"
-            own.mkdir()
-            server = Server(
-                system,
-                own,
-                djl_serving,
-                threads=design.cores,
-                max_batch_size=design.max_batch_size,
-            )
-            try:
-                texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
-                answers.compare(system, texts)
-                # Java compiles frequent code while it runs; several clients use every path.
-                _load(server, system, max(design.concurrencies), design.warm_up_seconds)
-                loads = {}
-                for clients in generator.sample(design.concurrencies, len(design.concurrencies)):
-                    load = _load(server, system, clients, design.seconds)
-                    answers.count(load)
-                    loads[clients] = load
-            finally:
-                server.stop()
-            trials.append(ServingTrial(system, number, server.start, loads))
-            rates = ", ".join(
-                f"{loads[clients].answers_per_second:.1f}/s x{clients}" for clients in sorted(loads)
-            )
-            say(f"round {number}: ready {server.start.ready_seconds:.2f} s, {rates}  {system}")
-    return ServingSession(tuple(trials), Agreement(answers.timed, answers.same))
+    answers, folders = _Answers(), (folder / str(number) for number in itertools.count())
+
+    def live(system: System) -> Life:
+        own = next(folders)
+        own.mkdir()
+        server = Server(
+            system,
+            own,
+            djl_serving,
+            threads=design.cores,
+            max_batch_size=design.max_batch_size,
+        )
+        try:
+            texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
+            answers.compare(system, texts)
+            # Java compiles frequent code while it runs; several clients use every path.
+            _load(server, system, max(design.concurrencies), design.warm_up_seconds)
+            loads = {
+                clients: _load(server, system, clients, design.seconds)
+                for clients in generator.sample(design.concurrencies, len(design.concurrencies))
+            }
+        finally:
+            server.stop()
+        for load in loads.values():
+            answers.count(load)
+        return Life(server.start, loads)
+
+    trials = carry_out(design.serving_rounds(), live, _described, say)
+    return ServingSession(trials, Agreement(answers.timed, answers.same))
+
+
+def _described(system: System, life: Life) -> str:
+    rates = ", ".join(
+        f"{load.answers_per_second:.1f}/s x{clients}"
+        for clients, load in sorted(life.loads.items())
+    )
+    return f"ready {life.start.ready_seconds:.2f} s, {rates}  {system}"
 
 
 def _load(server: Server, system: System, clients: int, seconds: float) -> LoadResult:
@@ -152,16 +152,14 @@ def _load(server: Server, system: System, clients: int, seconds: float) -> LoadR
     # others have ended.
     try:
         return drive_from_own_process(
+            server.port,
             LoadSpecification(
-                host="127.0.0.1",
-                port=server.port,
-                path="/invocations",
                 bodies=BODIES,
                 clients=clients,
                 seconds=seconds,
                 keep_up=system.takes_batches,
                 timeout_seconds=_TIMEOUT_SECONDS,
-            )
+            ),
         )
-    except LoadError as error:
+    except BenchmarkError as error:
         raise BenchmarkError(f"{system}: {error}\n{server.recent_output()}") from None

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
+from benchmarks.estimates import Spread, spread
 from benchmarks.lmi.design import BASELINE, TRANSFERS, Design, System, Transfer
 from benchmarks.lmi.serving import ServingSession
 from benchmarks.lmi.weights import WeightsSession
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The median of some trials, and their range."""
-
-    median: float
-    low: float
-    high: float
+from benchmarks.summary import Latencies, latencies_of
 
 
 @dataclass(frozen=True)
@@ -44,17 +35,11 @@ class LoadSummary:
     Args:
         requests_per_second: of the trials: all answers divided by their time, since DJL Serving
             does not serve all clients alike.
-        p50_seconds: of the requests of all trials together.
-        p95_seconds: of the requests of all trials together.
-        longest_seconds: of the requests of all trials together.
-        requests: number of requests that counted.
+        latencies: of the requests of all trials together.
     """
 
     requests_per_second: Spread
-    p50_seconds: float
-    p95_seconds: float
-    longest_seconds: float
-    requests: int
+    latencies: Latencies
 
 
 @dataclass(frozen=True)
@@ -175,42 +160,35 @@ def _serving(design: Design, session: ServingSession) -> ServingSummary:
 
 
 def _system(design: Design, system: System, session: ServingSession) -> SystemSummary:
-    trials = [trial for trial in session.trials if trial.system is system]
+    trials = [trial for trial in session.trials if trial.cell is system]
     return SystemSummary(
-        ready_seconds=_spread(trial.start.ready_seconds for trial in trials),
-        answered_seconds=_spread(trial.start.answered_seconds for trial in trials),
+        ready_seconds=spread(trial.result.start.ready_seconds for trial in trials),
+        answered_seconds=spread(trial.result.start.answered_seconds for trial in trials),
         loads={clients: _load(system, clients, session) for clients in design.concurrencies},
     )
 
 
 def _load(system: System, clients: int, session: ServingSession) -> LoadSummary:
-    loads = [trial.loads[clients] for trial in session.trials if trial.system is system]
+    loads = [trial.result.loads[clients] for trial in session.trials if trial.cell is system]
     latencies = [seconds for load in loads for seconds in load.all_latencies_seconds]
-    p50, p95 = np.percentile(latencies, (50, 95))
-    return LoadSummary(
-        _spread(load.answers_per_second for load in loads),
-        float(p50),
-        float(p95),
-        max(latencies),
-        len(latencies),
-    )
+    return LoadSummary(spread(load.answers_per_second for load in loads), latencies_of(latencies))
 
 
 def _comparison(
     design: Design, comparison: Comparison, session: ServingSession
 ) -> ComparisonSummary:
-    ours = [trial for trial in session.trials if trial.system is comparison.system]
-    theirs = [trial for trial in session.trials if trial.system is comparison.other]
+    ours = [trial for trial in session.trials if trial.cell is comparison.system]
+    theirs = [trial for trial in session.trials if trial.cell is comparison.other]
     return ComparisonSummary(
         comparison,
         _ratio(
-            [trial.start.ready_seconds for trial in theirs],
-            [trial.start.ready_seconds for trial in ours],
+            [trial.result.start.ready_seconds for trial in theirs],
+            [trial.result.start.ready_seconds for trial in ours],
         ),
         {
             clients: _ratio(
-                [trial.loads[clients].answers_per_second for trial in ours],
-                [trial.loads[clients].answers_per_second for trial in theirs],
+                [trial.result.loads[clients].answers_per_second for trial in ours],
+                [trial.result.loads[clients].answers_per_second for trial in theirs],
             )
             for clients in design.concurrencies
         },
@@ -219,7 +197,7 @@ def _comparison(
 
 def _weights(session: WeightsSession) -> WeightsSummary:
     costs = {
-        transfer: [trial.cost for trial in session.trials if trial.transfer == transfer]
+        transfer: [trial.result for trial in session.trials if trial.cell == transfer]
         for transfer in TRANSFERS
     }
     baseline = [cost.seconds for cost in costs[BASELINE]]
@@ -227,18 +205,13 @@ def _weights(session: WeightsSession) -> WeightsSummary:
         session,
         {
             transfer: TransferSummary(
-                _spread(cost.seconds for cost in found),
+                spread(cost.seconds for cost in found),
                 median(cost.processor_seconds for cost in found),
                 _ratio([cost.seconds for cost in found], baseline),
             )
             for transfer, found in costs.items()
         },
     )
-
-
-def _spread(values: Iterable[float]) -> Spread:
-    found = list(values)
-    return Spread(median(found), min(found), max(found))
 
 
 def _ratio(values: Sequence[float], others: Sequence[float]) -> Ratio:

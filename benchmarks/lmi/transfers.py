@@ -10,12 +10,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.execution import run_timed
+from benchmarks.execution import Timing, run_timed
 from benchmarks.lmi.checkpoint import ARCHIVE, Checkpoint
 from benchmarks.lmi.design import Way
 from benchmarks.lmi.object_store import BUCKET, ObjectStore
@@ -25,19 +24,6 @@ from slipway.publishing import s5cmd
 
 _REGION = "us-east-1"
 _END_SECONDS = 300.0
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a transfer.
-
-    Args:
-        seconds: wall time, from its start until its files are complete in the page cache.
-        processor_seconds: of the processes that fetched and extracted, without the store.
-    """
-
-    seconds: float
-    processor_seconds: float
 
 
 def client_variables(store: ObjectStore, home: Path) -> dict[str, str]:
@@ -102,7 +88,7 @@ def fetch(
     store: ObjectStore,
     folder: Path,
     variables: Mapping[str, str],
-) -> Cost:
+) -> Timing:
     """Fetches a checkpoint into an empty folder.
 
     Args:
@@ -141,14 +127,14 @@ def _copy_commands(checkpoint: Checkpoint, folder: Path) -> str:
     )
 
 
-def _run(command: list[str], folder: Path, variables: Mapping[str, str]) -> Cost:
+def _run(command: list[str], folder: Path, variables: Mapping[str, str]) -> Timing:
     timing, _ = run_timed(command, folder, variables, limit_seconds=_END_SECONDS)
-    return Cost(timing.seconds, timing.processor_seconds)
+    return timing
 
 
 def _extract_while_it_arrives(
     checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
-) -> Cost:
+) -> Timing:
     with _measured() as measured, _tar("-", folder, variables) as tar:
         pipe = cast(IO[bytes], tar.stdin)
         # tar may end before it has everything: its own message then says why.
@@ -156,19 +142,19 @@ def _extract_while_it_arrives(
             store.read(checkpoint.archive.key, pipe.write)
             pipe.close()
         _wait(tar)
-    return measured.cost
+    return measured.timing
 
 
 def _store_and_extract(
     checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
-) -> Cost:
+) -> Timing:
     archive = folder.with_name(ARCHIVE)
     with _measured() as measured:
         with archive.open("wb") as file:
             store.read(checkpoint.archive.key, file.write)
         with _tar(str(archive), folder, variables) as tar:
             _wait(tar)
-    return measured.cost
+    return measured.timing
 
 
 @contextlib.contextmanager
@@ -215,14 +201,14 @@ def _wait(tar: subprocess.Popen[bytes]) -> None:
 class _Measured:
     """The cost of a block of code; known once the block is left."""
 
-    cost: Cost
+    timing: Timing
 
 
 @contextlib.contextmanager
 def _measured() -> Iterator[_Measured]:
     measured, before, started_at = _Measured(), _processor_seconds(), time.perf_counter()
     yield measured
-    measured.cost = Cost(time.perf_counter() - started_at, _processor_seconds() - before)
+    measured.timing = Timing(time.perf_counter() - started_at, _processor_seconds() - before)
 
 
 def _processor_seconds() -> float:

@@ -10,29 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.execution import Timing
 from benchmarks.lmi.checkpoint import Checkpoint, check_copy, make_checkpoint
 from benchmarks.lmi.design import Content, Design, Transfer
 from benchmarks.lmi.object_store import ObjectStore
-from benchmarks.lmi.transfers import Cost, client_variables, fetch
+from benchmarks.lmi.transfers import client_variables, fetch
 from benchmarks.program import Say
+from benchmarks.trials import Trial, carry_out
 
 RAW_CONNECTIONS = (1, 8)
 _WRITTEN_BYTES = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class TransferTrial:
-    """One transfer.
-
-    Args:
-        transfer: the way and the content.
-        round: its round, from 1.
-        cost: times of the transfer.
-    """
-
-    transfer: Transfer
-    round: int
-    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -48,7 +35,7 @@ class WeightsSession:
         archive_bytes: size of the tar.gz, by content.
     """
 
-    trials: tuple[TransferTrial, ...]
+    trials: tuple[Trial[Transfer, Timing], ...]
     store_bytes_per_second: Mapping[int, float]
     disk_bytes_per_second: float
     weights_bytes: int
@@ -94,7 +81,6 @@ def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
     objects = [each for found in checkpoints.values() for each in (*found.files, found.archive)]
     disk = _write_to_the_disk(folder / "written", checkpoints[Content.RANDOM].block, design)
     say(f"the disk takes {disk / 1e9:.2f} GB/s")
-    trials = []
     variables = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONUNBUFFERED": "1"}
     with ObjectStore(objects, folder / "store.log", variables) as store:
         largest = checkpoints[Content.RANDOM].archive.key
@@ -105,21 +91,24 @@ def measure_weights(design: Design, folder: Path, say: Say) -> WeightsSession:
         rates = ", ".join(f"{rate / 1e9:.2f} GB/s x{number}" for number, rate in raw.items())
         say(f"the local S3 gives {rates}")
         client = client_variables(store, folder)
-        for number, transfers in enumerate(design.transfer_rounds(), start=1):
-            for transfer in transfers:
-                checkpoint = checkpoints[transfer.content]
-                cost = _fetch_and_check(
-                    transfer,
-                    checkpoint,
-                    store,
-                    folder / "fetched",
-                    client,
-                    bytes_too=number == 1,
-                )
-                trials.append(TransferTrial(transfer, number, cost))
-                say(f"round {number}: {cost.seconds:.2f} s  {transfer.key}")
+        compared: set[Transfer] = set()
+
+        def measure(transfer: Transfer) -> Timing:
+            bytes_too = transfer not in compared
+            compared.add(transfer)
+            checkpoint = checkpoints[transfer.content]
+            return _fetch_and_check(
+                transfer, checkpoint, store, folder / "fetched", client, bytes_too=bytes_too
+            )
+
+        trials = carry_out(
+            design.transfer_rounds(),
+            measure,
+            lambda transfer, timing: f"{timing.seconds:5.2f} s  {transfer.key}",
+            say,
+        )
     return WeightsSession(
-        trials=tuple(trials),
+        trials=trials,
         store_bytes_per_second=raw,
         disk_bytes_per_second=disk,
         weights_bytes=checkpoints[Content.RANDOM].size_bytes,
@@ -135,19 +124,19 @@ def _fetch_and_check(
     variables: Mapping[str, str],
     *,
     bytes_too: bool,
-) -> Cost:
+) -> Timing:
     folder = parent / "files"
     folder.mkdir(parents=True)
     # Earlier data may still be on its way to the disk.
     os.sync()
     try:
-        cost = fetch(transfer.way, checkpoint, store, folder, variables)
+        timing = fetch(transfer.way, checkpoint, store, folder, variables)
         check_copy(checkpoint, folder, bytes_too=bytes_too)
     except BenchmarkError as error:
         raise BenchmarkError(f"{transfer.key}: {error}") from None
     finally:
         shutil.rmtree(parent)
-    return cost
+    return timing
 
 
 def _write_to_the_disk(path: Path, block: Path, design: Design) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from benchmarks.models import Shape
+from benchmarks.trials import shuffled
 
 SEQUENCE_LENGTHS = (32, 64, 128)
 """Slipway's buckets, in tokens; the naive server pads to the last one."""
@@ -42,33 +44,21 @@ class Server:
             return "one-by-one TorchScript"
         return f"Slipway, batch {self.batch_size}"
 
-    @property
-    def key(self) -> str:
-        """Returns its name in the progress and in the names of files."""
+    def __str__(self) -> str:
         return f"{self.system}-batch-{self.batch_size}-workers-{self.workers}"
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Shape):
     """The shape of a BERT.
 
     Args:
-        name: key in the results.
-        title: shown to readers.
-        layers: transformer blocks.
-        width: width of the hidden states.
-        heads: attention heads.
         feed_forward: width between the two layers that follow attention.
         vocabulary: number of tokens.
         sample: folder of a committed model with trained weights; None makes random weights.
         seconds: least time that each client of a measurement is measured for.
     """
 
-    name: str
-    title: str
-    layers: int
-    width: int
-    heads: int
     feed_forward: int
     vocabulary: int
     sample: str | None
@@ -142,7 +132,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Returns its name in the progress."""
-        return f"{self.model.name} {self.workload.name} {self.server.key} x{self.concurrency}"
+        return f"{self.model.name} {self.workload.name} {self.server} x{self.concurrency}"
 
 
 @dataclass(frozen=True)
@@ -208,18 +198,14 @@ class Design:
         return self.trials if is_about else self.stated_trials
 
     def rounds(self, model: Model) -> list[list[Cell]]:
-        """Returns the cells of a model in the order in which they run: rounds, each shuffled.
-
-        A machine that gets slower or faster affects all of them alike.
-        """
-        # Random numbers of an experiment, not of a secret.
-        generator = random.Random(f"{self.seed} {model.name}")  # noqa: S311
-        rounds: list[list[Cell]] = []
-        for number in range(self.trials):
-            cells = [cell for cell in self.cells(model) if number < self.trials_of(cell)]
-            generator.shuffle(cells)
-            rounds.append(cells)
-        return rounds
+        """Returns the cells of a model in the order in which they run."""
+        return shuffled(
+            (
+                [cell for cell in self.cells(model) if number < self.trials_of(cell)]
+                for number in range(self.trials)
+            ),
+            f"{self.seed} {model.name}",
+        )
 
 
 def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
@@ -240,14 +226,8 @@ def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:
     )
 
 
-def quick_design(*, seed: int) -> Design:
-    """Returns a design that goes through everything; its figures mean nothing."""
-    return Design(
-        models=(BERT_SMALL, SAMPLE),
-        workloads=(MIXED, LONG),
-        trials=2,
-        stated_trials=1,
-        seconds=0.2,
-        seed=seed,
-        is_quick=True,
+def quick(design: Design) -> Design:
+    """Returns a design that goes through everything in little time; its figures mean nothing."""
+    return replace(
+        design, models=(BERT_SMALL, SAMPLE), trials=2, stated_trials=1, seconds=0.2, is_quick=True
     )

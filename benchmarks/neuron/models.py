@@ -9,20 +9,15 @@ its graph, so that both servers compute the same model.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 import sys
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.execution import run_timed
+from benchmarks.models import ensure_made
 from benchmarks.neuron.design import SEQUENCE_LENGTHS, Model
 from benchmarks.program import ROOT, Say
 from containers.neuron.manifest import (
@@ -41,7 +36,6 @@ if TYPE_CHECKING:
 SAMPLE_TOKENIZER = ROOT / "samples" / "bert-qa" / "model" / "tokenizer.json"
 """Every model's: a larger vocabulary than the tokenizer's changes nothing but the file."""
 
-_MADE = "made.json"
 _PACKAGES = ("onnx", "onnxscript", "torch", "transformers")
 _GRAPH_FILE = "model.onnx"
 # The manifest's number; the container's setting is the most rows of a batch.
@@ -60,40 +54,17 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
     Raises:
         BenchmarkError: making it failed.
     """
-    folder = parent / f"{model.name}-{seed}"
-    recipe = _recipe(model, seed)
-    made = folder / _MADE
-    if not made.is_file() or json.loads(made.read_text("utf-8")) != recipe:
-        say(f"making {model.title} in {folder}")
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        command = (
-            sys.executable,
-            "-m",
-            "benchmarks.neuron.models",
-            json.dumps(asdict(model)),
-            str(folder),
-            str(seed),
-        )
-        run_timed(command, ROOT, os.environ)
-        made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
-    return folder
-
-
-def _recipe(model: Model, seed: int) -> dict[str, Any]:
-    """Returns everything that the directory depends on."""
-    sources = [Path(__file__), *sorted((ROOT / "containers/neuron/compile").glob("*.py"))]
-    sources += sorted(path for path in SAMPLE_TOKENIZER.parent.iterdir() if path.is_file())
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(hashlib.sha256(source.read_bytes()).digest())
-    return {
-        "model": {name: value for name, value in asdict(model).items() if name != "seconds"},
-        "seed": seed,
-        "sources": digest.hexdigest(),
-        "versions": {package: metadata.version(package) for package in _PACKAGES},
-    }
+    sample = sorted(path for path in SAMPLE_TOKENIZER.parent.iterdir() if path.is_file())
+    compile_sources = sorted((ROOT / "containers/neuron/compile").glob("*.py"))
+    return ensure_made(
+        model,
+        parent,
+        seed,
+        say,
+        maker="benchmarks.neuron.models",
+        sources=(Path(__file__), *compile_sources, *sample),
+        packages=_PACKAGES,
+    )
 
 
 def make(model: Model, folder: Path, seed: int) -> None:
@@ -188,10 +159,5 @@ def _manifest() -> Manifest:
     )
 
 
-# Any: JSON.
-def _model(document: Mapping[str, Any]) -> Model:
-    return Model(**document)
-
-
 if __name__ == "__main__":
-    make(_model(json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))
+    make(Model(**json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

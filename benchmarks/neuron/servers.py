@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.baselines.stack import Layout, PublishedStack, question_answering
 from benchmarks.neuron.design import Server, System
-from benchmarks.program import ROOT
-from benchmarks.servers import TIMEOUT_SECONDS, ContainerServer, server_variables
+from benchmarks.program import Say
+from benchmarks.servers import LoopbackServer, ServerPool, shared_settings
 
 _ARGUMENTS = ("-m", "containers.neuron", "serve")
 
@@ -21,82 +20,41 @@ def container_variables(model_directory: Path, server: Server) -> dict[str, str]
     among its workers.
     """
     return {
-        "SAGEMAKER_BIND_TO_PORT": "0",
-        "SM_MODEL_DIR": str(model_directory),
+        **shared_settings(model_directory),
         "SLIPWAY_MAX_BATCH_SIZE": str(server.batch_size),
         "SLIPWAY_WORKERS": str(server.workers),
-        "SLIPWAY_REQUEST_TIMEOUT_SECONDS": str(TIMEOUT_SECONDS),
     }
 
 
-class Servers:
-    """The servers of one model, each started when it is first needed.
-
-    They all run at the same time, but only one is measured at a time: a waiting server takes no
-    processor. Use it as a context: leaving stops them all.
+class Servers(ServerPool[Server]):
+    """The servers of one model.
 
     Args:
-        folder: an empty folder, for logs and sockets.
+        folder: see `ServerPool`, as all that is not described here.
         model_directory: see `models`.
-        cores: cores that each server shares out among its workers.
         environ: the user's variables.
         say: called when a server is started.
+        cores: cores that each server shares out among its workers.
     """
 
     def __init__(
         self,
         folder: Path,
         model_directory: Path,
+        environ: Mapping[str, str],
+        say: Say,
         *,
         cores: int,
-        environ: Mapping[str, str],
-        say: Callable[[str], None],
     ) -> None:
-        self._folder = folder
-        self._model_directory = model_directory
+        super().__init__(folder, model_directory, environ, say)
         self._cores = cores
-        self._variables = server_variables(environ)
-        self._say = say
-        self._running: dict[Server, ContainerServer | PublishedStack] = {}
-        self._stack = ExitStack()
 
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def port(self, server: Server) -> int:
-        """Returns a server's port; starts the server if it does not run yet.
-
-        Raises:
-            BenchmarkError: it did not start.
-        """
-        if server not in self._running:
-            self._say(f"starting {server.key}")
-            started = self._start(server)
-            self._stack.callback(started.stop)
-            self._running[server] = started
-        return self._running[server].port
-
-    def recent_output(self, server: Server) -> str:
-        """Returns the last lines that a running server has logged."""
-        return self._running[server].recent_output()
-
-    def _start(self, server: Server) -> ContainerServer | PublishedStack:
-        if server.system is System.SLIPWAY:
-            return ContainerServer(
-                _ARGUMENTS,
-                self._folder / f"{server.key}.log",
-                {**self._variables, **container_variables(self._model_directory, server)},
-            )
-        folder = self._folder / server.key
-        folder.mkdir()
-        return PublishedStack(
-            folder,
+    def _start(self, key: Server) -> LoopbackServer | PublishedStack:
+        if key.system is System.SLIPWAY:
+            settings = container_variables(self._model_directory, key)
+            return self._start_container(_ARGUMENTS, str(key), settings)
+        return self._start_published(
             question_answering(self._model_directory),
-            layout=Layout(server.workers, max(1, self._cores // server.workers)),
-            root=ROOT,
-            environment=self._variables,
-            timeout_seconds=TIMEOUT_SECONDS,
+            str(key),
+            Layout(key.workers, max(1, self._cores // key.workers)),
         )

@@ -8,39 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import (
-    LoadError,
-    LoadResult,
-    LoadSpecification,
-    drive_from_own_process,
-)
+from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.machine import describe_machine
 from benchmarks.neuron.design import Cell, Design, Model, Server, System, Workload
-from benchmarks.neuron.models import SAMPLE_TOKENIZER, ensure_model
+from benchmarks.neuron.models import ensure_model
 from benchmarks.neuron.servers import Servers
 from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer
 from benchmarks.program import Say
-from benchmarks.servers import TIMEOUT_SECONDS, IdleServer, server_variables
+from benchmarks.servers import TIMEOUT_SECONDS
+from benchmarks.trials import Trial, carry_out
 
-_DRIVER_SECONDS = 2.0
-DRIVER_CONCURRENCIES = (1, 16)
 # Answers compared before anything is timed: each body goes to each server once.
 _COMPARING_CLIENTS = 4
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One measurement.
-
-    Args:
-        cell: model, workload, server and number of clients.
-        round: its round, from 1.
-        load: the clients' measurements.
-    """
-
-    cell: Cell
-    round: int
-    load: LoadResult
 
 
 @dataclass(frozen=True)
@@ -56,7 +35,7 @@ class ModelSession:
 
     model: Model
     tokens: Mapping[Workload, tuple[int, ...]]
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial[Cell, LoadResult], ...]
     answers: int
 
 
@@ -79,20 +58,17 @@ class _Measurement:
         for workload in self._design.workloads:
             for server in workload.servers:
                 self._compare(workload, server)
-        trials: list[Trial] = []
-        for number, cells in enumerate(self._design.rounds(self._model), start=1):
-            for cell in cells:
-                load = self._measure(cell)
-                trials.append(Trial(cell, number, load))
-                self._say(
-                    f"round {number} of {self._design.trials}  "
-                    f"{load.requests_per_second:7.2f} sentences/s  {cell.key}"
-                )
+        trials = carry_out(
+            self._design.rounds(self._model),
+            self._measure,
+            lambda cell, load: f"{load.requests_per_second:7.2f} sentences/s  {cell.key}",
+            self._say,
+        )
         tokens = {
             workload: tuple(request.tokens for request in requests)
             for workload, requests in self._requests.items()
         }
-        return ModelSession(self._model, tokens, tuple(trials), self._compared)
+        return ModelSession(self._model, tokens, trials, self._compared)
 
     def _compare(self, workload: Workload, server: Server) -> None:
         """Sends a server every request of a workload once, which also warms it up."""
@@ -121,24 +97,19 @@ class _Measurement:
         warm_up_requests: int = 0,
     ) -> LoadResult:
         sent = self._requests[cell.workload]
-        try:
-            load = drive_from_own_process(
-                LoadSpecification(
-                    host="127.0.0.1",
-                    port=self._servers.port(cell.server),
-                    path="/invocations",
-                    bodies=tuple(request.body for request in sent),
-                    clients=cell.concurrency,
-                    warm_up_requests=warm_up_requests,
-                    requests=requests,
-                    seconds=seconds,
-                    keep_up=keep_up,
-                    timeout_seconds=TIMEOUT_SECONDS,
-                )
-            )
-        except LoadError as error:
-            log = self._servers.recent_output(cell.server)
-            raise BenchmarkError(f"{cell.key}: {error}\n{log}") from None
+        load = self._servers.drive(
+            cell.server,
+            cell.key,
+            LoadSpecification(
+                bodies=tuple(request.body for request in sent),
+                clients=cell.concurrency,
+                warm_up_requests=warm_up_requests,
+                requests=requests,
+                seconds=seconds,
+                keep_up=keep_up,
+                timeout_seconds=TIMEOUT_SECONDS,
+            ),
+        )
         for index, answer, count in load.answers:
             self._check(cell, index, sent[index], answer)
             self._compared += count
@@ -178,32 +149,3 @@ def measure_model(
     cores = describe_machine((), ()).core_count
     with Servers(folder, directory, cores=cores, environ=os.environ, say=say) as servers:
         return _Measurement(design, model, directory, servers, say).run()
-
-
-def measure_driver(design: Design, folder: Path) -> Mapping[int, LoadResult]:
-    """Measures the load driver against an idle server; returns results by number of clients.
-
-    Raises:
-        BenchmarkError: a request failed.
-    """
-    requests = make_requests(design.workloads[0], SAMPLE_TOKENIZER, design.seed)
-    server = IdleServer(folder / "idle.log", server_variables(os.environ))
-    try:
-        return {
-            clients: drive_from_own_process(
-                LoadSpecification(
-                    host="127.0.0.1",
-                    port=server.port,
-                    path="/invocations",
-                    bodies=tuple(request.body for request in requests),
-                    clients=clients,
-                    warm_up_requests=100,
-                    seconds=design.seconds or _DRIVER_SECONDS,
-                )
-            )
-            for clients in DRIVER_CONCURRENCIES
-        }
-    except LoadError as error:
-        raise BenchmarkError(f"the load driver: {error}") from None
-    finally:
-        server.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
@@ -16,44 +15,8 @@ from benchmarks.neuron.design import (
     Design,
     Goal,
 )
-from benchmarks.neuron.session import ModelSession, Trial
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """The latencies of some requests, in seconds."""
-
-    count: int
-    p50: float
-    p95: float
-    p99: float
-
-
-@dataclass(frozen=True)
-class CellSummary:
-    """The trials of one cell.
-
-    Args:
-        cell: model, workload, server and number of clients.
-        trials: in the order in which they ran.
-        sentences_per_second: median of the trials; a request holds one.
-        latencies: of the requests of all trials together.
-    """
-
-    cell: Cell
-    trials: tuple[Trial, ...]
-    sentences_per_second: float
-    latencies: Latencies
-
-    @property
-    def throughputs(self) -> list[float]:
-        """Returns the sentences per second of each trial."""
-        return [trial.load.requests_per_second for trial in self.trials]
-
-    @property
-    def p95s(self) -> list[float]:
-        """Returns the 95th percentile of the latencies of each trial, in seconds."""
-        return [latencies_of(trial.load.all_latencies_seconds).p95 for trial in self.trials]
+from benchmarks.neuron.session import ModelSession
+from benchmarks.summary import CellSummary, summarize_cells
 
 
 @dataclass(frozen=True)
@@ -80,7 +43,7 @@ class ModelSummary:
     """One model's results."""
 
     session: ModelSession
-    cells: Mapping[Cell, CellSummary]
+    cells: Mapping[Cell, CellSummary[Cell]]
     goals: tuple[GoalSummary, ...]
 
 
@@ -89,30 +52,14 @@ def summarize(design: Design, sessions: Sequence[ModelSession]) -> tuple[ModelSu
     generator = np.random.default_rng(design.seed)
     found = []
     for session in sessions:
-        cells = {cell: _cell(cell, session.trials) for cell in design.cells(session.model)}
+        cells = summarize_cells(design.cells(session.model), session.trials)
         goals = tuple(_goal(goal, cells, generator) for goal in design.goals(session.model))
         found.append(ModelSummary(session, cells, goals))
     return tuple(found)
 
 
-def latencies_of(seconds: Sequence[float]) -> Latencies:
-    """Returns the figures of some requests."""
-    p50, p95, p99 = np.percentile(seconds, (50, 95, 99))
-    return Latencies(len(seconds), float(p50), float(p95), float(p99))
-
-
-def _cell(cell: Cell, trials: Sequence[Trial]) -> CellSummary:
-    own = tuple(trial for trial in trials if trial.cell == cell)
-    return CellSummary(
-        cell,
-        own,
-        median(trial.load.requests_per_second for trial in own),
-        latencies_of([seconds for trial in own for seconds in trial.load.all_latencies_seconds]),
-    )
-
-
 def _goal(
-    goal: Goal, cells: Mapping[Cell, CellSummary], generator: np.random.Generator
+    goal: Goal, cells: Mapping[Cell, CellSummary[Cell]], generator: np.random.Generator
 ) -> GoalSummary:
     found, baseline = cells[goal.cell], cells[goal.baseline]
     throughput = ratio_of_medians(found.throughputs, baseline.throughputs, generator)

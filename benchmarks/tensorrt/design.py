@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from benchmarks.models import Shape
+from benchmarks.trials import shuffled
 
 LONGEST_SECONDS = 60.0
 """SageMaker's limit for one answer of a real-time endpoint."""
@@ -35,25 +37,15 @@ class System(StrEnum):
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Shape):
     """The shape of a GPT-2.
 
     Args:
-        name: key in the results.
-        title: shown to readers.
-        layers: transformer blocks.
-        width: width of the hidden states.
-        heads: attention heads.
         vocabulary: number of tokens.
         sample: folder of a committed model with trained weights; None makes random weights.
         seconds: least time that each client of a measurement is measured for.
     """
 
-    name: str
-    title: str
-    layers: int
-    width: int
-    heads: int
     vocabulary: int
     sample: str | None
     seconds: float
@@ -132,6 +124,34 @@ class RatioGoal:
     least: float
 
 
+_GOALS = (
+    (
+        "throughput against the published layout, concurrency 1",
+        ("batch", System.SLIPWAY, 1),
+        ("batch", System.UNCACHED, 1),
+        2.9,
+    ),
+    (
+        "throughput against the published layout with a cache, concurrency 1",
+        ("batch", System.SLIPWAY, 1),
+        ("batch", System.CACHED, 1),
+        1.3,
+    ),
+    (
+        "throughput at concurrency 8 against concurrency 1, 10 texts a request",
+        ("batch", System.SLIPWAY, 8),
+        ("batch", System.SLIPWAY, 1),
+        3.0,
+    ),
+    (
+        "throughput at concurrency 8 against concurrency 1, 1 text a request",
+        ("mixed", System.SLIPWAY, 8),
+        ("mixed", System.SLIPWAY, 1),
+        3.0,
+    ),
+)
+"""Title, fast measurement, baseline and least ratio; a measurement's model is the first one."""
+
 LONGEST_OVERHEAD_SECONDS = 0.0015
 """Goal: a lone request of one text takes less than so much longer than its decode loop."""
 
@@ -176,52 +196,15 @@ class Design:
     @property
     def ratio_goals(self) -> tuple[RatioGoal, ...]:
         """Returns the goals about the first model whose cells are in this design."""
-        workloads = {workload.name: workload for workload in self.workloads}
-
-        def goal(
-            title: str,
-            cell: tuple[str, System, int],
-            baseline: tuple[str, System, int],
-            least: float,
-        ) -> RatioGoal | None:
-            if not {cell[0], baseline[0]} <= workloads.keys():
-                return None
-            found, other = (
-                Cell(self.models[0], workloads[name], system, concurrency)
-                for name, system, concurrency in (cell, baseline)
-            )
-            return RatioGoal(title, found, other, least)
-
-        batch, mixed = BATCH.name, MIXED.name
-        one = (batch, System.SLIPWAY, 1)
-        goals = (
-            goal(
-                "throughput against the published layout, concurrency 1",
-                one,
-                (batch, System.UNCACHED, 1),
-                2.9,
-            ),
-            goal(
-                "throughput against the published layout with a cache, concurrency 1",
-                one,
-                (batch, System.CACHED, 1),
-                1.3,
-            ),
-            goal(
-                "throughput at concurrency 8 against concurrency 1, 10 texts a request",
-                (batch, System.SLIPWAY, 8),
-                one,
-                3.0,
-            ),
-            goal(
-                "throughput at concurrency 8 against concurrency 1, 1 text a request",
-                (mixed, System.SLIPWAY, 8),
-                (mixed, System.SLIPWAY, 1),
-                3.0,
-            ),
+        cells = {
+            (cell.workload.name, cell.system, cell.concurrency): cell
+            for cell in self.cells(self.models[0])
+        }
+        return tuple(
+            RatioGoal(title, cells[fast], cells[baseline], least)
+            for title, fast, baseline, least in _GOALS
+            if {fast, baseline} <= cells.keys()
         )
-        cells = set(self.cells(self.models[0]))
-        return tuple(each for each in goals if each and {each.cell, each.baseline} <= cells)
 
     def cells(self, model: Model) -> list[Cell]:
         """Returns the cells of a model, in the order of the report."""
@@ -244,18 +227,14 @@ class Design:
         return self.trials if is_about else self.stated_trials
 
     def rounds(self, model: Model) -> list[list[Cell]]:
-        """Returns the cells of a model in the order in which they run: rounds, each shuffled.
-
-        A machine that gets slower or faster affects all of them alike.
-        """
-        # Random numbers of an experiment, not of a secret.
-        generator = random.Random(f"{self.seed} {model.name}")  # noqa: S311
-        rounds: list[list[Cell]] = []
-        for number in range(self.trials):
-            cells = [cell for cell in self.cells(model) if number < self.trials_of(cell)]
-            generator.shuffle(cells)
-            rounds.append(cells)
-        return rounds
+        """Returns the cells of a model in the order in which they run."""
+        return shuffled(
+            (
+                [cell for cell in self.cells(model) if number < self.trials_of(cell)]
+                for number in range(self.trials)
+            ),
+            f"{self.seed} {model.name}",
+        )
 
 
 def full_design(
@@ -294,32 +273,15 @@ def full_design(
     )
 
 
-def quick_design(
-    *, cores: int, max_batch_size: int, workers: int | None, longest_seconds: float, seed: int
-) -> Design:
-    """Returns a design that goes through everything; its figures mean nothing.
-
-    Args:
-        cores: threads of each server.
-        max_batch_size: largest batch of Slipway's server.
-        workers: workers of the published layout; None measures which number serves it best.
-        longest_seconds: cells are left out if the published layout would take longer.
-        seed: seed of the order, the requests and the random weights.
-    """
-    return Design(
+def quick(design: Design) -> Design:
+    """Returns a design that goes through everything in little time; its figures mean nothing."""
+    return replace(
+        design,
         models=(GPT2_SMALL, SAMPLE),
-        workloads=(
-            Workload("batch", 10, 12, 30, 30, 1, _PUBLISHED, (1, 8)),
-            Workload("mixed", 1, 12, 4, 40, 16, _BATCHING, (1, 8)),
-        ),
+        workloads=(replace(BATCH, concurrencies=(1, 8)), replace(MIXED, concurrencies=(1, 8))),
         trials=2,
         stated_trials=1,
         overhead_pairs=20,
         seconds=0.3,
-        cores=cores,
-        max_batch_size=max_batch_size,
-        workers=workers,
-        longest_seconds=longest_seconds,
-        seed=seed,
         is_quick=True,
     )

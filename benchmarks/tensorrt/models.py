@@ -9,27 +9,20 @@ answer has all of its tokens. The tokenizer has one word for each token.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from benchmarks.execution import run_timed
+from benchmarks.models import ensure_made
 from benchmarks.program import ROOT, Say
 from benchmarks.tensorrt.design import Model
 from benchmarks.tensorrt.workloads import word
 
-_MADE = "made.json"
 _EXPORT_PACKAGES = ("onnx", "onnxscript", "torch", "transformers")
 _POSITIONS = 128
 _END_FIELDS = ("bos_token_id", "eos_token_id", "pad_token_id")
@@ -47,44 +40,19 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
     Raises:
         BenchmarkError: making it failed.
     """
-    folder = parent / f"{model.name}-{seed}"
-    recipe = _recipe(model, seed)
-    made = folder / _MADE
-    if not made.is_file() or json.loads(made.read_text("utf-8")) != recipe:
-        say(f"making {model.title} in {folder}")
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        command = (
-            sys.executable,
-            "-m",
-            "benchmarks.tensorrt.models",
-            json.dumps(asdict(model)),
-            str(folder),
-            str(seed),
-        )
-        run_timed(command, ROOT, os.environ)
-        made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
-    return folder
-
-
-def _recipe(model: Model, seed: int) -> dict[str, Any]:
-    """Returns everything that the directory depends on."""
-    packages: tuple[str, ...] = ("tokenizers",)
     if model.sample:
         sources = sorted(path for path in (ROOT / model.sample).iterdir() if path.is_file())
     else:
         sources = sorted((ROOT / "containers/tensorrt/export").glob("*.py"))
-        packages += _EXPORT_PACKAGES
-    digest = hashlib.sha256()
-    for source in (Path(__file__), *sources):
-        digest.update(hashlib.sha256(source.read_bytes()).digest())
-    return {
-        "model": {name: value for name, value in asdict(model).items() if name != "seconds"},
-        "seed": seed,
-        "sources": digest.hexdigest(),
-        "versions": {package: metadata.version(package) for package in packages},
-    }
+    return ensure_made(
+        model,
+        parent,
+        seed,
+        say,
+        maker="benchmarks.tensorrt.models",
+        sources=(Path(__file__), *sources),
+        packages=("tokenizers",) if model.sample else ("tokenizers", *_EXPORT_PACKAGES),
+    )
 
 
 def make_tokenizer(vocabulary: int) -> Tokenizer:
@@ -147,10 +115,5 @@ def make(model: Model, folder: Path, seed: int) -> None:
     make_tokenizer(model.vocabulary).save(str(folder / "tokenizer.json"))
 
 
-# Any: JSON.
-def _model(document: Mapping[str, Any]) -> Model:
-    return Model(**document)
-
-
 if __name__ == "__main__":
-    make(_model(json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))
+    make(Model(**json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

@@ -10,18 +10,15 @@ its speed affects both.
 from __future__ import annotations
 
 import http.client
-import json
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.program import ROOT
+from benchmarks.execution import answer_call, call_module
 from benchmarks.tensorrt.workloads import Request, generated_tokens
 
 _WARM_UP_PAIRS = 3
@@ -37,8 +34,8 @@ class Overhead:
         bare_seconds: times of the decode loops.
     """
 
-    http_seconds: tuple[float, ...]
-    bare_seconds: tuple[float, ...]
+    http_seconds: Sequence[float]
+    bare_seconds: Sequence[float]
 
 
 def measure_overhead(
@@ -74,23 +71,20 @@ def measure_overhead(
         "pairs": pairs,
         "seed": seed,
     }
-    ended = subprocess.run(  # fixed arguments, no shell
-        [sys.executable, "-m", "benchmarks.tensorrt.overhead"],
-        input=json.dumps(document),
-        cwd=ROOT,
-        env=dict(variables),
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_SECONDS,
-    )
-    if ended.returncode:
-        raise BenchmarkError(f"measuring the server's overhead failed: {ended.stderr.strip()}")
-    found = json.loads(ended.stdout)
-    return Overhead(tuple(found["http_seconds"]), tuple(found["bare_seconds"]))
+    try:
+        found = call_module(
+            "benchmarks.tensorrt.overhead",
+            document,
+            limit_seconds=_LIMIT_SECONDS,
+            variables=variables,
+        )
+    except BenchmarkError as error:
+        raise BenchmarkError(f"measuring the server's overhead failed: {error}") from None
+    return Overhead(**found)
 
 
 # Any: JSON.
-def _measure(given: Mapping[str, Any]) -> Overhead:
+def _measure(given: Mapping[str, Any]) -> dict[str, Any]:
     # Imported here, so that the benchmark's own process does not load a runtime.
     from benchmarks.tensorrt.bare import open_decode_loop
 
@@ -133,11 +127,8 @@ def _measure(given: Mapping[str, Any]) -> Overhead:
         if answers["http"] != answers["bare"]:
             raise BenchmarkError(f"the server and the decode loop differ: {answers}")
     connection.close()
-    return Overhead(tuple(times["http"]), tuple(times["bare"]))
+    return {f"{way}_seconds": seconds for way, seconds in times.items()}
 
 
 if __name__ == "__main__":
-    try:
-        json.dump(asdict(_measure(json.load(sys.stdin))), sys.stdout)
-    except (BenchmarkError, OSError, http.client.HTTPException) as error:
-        sys.exit(str(error) or type(error).__name__)
+    answer_call(_measure)

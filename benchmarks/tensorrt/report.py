@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from benchmarks.baselines.stack import Layout
-from benchmarks.estimates import Estimate, Verdict
-from benchmarks.load import LoadResult
-from benchmarks.report import Context, picture, table
+from benchmarks.driver import Driver, driver_as_json, driver_as_list
+from benchmarks.estimates import Verdict
+from benchmarks.report import (
+    MILLISECONDS,
+    QUICK,
+    Context,
+    capitalized,
+    counted,
+    interval,
+    items,
+    milliseconds,
+    page,
+    picture,
+    rounded,
+    significant,
+    table,
+)
+from benchmarks.summary import CellSummary
 from benchmarks.tensorrt.calibration import CONCURRENCY, Calibration
 from benchmarks.tensorrt.design import (
     LONGEST_OVERHEAD_SECONDS,
@@ -18,83 +32,51 @@ from benchmarks.tensorrt.design import (
     System,
     Workload,
 )
-from benchmarks.tensorrt.summary import (
-    CellSummary,
-    GoalSummary,
-    Latencies,
-    ModelSummary,
-    Summary,
-    latencies_of,
-)
+from benchmarks.tensorrt.summary import GoalSummary, ModelSummary, Summary
 
-_MILLISECONDS = 1000
-_QUICK = (
-    "A quick run, with small models and a few requests: it shows that everything works, no more."
-)
+_LATENCIES = ("shortest", "longest", "average", "p50", "p99")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """The circumstances of the measurement.
-
-    Args:
-        command: the command that made the result.
-        driver: measurements of the load driver alone, by its number of clients.
-    """
-
-    command: str
-    driver: Mapping[int, LoadResult]
-
-
-def as_json(design: Design, summary: Summary, setting: Setting, context: Context) -> dict[str, Any]:
+def as_json(design: Design, summary: Summary, driver: Driver, context: Context) -> dict[str, Any]:
     """Returns the whole result as one JSON document; times are in milliseconds.
 
     Args:
         design: the plan of the run.
         summary: the computed results.
-        setting: the command, and the load driver alone.
+        driver: the load driver alone.
         context: time, place and commit of the run.
     """
     overhead = summary.overhead
     return {
         "benchmark": "tensorrt",
         **context.as_json(),
-        "command": setting.command,
         "design": asdict(design),
         "goals": [
             {
                 "goal": found.goal.title,
                 "least": found.goal.least,
-                "ratio": _estimate(found.ratio, 1) if found.ratio else None,
+                "ratio": rounded(found.ratio) if found.ratio else None,
                 "verdict": found.verdict,
             }
             for found in summary.goals
         ],
         "overhead": {
             "model": design.overhead_model.name,
-            "goal_milliseconds": LONGEST_OVERHEAD_SECONDS * _MILLISECONDS,
-            "http_p50_milliseconds": _milliseconds(overhead.http_p50),
-            "bare_p50_milliseconds": _milliseconds(overhead.bare_p50),
-            "added_milliseconds": _estimate(overhead.added, _MILLISECONDS),
+            "goal_milliseconds": LONGEST_OVERHEAD_SECONDS * MILLISECONDS,
+            "http_p50_milliseconds": milliseconds(overhead.http_p50),
+            "bare_p50_milliseconds": milliseconds(overhead.bare_p50),
+            "added_milliseconds": rounded(overhead.added, per_unit=MILLISECONDS),
             "verdict": overhead.verdict,
             "pairs": [
                 {
-                    "http_milliseconds": list(map(_milliseconds, each.http_seconds)),
-                    "bare_milliseconds": list(map(_milliseconds, each.bare_seconds)),
+                    "http_milliseconds": list(map(milliseconds, each.http_seconds)),
+                    "bare_milliseconds": list(map(milliseconds, each.bare_seconds)),
                 }
                 for model in summary.models
                 if (each := model.session.overhead)
             ],
         },
-        "driver": [
-            {
-                "clients": clients,
-                **_latencies(latencies_of(load.all_latencies_seconds)),
-                "requests_per_second": round(load.requests_per_second, 1),
-                "processor_milliseconds_per_request": round(_processor_milliseconds(load), 3),
-            }
-            for clients, load in setting.driver.items()
-        ],
+        "driver": driver_as_json(driver, _LATENCIES),
         "models": [_model(model) for model in summary.models],
     }
 
@@ -123,20 +105,7 @@ def _model(summary: ModelSummary) -> dict[str, Any]:
             for cell, seconds in session.left_out.items()
         ],
         "cells": [
-            {
-                **_cell(cell),
-                "requests_per_second": round(found.requests_per_second, 3),
-                **_latencies(found.latencies),
-                "trials": [
-                    {
-                        "round": trial.round,
-                        "order": session.trials.index(trial) + 1,
-                        "requests_per_second": round(trial.load.requests_per_second, 3),
-                        **_latencies(latencies_of(trial.load.all_latencies_seconds)),
-                    }
-                    for trial in found.trials
-                ],
-            }
+            {**_cell(cell), **found.as_json(session.trials, "requests_per_second", _LATENCIES)}
             for cell, found in summary.cells.items()
         ],
     }
@@ -146,40 +115,18 @@ def _cell(cell: Cell) -> dict[str, Any]:
     return {"workload": cell.workload.name, "system": cell.system, "concurrency": cell.concurrency}
 
 
-def _latencies(found: Latencies) -> dict[str, float]:
-    return {
-        "requests": found.count,
-        "shortest_milliseconds": _milliseconds(found.shortest),
-        "longest_milliseconds": _milliseconds(found.longest),
-        "average_milliseconds": _milliseconds(found.average),
-        "p50_milliseconds": _milliseconds(found.p50),
-        "p99_milliseconds": _milliseconds(found.p99),
-    }
-
-
-def _milliseconds(seconds: float) -> float:
-    return round(seconds * _MILLISECONDS, 3)
-
-
-def _estimate(estimate: Estimate, per_unit: float) -> dict[str, float | None]:
-    return {
-        name: None if value is None else round(value * per_unit, 3)
-        for name, value in asdict(estimate).items()
-    }
-
-
-def as_markdown(design: Design, summary: Summary, setting: Setting, context: Context) -> str:
+def as_markdown(design: Design, summary: Summary, driver: Driver, context: Context) -> str:
     """Returns the result as a page: the goals, plots, a table for each workload, the rest.
 
     Args:
         design: the plan of the run.
         summary: the computed results.
-        setting: the command, and the load driver alone.
+        driver: the load driver alone.
         context: time, place and commit of the run.
     """
     sections = [
         "# The TensorRT container's serving path on the CPU, against the published layout",
-        *([_QUICK] if design.is_quick else []),
+        *([QUICK] if design.is_quick else []),
         _goals(design, summary),
     ]
     for model in summary.models:
@@ -188,24 +135,24 @@ def as_markdown(design: Design, summary: Summary, setting: Setting, context: Con
         for workload in design.workloads:
             sections += _workload(workload, model)
         sections.append(_baseline(model))
-    sections += ["## The server and the load driver alone", _alone(design, summary, setting)]
-    sections += ["## Circumstances", _circumstances(design, setting, context)]
-    return "\n\n".join(sections) + "\n"
+    sections += ["## The server and the load driver alone", _alone(design, summary, driver)]
+    sections += ["## Circumstances", _circumstances(design, context)]
+    return page(sections)
 
 
 def _goals(design: Design, summary: Summary) -> str:
-    title = _capitalized(design.models[0].title)
+    title = capitalized(design.models[0].title)
     rows = [
         [f"{title}: {found.goal.title}", f"at least {found.goal.least:g}", *_ratio_cells(found)]
         for found in summary.goals
     ]
-    added, goal = summary.overhead.added, LONGEST_OVERHEAD_SECONDS * _MILLISECONDS
+    added, goal = summary.overhead.added, LONGEST_OVERHEAD_SECONDS * MILLISECONDS
     rows.append(
         [
             "p50 of a request minus its decode loop, concurrency 1",
             f"under {goal:g} ms",
-            f"{added.value * _MILLISECONDS:.2f} ms",
-            _interval(added, _MILLISECONDS),
+            f"{added.value * MILLISECONDS:.2f} ms",
+            interval(added, MILLISECONDS),
             str(summary.overhead.verdict),
         ]
     )
@@ -220,20 +167,14 @@ def _goals(design: Design, summary: Summary) -> str:
 def _ratio_cells(found: GoalSummary) -> list[str]:
     if found.ratio is None:
         return ["", "", str(found.verdict)]
-    return [f"{found.ratio.value:.2f}", _interval(found.ratio, 1), str(found.verdict)]
-
-
-def _interval(estimate: Estimate, per_unit: float) -> str:
-    if estimate.low is None or estimate.high is None:
-        return "one trial"
-    return f"{estimate.low * per_unit:.2f} to {estimate.high * per_unit:.2f}"
+    return [f"{found.ratio.value:.2f}", interval(found.ratio), str(found.verdict)]
 
 
 def _plot(model: ModelSummary) -> list[str]:
     """Returns a heading, the plot of a model's requests per second, and where the rest is."""
     described = model.session.model
     return [
-        f"## {_capitalized(described.title)}",
+        f"## {capitalized(described.title)}",
         picture(
             f"benchmark-tensorrt-{described.name}",
             f"Requests per second of {described.title}, by the number of clients and by server",
@@ -251,7 +192,6 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
         if fixed
         else f"{workload.least_new_tokens} to {workload.most_new_tokens}"
     )
-    texts = "1 text" if workload.texts == 1 else f"{workload.texts} texts"
     rows = [
         _row(cell, model)
         for concurrency in workload.concurrencies
@@ -268,8 +208,8 @@ def _workload(workload: Workload, model: ModelSummary) -> list[str]:
         "p99 ms",
     ]
     return [
-        f"### {_capitalized(model.session.model.title)}: {texts} a request, "
-        f"{workload.prompt_tokens} + {length} tokens",
+        f"### {capitalized(model.session.model.title)}: {counted(workload.texts, 'text')} a "
+        f"request, {workload.prompt_tokens} + {length} tokens",
         table(header, rows),
     ]
 
@@ -285,9 +225,9 @@ def _row(cell: Cell, model: ModelSummary) -> list[str]:
     latencies = found.latencies
     return [
         *name,
-        _significant(found.requests_per_second),
+        significant(found.requests_per_second),
         *(ratios if cell.system is System.SLIPWAY else [""] * len(against)),
-        *(_significant(seconds * _MILLISECONDS) for seconds in (latencies.p50, latencies.p99)),
+        *(significant(seconds * MILLISECONDS) for seconds in (latencies.p50, latencies.p99)),
     ]
 
 
@@ -295,7 +235,7 @@ def _with_system(cell: Cell, system: System) -> Cell:
     return Cell(cell.model, cell.workload, system, cell.concurrency)
 
 
-def _times(found: CellSummary, baseline: CellSummary | None) -> str:
+def _times(found: CellSummary[Cell], baseline: CellSummary[Cell] | None) -> str:
     if baseline is None:
         return ""
     return f"{found.requests_per_second / baseline.requests_per_second:.2f} x"
@@ -307,12 +247,6 @@ def _short(system: System) -> str:
         System.CACHED: "the cached layout",
         System.UNCACHED: "the published layout",
     }[system]
-
-
-def _significant(value: float) -> str:
-    """Returns the number with three significant digits and no exponent."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:,.{digits}f}"
 
 
 def _baseline(model: ModelSummary) -> str:
@@ -330,45 +264,33 @@ def _layouts(calibration: Calibration) -> str:
     )
     if not calibration.measured:
         return f"{text}, as `--workers` says."
-    measured = "\n".join(
-        f"- {_layout(each.layout)}: {_significant(each.alone)} requests/s with 1 client, "
-        f"{_significant(each.together)} with {CONCURRENCY}"
-        for each in calibration.measured
+    measured = items(
+        *(
+            f"{_layout(each.layout)}: {significant(each.alone)} requests/s with 1 client, "
+            f"{significant(each.together)} with {CONCURRENCY}"
+            for each in calibration.measured
+        )
     )
     return f"{text}. It was chosen by these measurements with a cache:\n\n{measured}"
 
 
 def _layout(layout: Layout) -> str:
-    workers = "1 worker" if layout.workers == 1 else f"{layout.workers} workers"
-    return f"{workers} with {layout.threads} thread{'' if layout.threads == 1 else 's'}"
+    return f"{counted(layout.workers, 'worker')} with {counted(layout.threads, 'thread')}"
 
 
-def _alone(design: Design, summary: Summary, setting: Setting) -> str:
+def _alone(design: Design, summary: Summary, driver: Driver) -> str:
     overhead = summary.overhead
-    driver = "\n".join(
-        f"- {clients} client{'' if clients == 1 else 's'}: p50 "
-        f"{found.p50 * _MILLISECONDS:.2f} ms, p99 {found.p99 * _MILLISECONDS:.2f} ms, "
-        f"{_processor_milliseconds(load):.2f} ms of processor time a request"
-        for clients, load in setting.driver.items()
-        for found in [latencies_of(load.all_latencies_seconds)]
-    )
     return (
         f"One text, {design.workloads[0].prompt_tokens} + "
         f"{design.workloads[0].least_new_tokens} tokens, {design.overhead_model.title}, "
-        f"{design.overhead_pairs} pairs: p50 {overhead.http_p50 * _MILLISECONDS:.2f} ms "
-        f"through HTTP, {overhead.bare_p50 * _MILLISECONDS:.2f} ms in the bare decode loop.\n\n"
+        f"{design.overhead_pairs} pairs: p50 {overhead.http_p50 * MILLISECONDS:.2f} ms "
+        f"through HTTP, {overhead.bare_p50 * MILLISECONDS:.2f} ms in the bare decode loop.\n\n"
         "The load driver against a server that does nothing, including this server's time:\n\n"
-        f"{driver}"
+        f"{driver_as_list(driver, 'p99')}"
     )
 
 
-def _processor_milliseconds(load: LoadResult) -> float:
-    """Returns the processor time of the load driver per request, warm-up included."""
-    sent = sum(count for _, _, count in load.answers)
-    return load.driver_processor_seconds / sent * _MILLISECONDS
-
-
-def _circumstances(design: Design, setting: Setting, context: Context) -> str:
+def _circumstances(design: Design, context: Context) -> str:
     return context.as_list(
         f"Threads of every server: {design.cores}. Slipway's largest batch: "
         f"{design.max_batch_size} texts.",
@@ -376,9 +298,4 @@ def _circumstances(design: Design, setting: Setting, context: Context) -> str:
         f"{design.longest_seconds:g} s. SageMaker's limit is 60 s.",
         f"Order, requests and random weights: seed {design.seed}.",
         "[What is measured, and how to read it](../README.md).",
-        command=setting.command,
     )
-
-
-def _capitalized(text: str) -> str:
-    return text[0].upper() + text[1:]

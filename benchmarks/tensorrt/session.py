@@ -5,44 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.baselines.stack import Layout
-from benchmarks.errors import BenchmarkError
-from benchmarks.load import (
-    LoadError,
-    LoadResult,
-    LoadSpecification,
-    drive_from_own_process,
-)
+from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.program import Say
-from benchmarks.servers import TIMEOUT_SECONDS, IdleServer, server_variables
+from benchmarks.report import counted
+from benchmarks.servers import TIMEOUT_SECONDS, server_variables
 from benchmarks.tensorrt.calibration import Calibration, calibrate, given
 from benchmarks.tensorrt.design import Cell, Design, Model, System, Workload
 from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.overhead import Overhead, measure_overhead
 from benchmarks.tensorrt.servers import ServerKey, Servers
 from benchmarks.tensorrt.workloads import Request, generated_tokens, make_requests
-
-_DRIVER_SECONDS = 2.0
-DRIVER_CONCURRENCIES = (1, 8)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One measurement.
-
-    Args:
-        cell: model, workload, system and number of clients.
-        round: its round, from 1.
-        load: the clients' measurements.
-    """
-
-    cell: Cell
-    round: int
-    load: LoadResult
+from benchmarks.trials import Trial, carry_out
 
 
 @dataclass(frozen=True)
@@ -73,7 +51,7 @@ class ModelSession:
 
     model: Model
     calibration: Calibration
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial[Cell, LoadResult], ...]
     left_out: Mapping[Cell, float]
     overhead: Overhead | None
     agreement: Agreement
@@ -103,24 +81,18 @@ class _Measurement:
             for cell in self._design.cells(self._model)
             if (seconds := expected(cell)) > self._design.longest_seconds
         }
-        trials: list[Trial] = []
-        for number, cells in enumerate(self._design.rounds(self._model), start=1):
-            for cell in cells:
-                if cell in left_out:
-                    continue
-                load = self._measure(cell, calibration)
-                trials.append(Trial(cell, number, load))
-                self._say(
-                    f"round {number} of {self._design.trials}  "
-                    f"{load.requests_per_second:7.2f} requests/s  {cell.key}"
-                )
+        rounds = self._design.rounds(self._model)
+        trials = carry_out(
+            [[cell for cell in cells if cell not in left_out] for cells in rounds],
+            lambda cell: self._measure(cell, calibration),
+            lambda cell, load: f"{load.requests_per_second:7.2f} requests/s  {cell.key}",
+            self._say,
+        )
         overhead = None
         if self._model == self._design.overhead_model:
             self._say(f"the server's overhead with {self._model.title}")
             overhead = self._overhead(calibration)
-        return ModelSession(
-            self._model, calibration, tuple(trials), left_out, overhead, self._agreement()
-        )
+        return ModelSession(self._model, calibration, trials, left_out, overhead, self._agreement())
 
     def _calibrate(self) -> Calibration:
         if self._design.workers is not None:
@@ -133,8 +105,7 @@ class _Measurement:
             load = self._load(cell, key, seconds=self._seconds, warm_up_requests=1)
             self._say(
                 f"{layout.workers} x {layout.threads} threads: "
-                f"{load.requests_per_second:.2f} requests/s with {clients} "
-                f"client{'' if clients == 1 else 's'}"
+                f"{load.requests_per_second:.2f} requests/s with {counted(clients, 'client')}"
             )
             return load.requests_per_second
 
@@ -177,24 +148,19 @@ class _Measurement:
         warm_up_requests: int = 0,
     ) -> LoadResult:
         sent = self._requests[cell.workload]
-        try:
-            load = drive_from_own_process(
-                LoadSpecification(
-                    host="127.0.0.1",
-                    port=self._servers.port(key),
-                    path="/invocations",
-                    bodies=tuple(request.body for request in sent),
-                    clients=cell.concurrency,
-                    warm_up_requests=warm_up_requests,
-                    requests=math.ceil(requests / cell.concurrency),
-                    seconds=seconds,
-                    keep_up=not cell.system.answers_in_order,
-                    timeout_seconds=TIMEOUT_SECONDS,
-                )
-            )
-        except LoadError as error:
-            log = self._servers.recent_output(key)
-            raise BenchmarkError(f"{cell.key}: {error}\n{log}") from None
+        load = self._servers.drive(
+            key,
+            cell.key,
+            LoadSpecification(
+                bodies=tuple(request.body for request in sent),
+                clients=cell.concurrency,
+                warm_up_requests=warm_up_requests,
+                requests=math.ceil(requests / cell.concurrency),
+                seconds=seconds,
+                keep_up=not cell.system.answers_in_order,
+                timeout_seconds=TIMEOUT_SECONDS,
+            ),
+        )
         for index, answer, _ in load.answers:
             tokens = generated_tokens(sent[index], answer)
             self._tokens[cell.workload, index][cell.system].add(tokens)
@@ -266,38 +232,3 @@ def measure_model(
         say=say,
     ) as servers:
         return _Measurement(design, model, directory, servers, say).run()
-
-
-def measure_driver(design: Design, folder: Path, say: Say) -> Mapping[int, LoadResult]:
-    """Measures the load driver against an idle server; returns results by number of clients.
-
-    Args:
-        design: gives the numbers of clients.
-        folder: an empty folder, for logs.
-        say: called with lines of progress.
-
-    Raises:
-        BenchmarkError: a request failed.
-    """
-    say("the load driver alone")
-    requests: Sequence[Request] = make_requests(design.workloads[0], design.models[0], design.seed)
-    server = IdleServer(folder / "idle.log", server_variables(os.environ))
-    try:
-        return {
-            clients: drive_from_own_process(
-                LoadSpecification(
-                    host="127.0.0.1",
-                    port=server.port,
-                    path="/invocations",
-                    bodies=tuple(request.body for request in requests),
-                    clients=clients,
-                    warm_up_requests=100,
-                    seconds=design.seconds or _DRIVER_SECONDS,
-                )
-            )
-            for clients in DRIVER_CONCURRENCIES
-        }
-    except LoadError as error:
-        raise BenchmarkError(f"the load driver: {error}") from None
-    finally:
-        server.stop()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
 import numpy as np
 
 from benchmarks.estimates import Estimate, Verdict, estimate, ratio_of_medians, resampled_medians
+from benchmarks.summary import CellSummary, summarize_cells
 from benchmarks.tensorrt.design import (
     LONGEST_OVERHEAD_SECONDS,
     Cell,
@@ -16,41 +17,7 @@ from benchmarks.tensorrt.design import (
     RatioGoal,
 )
 from benchmarks.tensorrt.overhead import Overhead
-from benchmarks.tensorrt.session import ModelSession, Trial
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """The latencies of some requests, in seconds."""
-
-    count: int
-    shortest: float
-    longest: float
-    average: float
-    p50: float
-    p99: float
-
-
-@dataclass(frozen=True)
-class CellSummary:
-    """The trials of one cell.
-
-    Args:
-        cell: model, workload, system and number of clients.
-        trials: in the order in which they ran.
-        requests_per_second: median of the trials.
-        latencies: of the requests of all trials together.
-    """
-
-    cell: Cell
-    trials: tuple[Trial, ...]
-    requests_per_second: float
-    latencies: Latencies
-
-    @property
-    def throughputs(self) -> list[float]:
-        """Returns the requests per second of each trial."""
-        return [trial.load.requests_per_second for trial in self.trials]
+from benchmarks.tensorrt.session import ModelSession
 
 
 @dataclass(frozen=True)
@@ -84,7 +51,7 @@ class ModelSummary:
     """One model's results."""
 
     session: ModelSession
-    cells: Mapping[Cell, CellSummary]
+    cells: Mapping[Cell, CellSummary[Cell]]
 
 
 @dataclass(frozen=True)
@@ -106,14 +73,7 @@ def summarize(design: Design, sessions: Sequence[ModelSession]) -> Summary:
     """Computes all results; the same trials and seed give the same numbers."""
     generator = np.random.default_rng(design.seed)
     models = tuple(
-        ModelSummary(
-            session,
-            {
-                cell: found
-                for cell in design.cells(session.model)
-                if (found := _cell(cell, session.trials))
-            },
-        )
+        ModelSummary(session, summarize_cells(design.cells(session.model), session.trials))
         for session in sessions
     )
     [overhead] = [session.overhead for session in sessions if session.overhead]
@@ -124,28 +84,8 @@ def summarize(design: Design, sessions: Sequence[ModelSession]) -> Summary:
     )
 
 
-def latencies_of(seconds: Sequence[float]) -> Latencies:
-    """Returns the figures of some requests."""
-    p50, p99 = np.percentile(seconds, (50, 99))
-    return Latencies(
-        len(seconds), min(seconds), max(seconds), fmean(seconds), float(p50), float(p99)
-    )
-
-
-def _cell(cell: Cell, trials: Sequence[Trial]) -> CellSummary | None:
-    own = tuple(trial for trial in trials if trial.cell == cell)
-    if not own:
-        return None
-    return CellSummary(
-        cell,
-        own,
-        median(trial.load.requests_per_second for trial in own),
-        latencies_of([seconds for trial in own for seconds in trial.load.all_latencies_seconds]),
-    )
-
-
 def _goal(
-    goal: RatioGoal, cells: Mapping[Cell, CellSummary], generator: np.random.Generator
+    goal: RatioGoal, cells: Mapping[Cell, CellSummary[Cell]], generator: np.random.Generator
 ) -> GoalSummary:
     if goal.cell not in cells or goal.baseline not in cells:
         return GoalSummary(goal, None, Verdict.NOT_MEASURED)

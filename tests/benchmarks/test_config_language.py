@@ -15,12 +15,14 @@ from benchmarks.config_language import session
 from benchmarks.config_language.configs import find_templates, write_project
 from benchmarks.config_language.design import Design, Task
 from benchmarks.config_language.report import as_json, as_markdown, verdict_line
-from benchmarks.config_language.session import Trial, measure, probe_variables, run_probe
-from benchmarks.config_language.summary import Verdict, summarize
+from benchmarks.config_language.session import measure, probe_variables, run_probe
+from benchmarks.config_language.summary import summarize
 from benchmarks.errors import BenchmarkError
+from benchmarks.estimates import Spread, Verdict
 from benchmarks.machine import Machine
 from benchmarks.program import ROOT
 from benchmarks.report import Context
+from benchmarks.trials import Trial
 
 PLANNED = (("tiny", "tiny-0000"), ("custom", "custom-0001"))
 CONTEXT = Context(
@@ -96,7 +98,7 @@ def test_each_task_runs_once_a_round_in_an_order_that_the_seed_makes():
 def test_a_goal_is_met_below_its_limit(seconds, verdict):
     row = summarize(design(), trials_of(design(), *seconds))[0]
     assert row.verdict is verdict
-    assert (row.median, row.lowest, row.highest) == (seconds[1], seconds[0], seconds[2])
+    assert row.spread == Spread(seconds[1], seconds[0], seconds[2])
 
 
 def test_what_is_only_stated_has_no_verdict():
@@ -165,7 +167,7 @@ def test_the_document_has_every_trial():
         "goal": 2.0, "verdict": "met", "median": 1.2, "lowest": 1.0, "highest": 1.4,
     }  # fmt: skip
     assert [(each["round"], each["task"]) for each in document["trials"]] == [
-        (trial.round, trial.task.key) for trial in trials
+        (trial.round, trial.cell.key) for trial in trials
     ]
     first = next(each for each in document["trials"] if each["task"] == "validate")
     assert first == {
@@ -235,7 +237,7 @@ def test_the_first_round_is_not_read_and_begins_with_the_plans(monkeypatch, tmp_
     said: list[str] = []
     trials = measure(design(trials=2), tmp_path, ROOT, said.append)
     assert ran[:4] == ["plan custom", "plan tiny", "import", "validate"]
-    assert [trial.task.key for trial in trials] == ran[4:]
+    assert [trial.cell.key for trial in trials] == ran[4:]
     assert said[0] == "not timed: plan custom"
     assert said[-1] == f"round 2 of 2   1.00 s  {ran[-1]}"
 

@@ -8,16 +8,18 @@ from datetime import UTC, datetime
 
 import pytest
 
+from benchmarks.estimates import Spread
+from benchmarks.execution import Timing
 from benchmarks.lmi.design import TRANSFERS, Content, Part, System, Transfer, Way, full_design
-from benchmarks.lmi.report import Setting, as_json, as_markdown
+from benchmarks.lmi.report import as_json, as_markdown
 from benchmarks.lmi.servers import Start
-from benchmarks.lmi.serving import Agreement, ServingSession, ServingTrial
-from benchmarks.lmi.summary import Ratio, Spread, summarize
-from benchmarks.lmi.transfers import Cost
-from benchmarks.lmi.weights import TransferTrial, WeightsSession
+from benchmarks.lmi.serving import Agreement, Life, ServingSession
+from benchmarks.lmi.summary import Ratio, summarize
+from benchmarks.lmi.weights import WeightsSession
 from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
 from benchmarks.report import Context
+from benchmarks.trials import Trial
 
 DESIGN = full_design(parts=tuple(Part), trials=3, transfer_trials=3, cores=2, seed=1)
 CONTEXT = Context(
@@ -25,8 +27,8 @@ CONTEXT = Context(
     ended_at=datetime(2026, 1, 2, 3, 11, 5, tzinfo=UTC),
     commit=None,
     machine=Machine("Linux x86_64", "A processor", 2, 25_300_000_000, 0.1, {"s5cmd": "v2.3.0"}),
+    command="python -m benchmarks.lmi",
 )
-SETTING = Setting("python -m benchmarks.lmi")
 # Of a request, alone: what a batch saves is that eight take twice as long as one.
 REQUEST_SECONDS = {
     System.SLIPWAY: 0.02, System.SLIPWAY_SINGLE: 0.02, System.DJL_GRAPH: 0.03,
@@ -49,19 +51,23 @@ def load(system: System, clients: int, slower: float) -> LoadResult:
 
 def serving_session() -> ServingSession:
     trials = [
-        ServingTrial(
-            system, number, Start(READY_SECONDS[system] * slower, 7.0),
-            {clients: load(system, clients, slower) for clients in (8, 1)},
+        Trial(
+            system,
+            number,
+            Life(
+                Start(READY_SECONDS[system] * slower, 7.0),
+                {clients: load(system, clients, slower) for clients in (8, 1)},
+            ),
         )
         for number, slower in enumerate(SLOWER, start=1)
         for system in DESIGN.serving_rounds()[number - 1]
-    ]  # fmt: skip
+    ]
     return ServingSession(tuple(trials), Agreement(1234, 1233))
 
 
 def weights_session(*, sync_seconds=(2.0, 2.0, 2.0)) -> WeightsSession:
     trials = [
-        TransferTrial(transfer, number, Cost(seconds(transfer, number, sync_seconds), 3.0))
+        Trial(transfer, number, Timing(seconds(transfer, number, sync_seconds), 3.0))
         for number in (1, 2, 3)
         for transfer in DESIGN.transfer_rounds()[number - 1]
     ]
@@ -97,11 +103,11 @@ def test_a_servers_times_have_their_range():
     found = summary.systems[System.DJL_GRAPH]
     assert found.ready_seconds == Spread(pytest.approx(6.6), pytest.approx(6.0), pytest.approx(8.4))
     alone = found.loads[1]
-    assert alone.requests == 30
+    assert alone.latencies.count == 30
     assert alone.requests_per_second.median == pytest.approx(1 / 0.033)
-    assert alone.p50_seconds == pytest.approx(0.033)
-    assert alone.p95_seconds == pytest.approx(0.042)
-    assert alone.longest_seconds == pytest.approx(0.042)
+    assert alone.latencies.p50 == pytest.approx(0.033)
+    assert alone.latencies.p95 == pytest.approx(0.042)
+    assert alone.latencies.longest == pytest.approx(0.042)
 
 
 def test_throughput_is_what_was_answered_also_where_clients_wait_for_others():
@@ -109,8 +115,8 @@ def test_throughput_is_what_was_answered_also_where_clients_wait_for_others():
     # Of two clients the second waits 4 s for its first answer, until the first has ended.
     waiting = LoadResult(((1.0,) * 4, (5.0, 1.0, 1.0, 1.0)), (4.0, 8.0), ((0, "{}", 8),), 0.0, 8.0)
     trials = [
-        replace(trial, loads={**trial.loads, 8: waiting})
-        if trial.system is System.DJL_GRAPH_SINGLE
+        replace(trial, result=replace(trial.result, loads={**trial.result.loads, 8: waiting}))
+        if trial.cell is System.DJL_GRAPH_SINGLE
         else trial
         for trial in session.trials
     ]
@@ -118,9 +124,9 @@ def test_throughput_is_what_was_answered_also_where_clients_wait_for_others():
     assert summary.serving is not None
     found = summary.serving.systems[System.DJL_GRAPH_SINGLE].loads[8]
     assert found.requests_per_second == Spread(1.0, 1.0, 1.0)
-    assert (found.p50_seconds, found.longest_seconds) == (1.0, 5.0)
+    assert (found.latencies.p50, found.latencies.longest) == (1.0, 5.0)
     assert summary.serving.comparisons[0].throughputs[8].value == pytest.approx(1 / 0.022)
-    page = as_markdown(DESIGN, summary, SETTING, CONTEXT)
+    page = as_markdown(DESIGN, summary, CONTEXT)
     assert (
         "| 8 | DJL Serving, same graph, one at a time | 1.0 | 1000.0 | 5000.0 | 5,000 |"
     ) in page.splitlines()
@@ -139,7 +145,7 @@ def page(design=DESIGN, *, serving=True, weights=True) -> str:
     summary = summarize(
         design, serving_session() if serving else None, weights_session() if weights else None
     )
-    return as_markdown(design, summary, SETTING, CONTEXT)
+    return as_markdown(design, summary, CONTEXT)
 
 
 def test_the_page_states_every_figure_and_has_a_plot_of_the_ranges():
@@ -185,7 +191,7 @@ def test_a_part_that_was_not_measured_is_left_out():
 
 def test_the_document_has_every_trial():
     summary = summarize(DESIGN, serving_session(), weights_session())
-    document = json.loads(json.dumps(as_json(DESIGN, summary, SETTING, CONTEXT)))
+    document = json.loads(json.dumps(as_json(DESIGN, summary, CONTEXT)))
     assert document["benchmark"] == "lmi"
     assert document["design"]["block_bytes"] == DESIGN.block_bytes
     trials = document["serving"]["trials"]
@@ -202,6 +208,6 @@ def test_the_document_has_every_trial():
 
 def test_the_document_of_one_part_says_so():
     summary = summarize(DESIGN, serving_session(), None)
-    document = as_json(DESIGN, summary, SETTING, CONTEXT)
+    document = as_json(DESIGN, summary, CONTEXT)
     assert document["weights"] is None
     assert document["serving"]["agreement"] == {"answers": 1234, "same": 1233}

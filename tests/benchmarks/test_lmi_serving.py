@@ -10,13 +10,16 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.lmi import serving
-from benchmarks.lmi.design import Part, System, quick_design
+from benchmarks.lmi.design import Part, System, full_design, quick
 from benchmarks.lmi.djl import DjlServing, find_djl_serving
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.lmi.servers import Server
 from benchmarks.lmi.serving import measure_serving
 
-DESIGN = replace(quick_design(parts=(Part.SERVING,), cores=1, seed=1), seconds=0.05)
+DESIGN = replace(
+    quick(full_design(parts=(Part.SERVING,), trials=3, transfer_trials=3, cores=1, seed=1)),
+    seconds=0.05,
+)
 NO_DJL = DjlServing(Path("/nowhere"), "0.36.0", "/nowhere/python", {}, "17")
 # Of samples/gpt2-autocomplete/README.md.
 COMPLETIONS = {
@@ -63,14 +66,16 @@ def test_every_system_is_measured_in_every_round(tmp_path, monkeypatch):
     said: list[str] = []
     found = measure_serving(replace(DESIGN, trials=2), NO_DJL, tmp_path, said.append)
     order = [system for systems in replace(DESIGN, trials=2).serving_rounds() for system in systems]
-    assert [trial.system for trial in found.trials] == order
+    assert [trial.cell for trial in found.trials] == order
     assert len(said) == len(order)
     for trial in found.trials:
-        assert {clients: len(load.spans_seconds) for clients, load in trial.loads.items()} == {
+        assert {
+            clients: len(load.spans_seconds) for clients, load in trial.result.loads.items()
+        } == {
             1: 1,
             8: 8,
         }
-        assert all(load.requests_per_second > 0 for load in trial.loads.values())
+        assert all(load.requests_per_second > 0 for load in trial.result.loads.values())
     assert found.agreement.answers == found.agreement.same > 2 * len(order)
 
 

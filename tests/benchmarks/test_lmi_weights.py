@@ -13,9 +13,10 @@ from http.client import HTTPConnection
 import pytest
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.execution import Timing
 from benchmarks.lmi import transfers, weights
 from benchmarks.lmi.checkpoint import check_copy, make_checkpoint
-from benchmarks.lmi.design import TRANSFERS, Content, Part, Way, quick_design
+from benchmarks.lmi.design import TRANSFERS, Content, Part, Way, full_design, quick
 from benchmarks.lmi.object_store import BUCKET, ObjectStore
 from benchmarks.lmi.transfers import client_variables, fetch
 from benchmarks.lmi.weights import check_disk, measure_weights
@@ -24,9 +25,11 @@ from tests.support.waiting import eventually
 
 # Files of some pieces each, one of which is longer than what is read at a time.
 DESIGN = replace(
-    quick_design(parts=(Part.WEIGHTS,), cores=1, seed=1), block_bytes=51_200, blocks_per_shard=3,
+    quick(full_design(parts=(Part.WEIGHTS,), trials=3, transfer_trials=3, cores=1, seed=1)),
+    block_bytes=51_200,
+    blocks_per_shard=3,
     shards=2,
-)  # fmt: skip
+)
 VARIABLES = {"PATH": os.environ["PATH"]}
 _END_SECONDS = 60
 
@@ -196,7 +199,7 @@ def test_every_way_is_measured_in_every_round(tmp_path):
     said: list[str] = []
     found = measure_weights(DESIGN, tmp_path, said.append)
     order = [transfer for transfers in DESIGN.transfer_rounds() for transfer in transfers]
-    assert [trial.transfer for trial in found.trials] == order
+    assert [trial.cell for trial in found.trials] == order
     assert {trial.round for trial in found.trials} == {1, 2}
     assert set(found.store_bytes_per_second) == {1, 8}
     assert all(rate > 0 for rate in found.store_bytes_per_second.values())
@@ -207,8 +210,8 @@ def test_every_way_is_measured_in_every_round(tmp_path):
 
 
 def test_what_brings_other_bytes_ends_the_benchmark_and_is_named(tmp_path, monkeypatch):
-    def fetch_nothing(*_arguments: object) -> transfers.Cost:
-        return transfers.Cost(1.0, 1.0)
+    def fetch_nothing(*_arguments: object) -> Timing:
+        return Timing(1.0, 1.0)
 
     monkeypatch.setattr(weights, "fetch", fetch_nothing)
     first = DESIGN.transfer_rounds()[0][0]

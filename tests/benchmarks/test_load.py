@@ -13,13 +13,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.load import (
-    LoadError,
-    LoadResult,
-    LoadSpecification,
-    drive,
-    drive_from_own_process,
-)
+from benchmarks.errors import BenchmarkError
+from benchmarks.load import LoadResult, LoadSpecification, drive, drive_from_own_process
 
 PATIENCE_SECONDS = 10.0
 
@@ -54,11 +49,8 @@ def served(
         thread.join()
 
 
-def specification(port: int, **changed: Any) -> LoadSpecification:
+def specification(**changed: Any) -> LoadSpecification:
     given: dict[str, Any] = {
-        "host": "127.0.0.1",
-        "port": port,
-        "path": "/invocations",
         "bodies": ("a", "b", "c"),
         "clients": 1,
         "timeout_seconds": PATIENCE_SECONDS,
@@ -78,7 +70,7 @@ def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
         return echo(body)
 
     with served(answer) as port:
-        result = drive(specification(port, warm_up_requests=2, requests=3))
+        result = drive(port, specification(warm_up_requests=2, requests=3))
     assert received == [b"a", b"b", b"c", b"a", b"b"]
     [latencies] = result.latencies_seconds
     assert len(latencies) == 3
@@ -90,7 +82,7 @@ def test_a_client_sends_the_bodies_in_turn_and_counts_after_its_warm_up():
 
 def test_every_client_begins_at_another_body():
     with served(echo) as port:
-        result = drive(specification(port, clients=3, keep_up=False))
+        result = drive(port, specification(clients=3, keep_up=False))
     assert result.answers == ((0, "A", 1), (1, "B", 1), (2, "C", 1))
 
 
@@ -103,7 +95,7 @@ def test_as_many_requests_are_under_way_as_there_are_clients():
         return echo(body)
 
     with served(answer) as port:
-        result = drive(specification(port, clients=3, requests=2, keep_up=False))
+        result = drive(port, specification(clients=3, requests=2, keep_up=False))
     assert [len(latencies) for latencies in result.latencies_seconds] == [2, 2, 2]
 
 
@@ -121,7 +113,7 @@ def test_a_client_that_has_enough_keeps_the_load_up_uncounted():
         return echo(body)
 
     with served(answer) as port:
-        result = drive(specification(port, clients=2, bodies=("fast", "slow"), keep_up=True))
+        result = drive(port, specification(clients=2, bodies=("fast", "slow"), keep_up=True))
     assert slow_may_go.is_set()
     assert [len(latencies) for latencies in result.latencies_seconds] == [1, 1]
     counts = {body: count for _, body, count in result.answers}
@@ -130,7 +122,7 @@ def test_a_client_that_has_enough_keeps_the_load_up_uncounted():
 
 def test_a_client_goes_on_for_the_seconds_it_was_given():
     with served(echo) as port:
-        result = drive(specification(port, seconds=0.2))
+        result = drive(port, specification(seconds=0.2))
     assert result.spans_seconds[0] >= 0.2
     # It stopped with the first request that ended after them.
     assert sum(result.latencies_seconds[0][:-1]) < 0.2
@@ -152,7 +144,7 @@ def test_a_connection_that_the_server_closes_is_opened_again():
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        result = drive(specification(server.server_address[1], bodies=("a",), requests=3))
+        result = drive(server.server_address[1], specification(bodies=("a",), requests=3))
     finally:
         server.shutdown()
         server.server_close()
@@ -170,7 +162,7 @@ def test_a_server_that_lets_clients_wait_is_not_faster_for_it():
     # Without threads one connection is served until it ends, and the others wait.
     with served(echo, HTTPServer) as port:
         result = drive(
-            specification(port, clients=4, warm_up_requests=1, requests=5, keep_up=False)
+            port, specification(clients=4, warm_up_requests=1, requests=5, keep_up=False)
         )
     assert result.answers_per_second == 4 * 6 / result.seconds
     # No two clients were measured at the same time.
@@ -184,17 +176,19 @@ def test_another_status_ends_the_load_with_what_was_answered():
 
     with (
         served(answer) as port,
-        pytest.raises(LoadError, match=r'^a request was answered with 503: {"error": "full"}$'),
+        pytest.raises(
+            BenchmarkError, match=r'^a request was answered with 503: {"error": "full"}$'
+        ),
     ):
-        drive(specification(port, clients=2, seconds=60))
+        drive(port, specification(clients=2, seconds=60))
 
 
 def test_a_server_that_is_not_there_is_an_error():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-        with pytest.raises(LoadError, match="a request failed: ConnectionRefusedError"):
-            drive(specification(port, clients=4))
+        with pytest.raises(BenchmarkError, match="a request failed: ConnectionRefusedError"):
+            drive(port, specification(clients=4))
 
 
 def test_an_answer_that_comes_too_late_is_an_error():
@@ -206,20 +200,20 @@ def test_an_answer_that_comes_too_late_is_an_error():
 
     with served(answer) as port:
         try:
-            with pytest.raises(LoadError, match="a request failed: TimeoutError: timed out"):
-                drive(specification(port, timeout_seconds=0.1))
+            with pytest.raises(BenchmarkError, match="a request failed: TimeoutError: timed out"):
+                drive(port, specification(timeout_seconds=0.1))
         finally:
             may_go.set()
 
 
 def test_it_runs_in_a_process_of_its_own():
     with served(echo) as port:
-        result = drive_from_own_process(specification(port, clients=2, requests=2, keep_up=False))
+        result = drive_from_own_process(port, specification(clients=2, requests=2, keep_up=False))
         assert sum(count for *_, count in result.answers) == 4
         assert result.driver_processor_seconds > 0
         assert result.seconds >= max(result.spans_seconds)
-        with pytest.raises(LoadError, match="a request failed: ConnectionRefusedError"):
-            drive_from_own_process(specification(1))
+        with pytest.raises(BenchmarkError, match="a request failed: ConnectionRefusedError"):
+            drive_from_own_process(1, specification())
 
 
 @pytest.fixture
@@ -237,6 +231,6 @@ def idle_server() -> Iterator[int]:
 
 def test_the_idle_server_answers_bodies_of_any_size(idle_server):
     bodies = ("", "x", "x" * 1_000_000)
-    result = drive(specification(idle_server, clients=3, bodies=bodies, requests=6))
+    result = drive(idle_server, specification(clients=3, bodies=bodies, requests=6))
     assert {answer for _, answer, _ in result.answers} == {"{}"}
     assert {index for index, *_ in result.answers} == {0, 1, 2}

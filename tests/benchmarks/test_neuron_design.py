@@ -17,11 +17,12 @@ from benchmarks.neuron.design import (
     Server,
     System,
     full_design,
-    quick_design,
+    quick,
 )
 from benchmarks.neuron.models import SAMPLE_TOKENIZER
 from benchmarks.neuron.servers import container_variables
 from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer
+from benchmarks.program import ROOT
 
 FULL = full_design(trials=3, stated_trials=1, seed=1)
 REQUEST = Request("Who?", "Ada wrote it.", 9)
@@ -71,10 +72,10 @@ def test_what_a_goal_is_about_is_measured_more_often_in_shuffled_rounds():
 
 
 def test_a_quick_run_has_every_goal_and_every_way_to_make_a_model():
-    quick = quick_design(seed=1)
-    assert [bool(model.sample) for model in quick.models] == [False, True]
-    assert len(quick.goals(quick.models[0])) == len(FULL.goals(BERT_BASE))
-    assert (quick.is_quick, FULL.is_quick) == (True, False)
+    hasty = quick(FULL)
+    assert [bool(model.sample) for model in hasty.models] == [False, True]
+    assert len(hasty.goals(hasty.models[0])) == len(FULL.goals(BERT_BASE))
+    assert (hasty.is_quick, FULL.is_quick) == (True, False)
 
 
 @pytest.mark.parametrize(("workload", "least"), [(MIXED, 20), (LONG, 65)])
@@ -134,8 +135,8 @@ def test_the_container_gets_workers_and_batch_as_an_endpoints_would(tmp_path):
 
 
 def test_a_quick_run_never_writes_into_the_results(tmp_path):
-    quick = program.ROOT / "build" / "benchmarks" / "quick"
-    results = program.ROOT / "benchmarks" / "results"
+    quick = ROOT / "build" / "benchmarks" / "quick"
+    results = ROOT / "benchmarks" / "results"
     assert program.parse([]).output == results
     assert program.parse(["--quick"]).output == quick
     assert program.parse(["--quick", "--output", str(results / "../results")]).output == quick

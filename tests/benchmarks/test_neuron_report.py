@@ -12,10 +12,11 @@ from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
 from benchmarks.neuron.design import BERT_BASE, LONG, MIXED, Cell, Server, System, full_design
-from benchmarks.neuron.report import Setting, as_json, as_markdown
-from benchmarks.neuron.session import ModelSession, Trial
-from benchmarks.neuron.summary import latencies_of, summarize
+from benchmarks.neuron.report import as_json, as_markdown
+from benchmarks.neuron.session import ModelSession
+from benchmarks.neuron.summary import summarize
 from benchmarks.report import Context
+from benchmarks.trials import Trial
 
 DESIGN = replace(full_design(trials=3, stated_trials=1, seed=1), models=(BERT_BASE,))
 CONTEXT = Context(
@@ -23,11 +24,9 @@ CONTEXT = Context(
     ended_at=datetime(2026, 1, 2, 3, 11, 5, tzinfo=UTC),
     commit=None,
     machine=Machine("Linux x86_64", "A processor", 2, 25_300_000_000, 0.1, {"nginx": "1.22.1"}),
+    command="python -m benchmarks.neuron",
 )
-SETTING = Setting(
-    "python -m benchmarks.neuron",
-    {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004, 0.001)},
-)
+DRIVER = {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004, 0.001)}
 
 
 def load(clients: int, seconds: float) -> LoadResult:
@@ -80,14 +79,8 @@ def test_a_verdict_says_how_sure_it_is(faster, throughput, p95):
     assert goals(faster=faster)[2, 6] == found
 
 
-def test_latencies_are_those_of_all_requests():
-    found = latencies_of([0.1 * number for number in range(1, 102)])
-    assert found.count == 101
-    assert (found.p50, found.p95, found.p99) == pytest.approx((5.1, 9.6, 10.0))
-
-
 def page(**given) -> str:
-    return as_markdown(DESIGN, summarize(DESIGN, [session(**given)]), SETTING, CONTEXT)
+    return as_markdown(DESIGN, summarize(DESIGN, [session(**given)]), DRIVER, CONTEXT)
 
 
 def test_the_page_begins_with_the_goals():
@@ -120,7 +113,7 @@ def test_every_cell_has_a_row_with_its_ratio():
     assert "1,234 answers, including all timed answers, were compared with the first" in text
     assert "A quick run" not in text
     quick = replace(DESIGN, is_quick=True)
-    hasty = as_markdown(quick, summarize(quick, [session()]), SETTING, CONTEXT)
+    hasty = as_markdown(quick, summarize(quick, [session()]), DRIVER, CONTEXT)
     assert "A quick run" in hasty
     assert "benchmark-neuron.svg" in text
     assert ".svg" not in hasty
@@ -137,7 +130,7 @@ def test_the_circumstances_name_the_machine():
 
 
 def test_the_json_has_every_trial():
-    made = as_json(DESIGN, summarize(DESIGN, [session()]), SETTING, CONTEXT)
+    made = as_json(DESIGN, summarize(DESIGN, [session()]), DRIVER, CONTEXT)
     document = json.loads(json.dumps(made))
     [model] = document["models"]
     cell = Cell(BERT_BASE, MIXED, Server(System.SLIPWAY, 2, 6), 16)

@@ -11,15 +11,16 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.neuron import session
-from benchmarks.neuron.design import MIXED, SAMPLE, Cell, Server, System, quick_design
+from benchmarks.neuron.design import MIXED, SAMPLE, Cell, Server, System, full_design, quick
 from benchmarks.neuron.models import SAMPLE_TOKENIZER
 from benchmarks.neuron.servers import Servers
-from benchmarks.neuron.session import measure_driver, measure_model
+from benchmarks.neuron.session import measure_model
 from benchmarks.neuron.workloads import make_requests
 
 OURS = Server(System.SLIPWAY, 1, 6)
 WORKLOAD = replace(MIXED, workers=(1,), batch_sizes=(6,), concurrencies=(1, 3))
-DESIGN = replace(quick_design(seed=1), models=(SAMPLE,), workloads=(WORKLOAD,), seconds=0.01)
+FULL = full_design(trials=3, stated_trials=1, seed=1)
+DESIGN = replace(quick(FULL), models=(SAMPLE,), workloads=(WORKLOAD,), seconds=0.01)
 
 pytestmark = pytest.mark.size("all")
 
@@ -46,15 +47,15 @@ def test_everything_of_one_model_is_measured_after_the_answers_were_compared(tmp
     rounds = [[cell.key for cell in cells] for cells in DESIGN.rounds(SAMPLE)]
     assert [trial.cell.key for trial in found.trials] == [key for keys in rounds for key in keys]
     for trial in found.trials:
-        assert len(trial.load.latencies_seconds) == trial.cell.concurrency
-        assert trial.load.requests_per_second > 0
+        assert len(trial.result.latencies_seconds) == trial.cell.concurrency
+        assert trial.result.requests_per_second > 0
     assert said[:3] == [
         "starting slipway-batch-6-workers-1",
         "answers compared  bert-qa mixed slipway-batch-6-workers-1 x4",
         "answers compared  bert-qa mixed torchscript-batch-1-workers-1 x4",
     ]
     requests = len(found.tokens[WORKLOAD])
-    timed = sum(count for trial in found.trials for _, _, count in trial.load.answers)
+    timed = sum(count for trial in found.trials for _, _, count in trial.result.answers)
     assert found.answers == 2 * requests + timed
 
 
@@ -96,12 +97,6 @@ def test_a_request_that_fails_ends_the_benchmark(tmp_path, monkeypatch):
     message = r"x4: a request was answered with 400: .*question is an empty string"
     with pytest.raises(BenchmarkError, match=message):
         measure_model(DESIGN, SAMPLE, tmp_path, models=tmp_path, say=nothing_said)
-
-
-def test_the_driver_is_measured_alone(tmp_path):
-    found = measure_driver(DESIGN, tmp_path)
-    assert list(found) == [1, 16]
-    assert all(load.requests_per_second > 20 for load in found.values())
 
 
 def test_a_cell_has_a_name():

@@ -70,10 +70,10 @@ def test_a_committed_page_has_the_circumstances_of_its_document(name: str):
         ended_at=datetime.fromisoformat(document["ended_at"]),
         commit=Commit(**document["commit"]),
         machine=Machine(**document["machine"]),
+        command=document.get("command", ""),
     )
     page = (RESULTS / f"{name}.md").read_text("utf-8")
-    circumstances = context.as_list(command=document.get("command", ""))
-    assert f"\n\n## Circumstances\n\n{circumstances}\n" in page
+    assert f"\n\n## Circumstances\n\n{context.as_list()}\n" in page
 
 
 def test_one_trial_of_one_size_has_neither_interval_nor_ratio():

@@ -33,7 +33,7 @@ def test_everything_runs_in_the_order_of_the_design():
     assert [(trial.round, trial.cell) for trial in trials] == [
         (number, cell) for number, cells in enumerate(rounds, start=1) for cell in cells
     ]
-    assert all(trial.timing.seconds == trial.cell.config_count for trial in trials)
+    assert all(trial.result.seconds == trial.cell.config_count for trial in trials)
 
 
 def test_progress_says_what_was_measured_and_how_long_the_rest_takes():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.control_plane.design import COMMANDS, GOAL
-from benchmarks.control_plane.summary import Verdict, summarize
+from benchmarks.control_plane.summary import summarize
+from benchmarks.estimates import Spread, Verdict
 from tests.benchmarks.trials import design, trials_of
 
 ONE = (10.0, 10.2, 9.8, 10.1, 30.0)
@@ -20,9 +21,9 @@ def test_a_cell_has_its_median_and_its_spread():
     summary = summary_of(11.0, 11.2, 10.8, 11.1, 12.0)
     small, large = summary.of(GOAL.command, 1), summary.of(GOAL.command, 500)
     # The one slow run of thirty seconds moves the spread, not the median.
-    assert (small.median_seconds, small.lowest_seconds, small.highest_seconds) == (10.1, 9.8, 30.0)
+    assert small.seconds == Spread(10.1, 9.8, 30.0)
     assert small.median_processor_seconds == 5.05
-    assert [trial.timing.seconds for trial in small.trials] == list(ONE)
+    assert [trial.result.seconds for trial in small.trials] == list(ONE)
     assert small.ratio is None
     assert large.ratio is not None
     assert large.ratio.value == pytest.approx(11.1 / 10.1)

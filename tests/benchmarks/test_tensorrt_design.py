@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.errors import BenchmarkError
+from benchmarks.program import ROOT
 from benchmarks.servers import server_variables
 from benchmarks.tensorrt import __main__ as program
 from benchmarks.tensorrt.calibration import CONCURRENCY, calibrate, given, layouts
@@ -20,7 +21,7 @@ from benchmarks.tensorrt.design import (
     Cell,
     System,
     full_design,
-    quick_design,
+    quick,
 )
 from benchmarks.tensorrt.models import make_tokenizer
 from benchmarks.tensorrt.servers import ServerKey, container_variables
@@ -30,7 +31,7 @@ FULL = full_design(
     trials=3, stated_trials=1, cores=2, max_batch_size=80, workers=None, longest_seconds=60, seed=1
 )
 PUBLISHED = (System.SLIPWAY, System.CACHED, System.UNCACHED)
-QUICK = quick_design(cores=1, max_batch_size=80, workers=None, longest_seconds=60, seed=1)
+QUICK = quick(FULL)
 
 
 def test_the_published_table_is_measured_of_all_three_servers():
@@ -174,8 +175,8 @@ def test_a_cell_has_a_name():
 
 
 def test_a_quick_run_never_writes_into_the_results(tmp_path):
-    quick = program.ROOT / "build" / "benchmarks" / "quick"
-    results = program.ROOT / "benchmarks" / "results"
+    quick = ROOT / "build" / "benchmarks" / "quick"
+    results = ROOT / "benchmarks" / "results"
     assert program.parse([]).output == results
     assert program.parse(["--quick"]).output == quick
     assert program.parse(["--quick", "--output", str(results / "..")]).output == results / ".."

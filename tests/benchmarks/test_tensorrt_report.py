@@ -16,9 +16,10 @@ from benchmarks.report import Context
 from benchmarks.tensorrt.calibration import Calibration, Measured
 from benchmarks.tensorrt.design import GPT2_124M, SAMPLE, Cell, System, full_design
 from benchmarks.tensorrt.overhead import Overhead
-from benchmarks.tensorrt.report import Setting, as_json, as_markdown
-from benchmarks.tensorrt.session import Agreement, ModelSession, Trial
-from benchmarks.tensorrt.summary import latencies_of, summarize
+from benchmarks.tensorrt.report import as_json, as_markdown
+from benchmarks.tensorrt.session import Agreement, ModelSession
+from benchmarks.tensorrt.summary import summarize
+from benchmarks.trials import Trial
 
 DESIGN = full_design(
     trials=3, stated_trials=1, cores=2, max_batch_size=80, workers=None, longest_seconds=60, seed=1
@@ -30,11 +31,9 @@ CONTEXT = Context(
     ended_at=datetime(2026, 1, 2, 3, 24, 5, tzinfo=UTC),
     commit=None,
     machine=Machine("Linux x86_64", "A processor", 2, 25_300_000_000, 0.1, {"nginx": "1.22.1"}),
+    command="python -m benchmarks.tensorrt",
 )
-SETTING = Setting(
-    "python -m benchmarks.tensorrt",
-    {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004, 0.001)},
-)
+DRIVER = {1: LoadResult(((0.0002, 0.0002),), (0.0005,), ((0, "{}", 4),), 0.0004, 0.001)}
 UNCACHED_X8 = Cell(GPT2_124M, DESIGN.workloads[0], System.UNCACHED, 8)
 # Seconds of one request, alone.
 SECONDS = {System.SLIPWAY: 2.0, System.STATIC: 2.5, System.CACHED: 3.0, System.UNCACHED: 12.0}
@@ -63,15 +62,6 @@ def sessions(*, overhead_seconds=(0.001, 0.001, 0.001), **given):
     bare = (0.02,) * 3
     http = tuple(0.02 + seconds for seconds in overhead_seconds)
     return [session(**given), session(SAMPLE, overhead=Overhead(http, bare))]
-
-
-def test_latencies_are_those_of_all_requests():
-    found = latencies_of([0.1 * number for number in range(1, 102)])
-    assert (found.count, found.shortest) == (101, 0.1)
-    assert found.p50 == pytest.approx(5.1)
-    assert found.p99 == pytest.approx(10.0)
-    assert found.average == pytest.approx(5.1)
-    assert found.longest == pytest.approx(10.1)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +111,7 @@ def test_the_overhead_is_the_difference_of_two_medians(seconds, verdict):
 
 
 def page(**given) -> str:
-    return as_markdown(DESIGN, summarize(DESIGN, sessions(**given)), SETTING, CONTEXT)
+    return as_markdown(DESIGN, summarize(DESIGN, sessions(**given)), DRIVER, CONTEXT)
 
 
 def test_the_page_begins_with_the_goals():
@@ -144,7 +134,7 @@ def test_the_page_begins_with_the_goals():
 
 def test_a_quick_page_says_that_it_proves_nothing():
     quick = replace(DESIGN, is_quick=True)
-    text = as_markdown(quick, summarize(quick, sessions()), SETTING, CONTEXT)
+    text = as_markdown(quick, summarize(quick, sessions()), DRIVER, CONTEXT)
     assert "A quick run, with small models and a few requests: it shows that everything" in text
     assert "A quick run" not in page()
 
@@ -165,7 +155,7 @@ def test_every_model_has_its_plot_but_on_a_quick_page():
     for name in ("gpt2-124m", "gpt2-autocomplete"):
         assert f"](../../docs/pictures/benchmark-tensorrt-{name}.svg)\n" in text
     quick = replace(DESIGN, is_quick=True)
-    assert ".svg" not in as_markdown(quick, summarize(quick, sessions()), SETTING, CONTEXT)
+    assert ".svg" not in as_markdown(quick, summarize(quick, sessions()), DRIVER, CONTEXT)
 
 
 def test_the_page_says_how_it_was_measured():
@@ -186,7 +176,7 @@ def test_the_page_says_how_it_was_measured():
 
 def test_the_document_has_every_trial():
     summary = summarize(DESIGN, sessions(left_out={UNCACHED_X8: 96.4}))
-    document = json.loads(json.dumps(as_json(DESIGN, summary, SETTING, CONTEXT)))
+    document = json.loads(json.dumps(as_json(DESIGN, summary, DRIVER, CONTEXT)))
     assert document["command"] == "python -m benchmarks.tensorrt"
     assert [goal["verdict"] for goal in document["goals"]] == ["met"] * 4
     assert document["overhead"]["verdict"] == "met"

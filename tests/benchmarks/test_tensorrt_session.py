@@ -13,16 +13,19 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.program import ROOT
 from benchmarks.servers import server_variables
 from benchmarks.tensorrt import session
-from benchmarks.tensorrt.design import SAMPLE, Cell, System, Workload, quick_design
+from benchmarks.tensorrt.design import SAMPLE, Cell, System, Workload, full_design, quick
 from benchmarks.tensorrt.models import ensure_model, make
 from benchmarks.tensorrt.overhead import measure_overhead
 from benchmarks.tensorrt.servers import ServerKey, Servers
-from benchmarks.tensorrt.session import measure_driver, measure_model
+from benchmarks.tensorrt.session import measure_model
 from benchmarks.tensorrt.workloads import make_requests
 
 OURS = (System.SLIPWAY,)
+FULL = full_design(
+    trials=3, stated_trials=1, cores=2, max_batch_size=16, workers=1, longest_seconds=60, seed=1
+)
 DESIGN = replace(
-    quick_design(cores=2, max_batch_size=16, workers=1, longest_seconds=60, seed=1),
+    quick(FULL),
     models=(SAMPLE,),
     workloads=(
         Workload("batch", 2, 12, 5, 5, 1, OURS, (1, 3)),
@@ -76,8 +79,8 @@ def test_everything_of_one_model_is_measured(tmp_path, models, model_directory):
     rounds = [[cell.key for cell in cells] for cells in DESIGN.rounds(SAMPLE)]
     assert [trial.cell.key for trial in found.trials] == [key for keys in rounds for key in keys]
     for trial in found.trials:
-        assert len(trial.load.latencies_seconds) == trial.cell.concurrency
-        assert trial.load.requests_per_second > 0
+        assert len(trial.result.latencies_seconds) == trial.cell.concurrency
+        assert trial.result.requests_per_second > 0
     assert found.left_out == {}
     # Nobody else answered.
     assert found.agreement.texts == 0
@@ -139,9 +142,3 @@ def test_a_server_that_does_not_start_is_reported_with_its_last_words(tmp_path):
         pytest.raises(BenchmarkError, match="nothing is not a directory: no model data"),
     ):  # fmt: skip
         servers.port(OURS_KEY)
-
-
-def test_the_driver_is_measured_alone(tmp_path):
-    found = measure_driver(DESIGN, tmp_path, nothing_said)
-    assert list(found) == [1, 8]
-    assert all(load.requests_per_second > 50 for load in found.values())

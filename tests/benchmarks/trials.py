@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Cell, Design
-from benchmarks.control_plane.summary import Trial
 from benchmarks.execution import Timing
+from benchmarks.trials import Trial
 
 
 def design(*sizes: int, trials: int = 5) -> Design:
     return Design(sizes=sizes, trials=trials, stated_trials=trials, seed=1)
 
 
-def trials_of(design: Design, deploy_seconds: Mapping[int, Sequence[float]]) -> list[Trial]:
+def trials_of(
+    design: Design, deploy_seconds: Mapping[int, Sequence[float]]
+) -> list[Trial[Cell, Timing]]:
     """Returns trials in which the goal's command takes so long and every other one 2 seconds."""
     return [
         Trial(

@@ -1,0 +1,83 @@
+"""The models of a benchmark: each is made once, in a process that may import PyTorch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from benchmarks.execution import run_timed
+from benchmarks.program import ROOT, Say
+
+_MADE = "made.json"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of a model.
+
+    Args:
+        name: key in the results.
+        title: shown to readers.
+        layers: transformer blocks.
+        width: width of the hidden states.
+        heads: attention heads.
+    """
+
+    name: str
+    title: str
+    layers: int
+    width: int
+    heads: int
+
+
+def ensure_made(
+    model: Shape,
+    parent: Path,
+    seed: int,
+    say: Say,
+    *,
+    maker: str,
+    sources: Iterable[Path],
+    packages: Iterable[str],
+) -> Path:
+    """Returns a model's directory, which is made again unless its recipe is unchanged.
+
+    Args:
+        model: the model to make.
+        parent: folder of all models.
+        seed: seed of random weights.
+        say: called if making it takes time.
+        maker: module that makes it, given the model as JSON, the folder and the seed.
+        sources: files that the directory depends on.
+        packages: Python distributions that it depends on.
+
+    Raises:
+        BenchmarkError: making it failed.
+    """
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    recipe = {
+        "model": {name: value for name, value in asdict(model).items() if name != "seconds"},
+        "seed": seed,
+        "sources": digest.hexdigest(),
+        "versions": {package: metadata.version(package) for package in packages},
+    }
+    folder = parent / f"{model.name}-{seed}"
+    made = folder / _MADE
+    if not made.is_file() or json.loads(made.read_text("utf-8")) != recipe:
+        say(f"making {model.title} in {folder}")
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        arguments = (json.dumps(asdict(model)), str(folder), str(seed))
+        run_timed((sys.executable, "-m", maker, *arguments), ROOT, os.environ)
+        made.write_text(json.dumps(recipe, indent=2) + "\n", "utf-8")
+    return folder
