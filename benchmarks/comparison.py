@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from benchmarks.baselines.stack import check_requirements, nginx_version
 from benchmarks.driver import Driver
-from benchmarks.models import Shape
+from benchmarks.models import Model
 from benchmarks.program import Run, Say
 from benchmarks.report import Context
 
@@ -26,7 +26,6 @@ PACKAGES = (
     "uvicorn",
 )
 
-Model = TypeVar("Model", bound=Shape)
 Session = TypeVar("Session")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import shlex
 import signal
@@ -16,13 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.processes import kill_group, start_group
 from benchmarks.program import ROOT
 
 _COMMAND_SECONDS = 600.0
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,22 @@ def run_timed(
     started = time.perf_counter()
     process: subprocess.Popen[str] | None = None
     try:
-        with _interrupts_held():
-            process = _start(command, folder, environment)
+        with interrupts_held():
+            process = start_group(
+                command,
+                folder,
+                environment,
+                text=True,
+                errors="replace",
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
         output, _ = process.communicate(timeout=limit_seconds)
     except BaseException as error:
-        printed = "" if process is None else _end(process)
+        printed = ""
+        if process:
+            kill_group(process)
+            printed, _ = process.communicate()
         if isinstance(error, subprocess.TimeoutExpired):
             raise BenchmarkError(
                 f"`{shlex.join(command)}` did not end within {limit_seconds:g} seconds\n{printed}"
@@ -86,52 +97,26 @@ def run_timed(
     return Timing(seconds, used), output
 
 
-def _start(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str]
-) -> subprocess.Popen[str]:
-    try:
-        return subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
-            command,
-            cwd=folder,
-            env=dict(environment),
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            process_group=0,
-        )
-    except OSError as error:
-        raise BenchmarkError(f"`{shlex.join(command)}` cannot be run: {error.strerror}") from None
-
-
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Handles SIGINT only after the block.
+def interrupts_held() -> Iterator[None]:
+    """Handles Ctrl-C and the other signals that stop a benchmark only after the block.
 
-    An interrupt within `Popen` would leave an unnoticed process running. Only the main thread
-    handles signals, so any other thread has nothing to hold.
+    An interrupt while a process starts would leave that process running unnoticed. Only the main
+    thread handles signals, so any other thread has nothing to hold.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
-    handler = signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+    held: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    previous = {
+        number: signal.signal(number, lambda number, _frame: held.append(number))
+        for number in (_STOPPING if is_main else ())
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-    if held and callable(handler):
-        handler(*held[0])
-
-
-def _end(process: subprocess.Popen[str]) -> str:
-    """Kills the command and its descendants; returns its output so far."""
-    # macOS refuses if all of them have ended and only the first is left to be collected.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    output, _ = process.communicate()
-    return output
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if held:
+        signal.raise_signal(held[0])
 
 
 # Any: JSON.

@@ -108,13 +108,15 @@ class LoadResult:
 
 @dataclass
 class _Client:
-    """What one thread has measured."""
+    """The times of one thread's requests: of each, the begin and the end.
 
-    latencies_seconds: list[float] = field(default_factory=list)
-    first_sent_at: float | None = None
-    last_answered_at: float = 0.0
-    started_at: float = 0.0
-    ended_at: float = 0.0
+    Args:
+        times: of all requests, warm-up and uncounted requests included.
+        enough: number of requests after which it had enough; 0 before that.
+    """
+
+    times: list[tuple[float, float]] = field(default_factory=list)
+    enough: int = 0
 
 
 class _Load:
@@ -155,16 +157,20 @@ class _Load:
         if self._failure:
             raise BenchmarkError(self._failure)
         answers = sum(self._answers, Counter())
+        warm_up = self._specification.warm_up_requests
+        counted = [client.times[warm_up : client.enough] for client in self._clients]
         return LoadResult(
-            latencies_seconds=tuple(tuple(each.latencies_seconds) for each in self._clients),
-            spans_seconds=tuple(each.ended_at - each.started_at for each in self._clients),
+            latencies_seconds=tuple(
+                tuple(ended_at - began_at for began_at, ended_at in times) for times in counted
+            ),
+            spans_seconds=tuple(times[-1][1] - times[0][0] for times in counted),
             answers=tuple(
                 (index, answer.decode("utf-8", "replace"), count)
                 for (index, answer), count in sorted(answers.items())
             ),
             driver_processor_seconds=used,
-            seconds=max(each.last_answered_at for each in self._clients)
-            - min(each.first_sent_at for each in self._clients if each.first_sent_at is not None),
+            seconds=max(client.times[-1][1] for client in self._clients)
+            - min(client.times[0][0] for client in self._clients),
         )
 
     def _run_client(self, number: int) -> None:
@@ -191,11 +197,9 @@ class _Load:
         given, client = self._specification, self._clients[number]
         bodies = [body.encode() for body in given.bodies]
         headers = {"Content-Type": "application/json"}
-        sent = 0
-        is_done = False
-        while not self._failure and (self._missing if given.keep_up else not is_done):
-            index = (number + sent * given.clients) % len(bodies)
-            started_at = time.perf_counter()
+        while not self._failure and (self._missing if given.keep_up else not client.enough):
+            index = (number + len(client.times) * given.clients) % len(bodies)
+            began_at = time.perf_counter()
             connection.request("POST", _PATH, bodies[index], headers)
             response = connection.getresponse()
             answer = response.read()
@@ -204,21 +208,13 @@ class _Load:
                 text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
                 raise BenchmarkError(f"a request was answered with {response.status}: {text}")
             self._answers[number][index, answer] += 1
-            if client.first_sent_at is None:
-                client.first_sent_at = started_at
-            client.last_answered_at = ended_at
-            sent += 1
-            if sent <= given.warm_up_requests or is_done:
-                continue
-            if not client.latencies_seconds:
-                client.started_at = started_at
-            client.latencies_seconds.append(ended_at - started_at)
-            client.ended_at = ended_at
+            client.times.append((began_at, ended_at))
             if (
-                len(client.latencies_seconds) >= given.requests
-                and ended_at - client.started_at >= given.seconds
+                not client.enough
+                and len(client.times) >= given.warm_up_requests + given.requests
+                and ended_at - client.times[given.warm_up_requests][0] >= given.seconds
             ):
-                is_done = True
+                client.enough = len(client.times)
                 with self._lock:
                     self._missing -= 1
 

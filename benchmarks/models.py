@@ -19,8 +19,8 @@ _MADE = "made.json"
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The shape of a model.
+class Model:
+    """A model of a benchmark.
 
     Args:
         name: key in the results.
@@ -28,6 +28,9 @@ class Shape:
         layers: transformer blocks.
         width: width of the hidden states.
         heads: attention heads.
+        vocabulary: number of tokens.
+        sample: folder of a committed model with trained weights; None makes random weights.
+        seconds: least time that each client of a measurement is measured for.
     """
 
     name: str
@@ -35,10 +38,13 @@ class Shape:
     layers: int
     width: int
     heads: int
+    vocabulary: int
+    sample: str | None
+    seconds: float
 
 
 def ensure_made(
-    model: Shape,
+    model: Model,
     parent: Path,
     seed: int,
     say: Say,

@@ -1,4 +1,4 @@
-"""Servers that a benchmark starts, waits for, and stops with all their descendants."""
+"""Programs that a benchmark starts, waits for, and stops with all their descendants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from benchmarks.errors import BenchmarkError
 
@@ -20,6 +20,40 @@ _END_SECONDS = 10.0
 _SHOWN_LINES = 30
 
 Awaited = TypeVar("Awaited")
+
+
+# Any: text or bytes, as `options` say.
+def start_group(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], **options: Any
+) -> subprocess.Popen[Any]:
+    """Starts a process in a group of its own.
+
+    Args:
+        command: program and arguments.
+        folder: working directory.
+        environment: all of its variables.
+        options: further arguments of `Popen`; standard input is empty unless they say otherwise.
+
+    Raises:
+        BenchmarkError: it cannot be started.
+    """
+    try:
+        return subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
+            command,
+            cwd=folder,
+            env=dict(environment),
+            process_group=0,
+            **{"stdin": subprocess.DEVNULL, **options},
+        )
+    except OSError as error:
+        raise BenchmarkError(f"`{shlex.join(command)}` cannot be run: {error.strerror}") from None
+
+
+def kill_group(process: subprocess.Popen[Any]) -> None:
+    """Kills a process of `start_group` with all its descendants."""
+    # macOS refuses if all of them have ended and only the first is left to be collected.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 class BackgroundProcess:
@@ -42,19 +76,10 @@ class BackgroundProcess:
     ) -> None:
         self._shown = shlex.join(command)
         self._log = log
-        try:
-            with log.open("wb") as output:
-                self._process = subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
-                    command,
-                    cwd=folder,
-                    env=dict(environment),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    process_group=0,
-                )
-        except OSError as error:
-            raise BenchmarkError(f"`{self._shown}` cannot be run: {error.strerror}") from None
+        with log.open("wb") as output:
+            self._process = start_group(
+                command, folder, environment, stdout=output, stderr=subprocess.STDOUT
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -112,9 +137,7 @@ class BackgroundProcess:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
-        # macOS refuses if all of them have ended and only the first is left to be collected.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process)
         self._process.wait()
 
     def recent_output(self) -> str:

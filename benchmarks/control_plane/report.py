@@ -74,9 +74,14 @@ def as_markdown(design: Design, summary: Summary, context: Context) -> str:
         ),
         "Median wall time in seconds, by the number of model configs in the project:",
         _medians(design, summary),
-        f"{_trials(design)} [control-plane.json](control-plane.json) has every trial.",
+        f"Each number is the median of {design.trials} trials, or of {design.stated_trials} trials "
+        "for `cdk` without `-c models=NAME`. [control-plane.json](control-plane.json) has every "
+        "trial.",
         "## Circumstances",
-        _circumstances(design, context),
+        context.as_list(
+            f"Order: seed {design.seed}.",
+            "Everything runs against the embedded AWS ([what that means](../README.md)).",
+        ),
     ]
     return page(sections)
 
@@ -114,19 +119,5 @@ def _medians(design: Design, summary: Summary) -> str:
     return table(header, rows)
 
 
-def _trials(design: Design) -> str:
-    return (
-        f"Each number is the median of {design.trials} trials, or of {design.stated_trials} trials "
-        "for `cdk` without `-c models=NAME`."
-    )
-
-
 def _interval(ratio: Estimate) -> str:
     return interval(ratio) if ratio.low is None else f"95 %: {interval(ratio)}"
-
-
-def _circumstances(design: Design, context: Context) -> str:
-    return context.as_list(
-        f"Order: seed {design.seed}.",
-        "Everything runs against the embedded AWS ([what that means](../README.md)).",
-    )

@@ -8,13 +8,11 @@ validate` and `slipway plan` need no account. The `cdk` commands find it through
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
 import shutil
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ import boto3
 
 from benchmarks.control_plane.design import Cell
 from benchmarks.errors import BenchmarkError
-from benchmarks.execution import Timing, run_timed
+from benchmarks.execution import Timing, interrupts_held, run_timed
 from benchmarks.machine import program_path
 from demo import copy_project
 from embedded_aws import control
@@ -150,7 +148,8 @@ class Workspace:
         self._say("starting an embedded AWS")
         self._account.mkdir()
         copy_project(self._account)
-        with _uninterrupted():
+        # A starting embedded AWS cannot be stopped.
+        with interrupts_held():
             state = control.start(self._account, port=0)
         self._variables = command_variables(state, os.environ)
         make_client: Any = boto3.client
@@ -216,25 +215,6 @@ class Workspace:
             ),
             None,
         )
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Delays Ctrl-C until a start has finished, because a starting process cannot be stopped."""
-    asked: list[int] = []
-
-    def note(number: int, _frame: object) -> None:
-        asked.append(number)
-
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.signal(number, note) for number in endings}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    if asked:
-        raise KeyboardInterrupt
 
 
 def _replace_once(pattern: re.Pattern[str], replacement: str, text: str) -> str:

@@ -151,7 +151,13 @@ def as_markdown(design: Design, summary: Summary, context: Context) -> str:
         sections += _serving(design, summary.serving)
     if summary.weights:
         sections += _weights(design, summary.weights)
-    sections += ["## Circumstances", _circumstances(design, context)]
+    sections += [
+        "## Circumstances",
+        context.as_list(
+            f"Order and weights: seed {design.seed}.",
+            "[What is measured, and how to read it](../README.md).",
+        ),
+    ]
     return page(sections)
 
 
@@ -316,10 +322,3 @@ def _plot(design: Design, name: str, text: str) -> list[str]:
 
 def _ratio(ratio: Ratio) -> str:
     return f"{ratio.value:.2f} x ({ratio.low:.2f} to {ratio.high:.2f})"
-
-
-def _circumstances(design: Design, context: Context) -> str:
-    return context.as_list(
-        f"Order and weights: seed {design.seed}.",
-        "[What is measured, and how to read it](../README.md).",
-    )

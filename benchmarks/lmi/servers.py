@@ -45,7 +45,7 @@ class Start:
     answered_seconds: float
 
 
-class Server:
+class Server(BackgroundProcess):
     """A running server.
 
     Args:
@@ -101,15 +101,15 @@ class Server:
             endpoint_url=None,
         )
         started_at = time.perf_counter()
-        self._process = BackgroundProcess(family.command, home, variables, folder / "log")
+        super().__init__(family.command, home, variables, folder / "log")
+        self.wait_until(self._is_ready, _START_SECONDS, poll_seconds=_POLL_SECONDS)
+        ready_at = time.perf_counter()
         try:
-            self._process.wait_until(self._is_ready, _START_SECONDS, poll_seconds=_POLL_SECONDS)
-            ready_at = time.perf_counter()
             self.ask(BODIES[0])
-            answered_at = time.perf_counter()
         except BaseException:
             self.stop()
             raise
+        answered_at = time.perf_counter()
         self.start = Start(ready_at - started_at, answered_at - started_at)
 
     def ask(self, body: str) -> str:
@@ -129,14 +129,6 @@ class Server:
                 f"a request was answered with {status}: {answer[:500]}\n{self.recent_output()}"
             )
         return answer
-
-    def recent_output(self) -> str:
-        """Returns the last lines of its log."""
-        return self._process.recent_output()
-
-    def stop(self) -> None:
-        """Stops the server."""
-        self._process.stop()
 
     def _is_ready(self) -> bool:
         # DJL Serving listens only once the model is loaded; Slipway's server answers 503 until

@@ -113,14 +113,13 @@ def measure_serving(
     def live(system: System) -> Life:
         own = next(folders)
         own.mkdir()
-        server = Server(
+        with Server(
             system,
             own,
             djl_serving,
             threads=design.cores,
             max_batch_size=design.max_batch_size,
-        )
-        try:
+        ) as server:
             texts = [completion(index, server.ask(body)) for index, body in enumerate(BODIES)]
             answers.compare(system, texts)
             # Java compiles frequent code while it runs; several clients use every path.
@@ -129,8 +128,6 @@ def measure_serving(
                 clients: _load(server, system, clients, design.seconds)
                 for clients in generator.sample(design.concurrencies, len(design.concurrencies))
             }
-        finally:
-            server.stop()
         for load in loads.values():
             answers.count(load)
         return Life(server.start, loads)

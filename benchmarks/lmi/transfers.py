@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -19,6 +17,7 @@ from benchmarks.lmi.checkpoint import ARCHIVE, Checkpoint
 from benchmarks.lmi.design import Way
 from benchmarks.lmi.object_store import BUCKET, ObjectStore
 from benchmarks.machine import program_path
+from benchmarks.processes import kill_group, start_group
 from slipway.errors import UserError
 from slipway.publishing import s5cmd
 
@@ -107,9 +106,10 @@ def fetch(
         commands = folder.with_name("commands")
         commands.write_text(_copy_commands(checkpoint, folder), "utf-8")
         return _run([_s5cmd(), "--json", "--log", "info", "run", str(commands)], folder, variables)
-    if way is Way.STREAMED:
-        return _extract_while_it_arrives(checkpoint, store, folder, variables)
-    return _store_and_extract(checkpoint, store, folder, variables)
+    extract = _extract_while_it_arrives if way is Way.STREAMED else _store_and_extract
+    used_before, started_at = _processor_seconds(), time.perf_counter()
+    extract(checkpoint, store, folder, variables)
+    return Timing(time.perf_counter() - started_at, _processor_seconds() - used_before)
 
 
 def _sync_command(checkpoint: Checkpoint, folder: Path) -> list[str]:
@@ -134,81 +134,55 @@ def _run(command: list[str], folder: Path, variables: Mapping[str, str]) -> Timi
 
 def _extract_while_it_arrives(
     checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
-) -> Timing:
-    with _measured() as measured, _tar("-", folder, variables) as tar:
+) -> None:
+    with _tar("-", folder, variables) as tar:
         pipe = cast(IO[bytes], tar.stdin)
         # tar may end before it has everything: its own message then says why.
         with contextlib.suppress(BrokenPipeError):
             store.read(checkpoint.archive.key, pipe.write)
             pipe.close()
-        _wait(tar)
-    return measured.timing
 
 
 def _store_and_extract(
     checkpoint: Checkpoint, store: ObjectStore, folder: Path, variables: Mapping[str, str]
-) -> Timing:
+) -> None:
     archive = folder.with_name(ARCHIVE)
-    with _measured() as measured:
-        with archive.open("wb") as file:
-            store.read(checkpoint.archive.key, file.write)
-        with _tar(str(archive), folder, variables) as tar:
-            _wait(tar)
-    return measured.timing
+    with archive.open("wb") as file:
+        store.read(checkpoint.archive.key, file.write)
+    with _tar(str(archive), folder, variables):
+        pass
 
 
 @contextlib.contextmanager
 def _tar(
     archive: str, folder: Path, variables: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts tar; leaving the block ends it with the gzip that it starts."""
-    try:
-        process = subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
-            [_find("tar"), "-xzf", archive, "-C", str(folder)],
-            env=dict(variables),
-            stdin=subprocess.PIPE if archive == "-" else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            process_group=0,
-        )
-    except OSError as error:
-        raise BenchmarkError(f"`tar` cannot be run: {error.strerror}") from None
+    """Starts tar; waits for its end when the block is left, and ends the gzip that it starts."""
+    process = start_group(
+        [_find("tar"), "-xzf", archive, "-C", str(folder)],
+        folder,
+        variables,
+        stdin=subprocess.PIPE if archive == "-" else subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     try:
         yield process
+        process.wait(_END_SECONDS)
+        if process.returncode:
+            # It writes a few lines at most, which fit into the pipe.
+            errors = cast(IO[bytes], process.stderr).read().decode(errors="replace")
+            raise BenchmarkError(f"`tar` ended with exit code {process.returncode}\n{errors}")
+    except subprocess.TimeoutExpired:
+        raise BenchmarkError(f"`tar` did not end within {_END_SECONDS:g} seconds") from None
     finally:
-        # macOS refuses if all of them have ended and only the first is left to be collected.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process)
         process.wait()
         for pipe in (process.stdin, process.stderr):
             # Unread output is still in the first process's buffer.
             with contextlib.suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()
-
-
-def _wait(tar: subprocess.Popen[bytes]) -> None:
-    try:
-        tar.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise BenchmarkError(f"`tar` did not end within {_END_SECONDS:g} seconds") from None
-    if tar.returncode:
-        # It writes a few lines at most, which fit into the pipe.
-        errors = tar.stderr.read().decode(errors="replace") if tar.stderr else ""
-        raise BenchmarkError(f"`tar` ended with exit code {tar.returncode}\n{errors}")
-
-
-class _Measured:
-    """The cost of a block of code; known once the block is left."""
-
-    timing: Timing
-
-
-@contextlib.contextmanager
-def _measured() -> Iterator[_Measured]:
-    measured, before, started_at = _Measured(), _processor_seconds(), time.perf_counter()
-    yield measured
-    measured.timing = Timing(time.perf_counter() - started_at, _processor_seconds() - before)
 
 
 def _processor_seconds() -> float:

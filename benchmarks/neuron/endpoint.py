@@ -12,22 +12,24 @@ special ones, so it fits a graph for 128 tokens and no shorter one.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import random
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from benchmarks.program import ROOT, ExitOneParser, positive
+from benchmarks.report import MILLISECONDS
+from benchmarks.summary import latencies_of
 from slipway.access import open_access
 from slipway.errors import UserError
 from slipway.project import Project
@@ -88,7 +90,6 @@ CONTEXT_WORDS = 100
 
 _BODIES = 64
 _READ_TIMEOUT_SECONDS = 70  # SageMaker's 60, and the way there and back
-_MILLISECONDS = 1000
 
 
 @dataclass(frozen=True)
@@ -114,28 +115,38 @@ class Load:
     seconds: float
 
 
-@dataclass
-class _Seen:
-    """The measurements of all clients of one process."""
+@dataclass(frozen=True)
+class Seen:
+    """The measurements of one client or of several.
 
-    latencies_seconds: list[float] = field(default_factory=list)
-    # Of each client: from its first request that counts to its last answer.
-    spans_seconds: list[float] = field(default_factory=list)
-    failure: str = ""
-
-
-def drive(load: Load) -> tuple[list[float], list[float], str]:
-    """Drives the load of one process.
-
-    Returns:
-        The latencies of the requests that counted, the span of each client, both in seconds, and
-            the first error, or an empty string.
+    Args:
+        latencies_seconds: of the requests that counted.
+        spans_seconds: of each client, from its first request that counts to its last answer.
+        failures: errors, each of which ended the load.
     """
+
+    latencies_seconds: Sequence[float] = ()
+    spans_seconds: Sequence[float] = ()
+    failures: Sequence[str] = ()
+
+
+def together(parts: Iterable[Seen]) -> Seen:
+    """Returns the measurements of all parts."""
+    parts = list(parts)
+    return Seen(
+        [latency for part in parts for latency in part.latencies_seconds],
+        [span for part in parts for span in part.spans_seconds],
+        [failure for part in parts for failure in part.failures],
+    )
+
+
+def drive(load: Load) -> Seen:
+    """Drives the load of one process; the first error ends it."""
     try:
         access = open_access(Project(load.root).environment(load.environment), load.root)
     # The exception itself cannot travel between processes.
     except UserError as error:
-        return [], [], str(error)
+        return Seen(failures=[str(error)])
     # Thread-safe, with a connection for each client; a failure is reported, not retried.
     runtime = access.client(
         "sagemaker-runtime",
@@ -145,43 +156,33 @@ def drive(load: Load) -> tuple[list[float], list[float], str]:
             read_timeout=_READ_TIMEOUT_SECONDS,
         ),
     )
-    seen, lock = _Seen(), threading.Lock()
     counts_from = time.monotonic() + load.warm_up_seconds
     ends_at = counts_from + load.seconds
+    has_failed = threading.Event()
 
-    def ask_until_the_end(number: int) -> None:
+    def ask_until_the_end(number: int) -> Seen:
         latencies: list[float] = []
         began_at = ended_at = 0.0
-        sent = 0
-        while time.monotonic() < ends_at and not seen.failure:
-            body = load.bodies[(number + sent * load.clients) % len(load.bodies)]
-            sent += 1
+        for sent in itertools.count():
             sent_at = time.monotonic()
+            if sent_at >= ends_at or has_failed.is_set():
+                break
+            body = load.bodies[(number + sent * load.clients) % len(load.bodies)]
             try:
                 runtime.invoke_endpoint(
                     EndpointName=load.endpoint_name, Body=body, ContentType="application/json"
                 )["Body"].read()
             except (BotoCoreError, ClientError) as error:
-                with lock:
-                    seen.failure = seen.failure or f"{load.endpoint_name}: {error}"
-                return
+                has_failed.set()
+                return Seen(failures=[f"{load.endpoint_name}: {error}"])
             ended_at = time.monotonic()
             if sent_at >= counts_from:
                 began_at = began_at or sent_at
                 latencies.append(ended_at - sent_at)
-        with lock:
-            seen.latencies_seconds += latencies
-            if latencies:
-                seen.spans_seconds.append(ended_at - began_at)
+        return Seen(latencies, [ended_at - began_at] if latencies else [])
 
-    threads = [
-        threading.Thread(target=ask_until_the_end, args=(number,)) for number in range(load.clients)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return seen.latencies_seconds, seen.spans_seconds, seen.failure
+    with ThreadPoolExecutor(load.clients) as pool:
+        return together(pool.map(ask_until_the_end, range(load.clients)))
 
 
 def make_bodies(sentences: int, seed: int) -> tuple[bytes, ...]:
@@ -212,14 +213,14 @@ def summary(sentences: int, latencies: Sequence[float], spans: Sequence[float]) 
         latencies: of all requests that counted, in seconds.
         spans: of each client, in seconds.
     """
-    p50, p95, p99 = np.percentile(latencies, (50, 95, 99)) * _MILLISECONDS
+    found = latencies_of(latencies)
     requests_per_second = len(spans) * len(latencies) / sum(spans)
     return {
         "sentences_per_second": round(sentences * requests_per_second, 1),
-        "p50_milliseconds": round(float(p50), 2),
-        "p95_milliseconds": round(float(p95), 2),
-        "p99_milliseconds": round(float(p99), 2),
-        "requests": len(latencies),
+        "p50_milliseconds": round(found.p50 * MILLISECONDS, 2),
+        "p95_milliseconds": round(found.p95 * MILLISECONDS, 2),
+        "p99_milliseconds": round(found.p99 * MILLISECONDS, 2),
+        "requests": found.count,
     }
 
 
@@ -263,15 +264,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Fresh processes, which do not share this process's imports and connections.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        found = list(pool.map(drive, loads))
-    failures = [failure for _, _, failure in found if failure]
-    latencies = [latency for each, _, _ in found for latency in each]
-    if failures or not latencies:
-        reason = failures[0] if failures else "no request was answered in the time that counts"
+        found = together(pool.map(drive, loads))
+    if found.failures or not found.latencies_seconds:
+        reason = [*found.failures, "no request was answered in the time that counts"][0]
         print(f"The load ended early: {reason}", file=sys.stderr)
         return 1
-    spans = [span for _, each, _ in found for span in each]
-    print(json.dumps(summary(options.sentences, latencies, spans), indent=2))
+    figures = summary(options.sentences, found.latencies_seconds, found.spans_seconds)
+    print(json.dumps(figures, indent=2))
     return 0
 
 

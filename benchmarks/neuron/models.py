@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.models import ensure_made
-from benchmarks.neuron.design import SEQUENCE_LENGTHS, Model
+from benchmarks.models import Model, ensure_made
+from benchmarks.neuron.design import SEQUENCE_LENGTHS, Bert
 from benchmarks.program import ROOT, Say
 from containers.neuron.manifest import (
     CPU,
@@ -67,7 +67,7 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
     )
 
 
-def make(model: Model, folder: Path, seed: int) -> None:
+def make(model: Bert, folder: Path, seed: int) -> None:
     """Writes a model directory.
 
     Args:
@@ -160,4 +160,4 @@ def _manifest() -> Manifest:
 
 
 if __name__ == "__main__":
-    make(Model(**json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))
+    make(Bert(**json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

@@ -116,7 +116,14 @@ def as_markdown(
         _goals(models, is_quick=design.is_quick),
     ]
     if not design.is_quick:  # plots are drawn from the committed results alone
-        sections += _plot()
+        sections += [
+            "## Sentences per second",
+            picture(
+                "benchmark-neuron",
+                "Sentences per second by the number of clients, of Slipway and of the naive server",
+            ),
+            "[neuron.json](neuron.json) has p99, the number of requests and every trial.",
+        ]
     for model in models:
         for workload in design.workloads:
             sections += _workload(workload, model)
@@ -129,7 +136,11 @@ def as_markdown(
         "Against a server that does nothing, including this server's time:",
         driver_as_list(driver, "p95"),
         "## Circumstances",
-        _circumstances(design, context),
+        context.as_list(
+            "Every server divides these cores among its workers.",
+            f"Order, questions and random weights: seed {design.seed}.",
+            "[What is measured, and how to read it](../README.md).",
+        ),
     ]
     return page(sections)
 
@@ -173,17 +184,6 @@ def _goals(models: Sequence[ModelSummary], *, is_quick: bool) -> str:
             "In brackets: the 95 % interval.",
         ]
     )
-
-
-def _plot() -> list[str]:
-    return [
-        "## Sentences per second",
-        picture(
-            "benchmark-neuron",
-            "Sentences per second by the number of clients, of Slipway and of the naive server",
-        ),
-        "[neuron.json](neuron.json) has p99, the number of requests and every trial.",
-    ]
 
 
 def _batch(server: Server) -> str:
@@ -236,11 +236,3 @@ def _row(cell: Cell, model: ModelSummary) -> list[str]:
         ratio,
         *(significant(seconds * MILLISECONDS) for seconds in (latencies.p50, latencies.p95)),
     ]
-
-
-def _circumstances(design: Design, context: Context) -> str:
-    return context.as_list(
-        "Every server divides these cores among its workers.",
-        f"Order, questions and random weights: seed {design.seed}.",
-        "[What is measured, and how to read it](../README.md).",
-    )

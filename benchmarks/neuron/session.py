@@ -10,7 +10,8 @@ from pathlib import Path
 from benchmarks.errors import BenchmarkError
 from benchmarks.load import LoadResult, LoadSpecification
 from benchmarks.machine import describe_machine
-from benchmarks.neuron.design import Cell, Design, Model, Server, System, Workload
+from benchmarks.models import Model
+from benchmarks.neuron.design import Cell, Design, Server, System, Workload
 from benchmarks.neuron.models import ensure_model
 from benchmarks.neuron.servers import Servers
 from benchmarks.neuron.workloads import Answer, Request, make_requests, read_answer

@@ -10,7 +10,6 @@ import importlib.util
 import json
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -88,10 +87,10 @@ def make_requests(workload: Workload, tokenizer_file: Path, seed: int) -> tuple[
     """
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     found: list[Request] = []
-    for question, context in _examples(seed):
-        tokens = len(tokenizer.encode(question, context))
+    for example in _corpus().examples(held_out=True, seed=seed):
+        tokens = len(tokenizer.encode(example.question, example.context))
         if workload.least_tokens <= tokens <= SEQUENCE_LENGTHS[-1]:
-            found.append(Request(question, context, tokens))
+            found.append(Request(example.question, example.context, tokens))
             if len(found) == _BODIES:
                 break
     return tuple(found)
@@ -112,11 +111,6 @@ def read_answer(request: Request, answer: str) -> Answer:
     if not is_right:
         raise BenchmarkError(f"not an answer of the container's form: {answer[:500]}")
     return Answer(start, end, score)
-
-
-def _examples(seed: int) -> Iterator[tuple[str, str]]:
-    for example in _corpus().examples(held_out=True, seed=seed):
-        yield example.question, example.context
 
 
 def _corpus() -> ModuleType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from benchmarks.models import Shape
+from benchmarks.models import Model
 from benchmarks.trials import shuffled
 
 LONGEST_SECONDS = 60.0
@@ -34,21 +34,6 @@ class System(StrEnum):
     def answers_in_order(self) -> bool:
         """Returns whether each worker answers one request at a time, in the order of arrival."""
         return self in (System.CACHED, System.UNCACHED)
-
-
-@dataclass(frozen=True)
-class Model(Shape):
-    """The shape of a GPT-2.
-
-    Args:
-        vocabulary: number of tokens.
-        sample: folder of a committed model with trained weights; None makes random weights.
-        seconds: least time that each client of a measurement is measured for.
-    """
-
-    vocabulary: int
-    sample: str | None
-    seconds: float
 
 
 GPT2_124M = Model("gpt2-124m", "GPT-2 124M", 12, 768, 12, 50257, None, 8.0)

@@ -18,9 +18,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from benchmarks.models import ensure_made
+from benchmarks.models import Model, ensure_made
 from benchmarks.program import ROOT, Say
-from benchmarks.tensorrt.design import Model
 from benchmarks.tensorrt.workloads import word
 
 _EXPORT_PACKAGES = ("onnx", "onnxscript", "torch", "transformers")

@@ -136,7 +136,17 @@ def as_markdown(design: Design, summary: Summary, driver: Driver, context: Conte
             sections += _workload(workload, model)
         sections.append(_baseline(model))
     sections += ["## The server and the load driver alone", _alone(design, summary, driver)]
-    sections += ["## Circumstances", _circumstances(design, context)]
+    sections += [
+        "## Circumstances",
+        context.as_list(
+            f"Threads of every server: {design.cores}. Slipway's largest batch: "
+            f"{design.max_batch_size} texts.",
+            "A cell is left out if the published layout would answer after "
+            f"{design.longest_seconds:g} s. SageMaker's limit is 60 s.",
+            f"Order, requests and random weights: seed {design.seed}.",
+            "[What is measured, and how to read it](../README.md).",
+        ),
+    ]
     return page(sections)
 
 
@@ -287,15 +297,4 @@ def _alone(design: Design, summary: Summary, driver: Driver) -> str:
         f"through HTTP, {overhead.bare_p50 * MILLISECONDS:.2f} ms in the bare decode loop.\n\n"
         "The load driver against a server that does nothing, including this server's time:\n\n"
         f"{driver_as_list(driver, 'p99')}"
-    )
-
-
-def _circumstances(design: Design, context: Context) -> str:
-    return context.as_list(
-        f"Threads of every server: {design.cores}. Slipway's largest batch: "
-        f"{design.max_batch_size} texts.",
-        "A cell is left out if the published layout would answer after "
-        f"{design.longest_seconds:g} s. SageMaker's limit is 60 s.",
-        f"Order, requests and random weights: seed {design.seed}.",
-        "[What is measured, and how to read it](../README.md).",
     )

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from benchmarks.baselines.stack import Layout
 from benchmarks.load import LoadResult, LoadSpecification
+from benchmarks.models import Model
 from benchmarks.program import Say
 from benchmarks.report import counted
 from benchmarks.servers import TIMEOUT_SECONDS, server_variables
 from benchmarks.tensorrt.calibration import Calibration, calibrate, given
-from benchmarks.tensorrt.design import Cell, Design, Model, System, Workload
+from benchmarks.tensorrt.design import Cell, Design, System, Workload
 from benchmarks.tensorrt.models import ensure_model
 from benchmarks.tensorrt.overhead import Overhead, measure_overhead
 from benchmarks.tensorrt.servers import ServerKey, Servers
@@ -75,11 +76,10 @@ class _Measurement:
 
     def run(self) -> ModelSession:
         calibration = self._calibrate()
-        expected = self._warm_up(calibration)
         left_out = {
             cell: seconds
-            for cell in self._design.cells(self._model)
-            if (seconds := expected(cell)) > self._design.longest_seconds
+            for cell, seconds in self._warm_up(calibration).items()
+            if seconds > self._design.longest_seconds
         }
         rounds = self._design.rounds(self._model)
         trials = carry_out(
@@ -111,18 +111,24 @@ class _Measurement:
 
         return calibrate(self._design.cores, throughput)
 
-    def _warm_up(self, calibration: Calibration) -> _Expectation:
-        """Sends every server one request of each workload; returns the cells' expected times."""
+    def _warm_up(self, calibration: Calibration) -> dict[Cell, float]:
+        """Sends every server one request of each workload.
+
+        Returns:
+            The expected seconds of a cell's answers, for the servers that answer in order.
+        """
         seconds: dict[tuple[Workload, ServerKey], float] = {}
+        expected: dict[Cell, float] = {}
         for cell in self._design.cells(self._model):
             key = calibration.key(cell.system, cell.concurrency)
-            if (cell.workload, key) in seconds:
-                continue
-            load = self._load(Cell(self._model, cell.workload, cell.system, 1), key, seconds=0)
-            seconds[cell.workload, key] = load.all_latencies_seconds[0]
-            took = seconds[cell.workload, key]
-            self._say(f"not timed: {took:.2f} s  {cell.workload.name} {cell.system}")
-        return _Expectation(calibration, seconds)
+            if (cell.workload, key) not in seconds:
+                load = self._load(Cell(self._model, cell.workload, cell.system, 1), key, seconds=0)
+                took = seconds[cell.workload, key] = load.all_latencies_seconds[0]
+                self._say(f"not timed: {took:.2f} s  {cell.workload.name} {cell.system}")
+            if key.layout:
+                turns = math.ceil(cell.concurrency / key.layout.workers)
+                expected[cell] = turns * seconds[cell.workload, key]
+        return expected
 
     def _measure(self, cell: Cell, calibration: Calibration) -> LoadResult:
         key = calibration.key(cell.system, cell.concurrency)
@@ -189,22 +195,6 @@ class _Measurement:
                 texts += 1
                 same += len(set(variants)) == 1
         return Agreement(texts, same)
-
-
-@dataclass(frozen=True)
-class _Expectation:
-    """The expected times of a server that takes one request at a time."""
-
-    calibration: Calibration
-    seconds: Mapping[tuple[Workload, ServerKey], float]
-
-    def __call__(self, cell: Cell) -> float:
-        """Returns the seconds of a cell's answers; 0 if requests share batches."""
-        key = self.calibration.key(cell.system, cell.concurrency)
-        if key.layout is None:
-            return 0.0
-        before = math.ceil(cell.concurrency / key.layout.workers)
-        return before * self.seconds[cell.workload, key]
 
 
 def measure_model(

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.tensorrt.design import Model, Workload
+from benchmarks.models import Model
+from benchmarks.tensorrt.design import Workload
 
 # Different requests, sent in turn.
 _BODIES = 64
