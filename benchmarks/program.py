@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.machine import Machine, describe_commit, describe_machine
+from benchmarks.machine import describe_commit, describe_machine
 from benchmarks.report import Context
 from embedded_aws.errors import LocalAwsError
 
@@ -62,7 +62,7 @@ class Parser(ExitOneParser):
             help=f"folder for {result}.json and {result}.md",
         )
         self.add_argument("--json", action="store_true", help="print the JSON, not the page")
-        self.set_defaults(result=result)
+        self.set_defaults(result=result, quick=False, part=None)
 
     def add_quick_option(self, text: str) -> None:
         """Adds `--quick`; `text` is the beginning of its help."""
@@ -76,6 +76,8 @@ class Parser(ExitOneParser):
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Returns the options and, as `command`, the command line itself.
 
+        A quick run and a run of one part never write to benchmarks/results.
+
         Args:
             arguments: the command line; None takes the process's own. If it is invalid, the process
                 ends with 1.
@@ -83,14 +85,9 @@ class Parser(ExitOneParser):
         given = list(sys.argv[1:] if arguments is None else arguments)
         options = self.parse_args(given)
         options.command = shlex.join([*self.prog.split(), *given])
+        if (options.quick or options.part) and options.output.resolve() == RESULTS:
+            options.output = _QUICK_RESULTS
         return options
-
-
-def output_of(options: argparse.Namespace, *, is_whole: bool) -> Path:
-    """Returns the folder for the results, which is never benchmarks/results for a partial run."""
-    is_allowed = is_whole or options.output.resolve() != RESULTS
-    output: Path = options.output if is_allowed else _QUICK_RESULTS
-    return output
 
 
 def positive(text: str) -> int:
@@ -141,8 +138,13 @@ class Run:
         self._command = command
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         self._commit = describe_commit(ROOT)
-        self._machine = describe_machine(programs, packages)
-        _warn_if_busy(self._machine, self.say)
+        self._machine = machine = describe_machine(programs, packages)
+        if machine.load_average > machine.core_count / 2:
+            self.say(
+                f"this machine is busy (load average {machine.load_average:g} on "
+                f"{machine.core_count} cores): the times will be longer, and further apart, than "
+                "they should be"
+            )
 
     def say(self, text: str) -> None:
         """Prints a line of progress."""
@@ -158,14 +160,6 @@ def stop_on_signals() -> None:
     """Makes SIGTERM and SIGHUP stop a benchmark like Ctrl-C, so that it cleans up."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, _stop)
-
-
-def _warn_if_busy(machine: Machine, say: Say) -> None:
-    if machine.load_average > machine.core_count / 2:
-        say(
-            f"this machine is busy (load average {machine.load_average:g} on {machine.core_count} "
-            "cores): the times will be longer, and further apart, than they should be"
-        )
 
 
 def _stop(_number: int, _frame: object) -> None:

@@ -114,7 +114,8 @@ def _medians(design: Design, summary: Summary) -> str:
         row += [f"{summary.of(command, size).seconds.median:.2f}" for size in design.sizes]
         ratio = summary.of(command, last).ratio
         if ratio is not None:
-            row.append(f"{ratio.value:.2f}" + (f" ({_interval(ratio)})" if ratio.low else ""))
+            value = f"{ratio.value:.2f}"
+            row.append(value if ratio.low is None else f"{value} ({_interval(ratio)})")
         rows.append(row)
     return table(header, rows)
 

@@ -18,7 +18,7 @@ from benchmarks.lmi.summary import summarize
 from benchmarks.lmi.transfers import check_programs, program_versions
 from benchmarks.lmi.weights import check_disk, measure_weights
 from benchmarks.machine import describe_machine
-from benchmarks.program import BUILD, Parser, Run, output_of, positive, run, stop_on_signals
+from benchmarks.program import BUILD, Parser, Run, positive, run, stop_on_signals
 
 _PACKAGES = ("numpy", "onnxruntime", "starlette", "tokenizers", "uvicorn")
 
@@ -51,9 +51,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="DIR",
         help="where the weights are fetched to, on the disk that is to be measured",
     )
-    options = parser.parse(arguments)
-    options.output = output_of(options, is_whole=not (options.quick or options.part))
-    return options
+    return parser.parse(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

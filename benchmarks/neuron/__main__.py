@@ -15,7 +15,7 @@ from benchmarks.neuron.report import as_json, as_markdown
 from benchmarks.neuron.session import measure_model
 from benchmarks.neuron.summary import summarize
 from benchmarks.neuron.workloads import make_requests
-from benchmarks.program import BUILD, Parser, output_of, positive, run, stop_on_signals
+from benchmarks.program import BUILD, Parser, positive, run, stop_on_signals
 
 _DRIVER_CONCURRENCIES = (1, 16)
 
@@ -26,9 +26,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_quick_option("a minute of everything with small models")
     parser.add_argument("--trials", type=positive, default=3, help="of what a goal is about")
     parser.add_argument("--stated-trials", type=positive, default=1, help="of everything else")
-    options = parser.parse(arguments)
-    options.output = output_of(options, is_whole=not options.quick)
-    return options
+    return parser.parse(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.comparison import measure_models
 from benchmarks.driver import measure_driver
 from benchmarks.machine import describe_machine
-from benchmarks.program import BUILD, Parser, output_of, positive, run, stop_on_signals
+from benchmarks.program import BUILD, Parser, positive, run, stop_on_signals
 from benchmarks.tensorrt.design import LONGEST_SECONDS, Design, full_design, quick
 from benchmarks.tensorrt.report import as_json, as_markdown
 from benchmarks.tensorrt.session import measure_model
@@ -52,9 +52,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default=round(LONGEST_SECONDS),
         help="leave cells out where the published layout would answer later; SageMaker's limit",
     )
-    options = parser.parse(arguments)
-    options.output = output_of(options, is_whole=not options.quick)
-    return options
+    return parser.parse(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -101,10 +101,4 @@ def _overhead(overhead: Overhead, generator: np.random.Generator) -> OverheadSum
         resampled_medians(overhead.http_seconds, generator)
         - resampled_medians(overhead.bare_seconds, generator),
     )
-    if added.value >= LONGEST_OVERHEAD_SECONDS:
-        verdict = Verdict.MISSED
-    elif added.high is not None and added.high < LONGEST_OVERHEAD_SECONDS:
-        verdict = Verdict.MET
-    else:
-        verdict = Verdict.MET_BY_MEDIANS
-    return OverheadSummary(http_p50, bare_p50, added, verdict)
+    return OverheadSummary(http_p50, bare_p50, added, added.at_most(LONGEST_OVERHEAD_SECONDS))
