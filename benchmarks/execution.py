@@ -22,7 +22,8 @@ from benchmarks.processes import kill_group, start_group
 from benchmarks.program import ROOT
 
 _COMMAND_SECONDS = 600.0
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a request to end, and a closed terminal."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def interrupts_held() -> Iterator[None]:
     is_main = threading.current_thread() is threading.main_thread()
     previous = {
         number: signal.signal(number, lambda number, _frame: held.append(number))
-        for number in (_STOPPING if is_main else ())
+        for number in (INTERRUPTS if is_main else ())
     }
     try:
         yield

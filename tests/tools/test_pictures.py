@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.report import significant
 from tools.pictures import FOLDER, __main__, drawn, stale
 from tools.pictures.kit import Arrow, Box, Diagram, Group, Way, bars, colours, lettering, lines
 from tools.pictures.kit.canvas import Canvas, DrawingError, Rect
 from tools.pictures.kit.lettering import Font
-from tools.pictures.kit.scale import scale, significant
+from tools.pictures.kit.scale import scale
 from tools.pictures.kit.terminal import Terminal
 from tools.pictures.kit.timeline import Bar, Event, Lane, Timeline
 from tools.pictures.kit.timeline import Panel as Course

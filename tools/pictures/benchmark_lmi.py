@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.report import significant
 from tools.pictures.kit.bars import Bars, Panel, Row
 from tools.pictures.kit.results import results
-from tools.pictures.kit.scale import significant
 
 _RESULTS = results("lmi")
 _SYSTEMS = {

@@ -14,11 +14,12 @@ from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from benchmarks.execution import INTERRUPTS
 from slipway.cli.output import print_error
 from slipway.codes.code import Code
 from slipway.errors import Kind, UserError
 from tools.verify_aws.checks import Caller, check, find_region, identify
-from tools.verify_aws.commands import INTERRUPTS, Run, commands_of
+from tools.verify_aws.commands import Run, commands_of
 from tools.verify_aws.cost import REMOVAL_MINUTES, estimate
 from tools.verify_aws.life import Life
 from tools.verify_aws.project import (

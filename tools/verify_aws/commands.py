@@ -7,12 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
-# Ctrl-C, SIGTERM and a closed terminal.
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from benchmarks.execution import interrupts_held
+
 _ENDING_SECONDS = 10.0
 _LAST_LINES = 20
 
@@ -50,7 +49,7 @@ def commands_of(
         line = " ".join(command)
         process: subprocess.Popen[str] | None = None
         try:
-            with _interrupts_held():
+            with interrupts_held():
                 process = _start(command, folder, variables)
             output, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -90,28 +89,6 @@ def _start(
         )
     except OSError as error:
         raise CommandError(f"`{' '.join(command)}` cannot be run: {error.strerror}") from None
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Raises an interrupt only at the end, because an unnoticed command would go on.
-
-    Raises:
-        KeyboardInterrupt: there was an interrupt.
-    """
-    held: list[int] = []
-
-    def hold(number: int, _frame: FrameType | None) -> None:
-        held.append(number)
-
-    before = {number: signal.signal(number, hold) for number in INTERRUPTS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if held:
-        raise KeyboardInterrupt
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.report import significant
 from tools.pictures.kit.canvas import Canvas, Rect, number
 from tools.pictures.kit.lettering import Font, width, wrap
 from tools.pictures.kit.routes import Point
-from tools.pictures.kit.scale import Scale, scale, significant
+from tools.pictures.kit.scale import Scale, scale
 from tools.pictures.kit.style import LABEL, LINE, MARGIN, TITLE, TONES, Tone
 
 _PLOT_HEIGHT = 190

@@ -53,9 +53,3 @@ def scale(greatest: float, *, start_pixel: float, end_pixel: float, most_ticks: 
     )
     count = math.ceil(greatest / step - 1e-9)
     return Scale(step * count, step, start_pixel, end_pixel)
-
-
-def significant(value: float) -> str:
-    """Returns a value with three digits that mean something, as the tables have it."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:,.{digits}f}"
