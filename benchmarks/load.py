@@ -4,7 +4,8 @@
 
 It runs in a process of its own, so that its cost is not in the server's process or in the
 benchmark's. A client is a thread with one connection. With at most a few dozen clients, that costs
-less per request than any asynchronous client, and a client waits only for the network.
+less per request than any asynchronous client, and a client waits only for the network. A deployed
+endpoint is loaded through `drive_through`, in the processes of `benchmarks.neuron.endpoint`.
 
 The load runs in these steps. Every client connects, and all start together. Each sends its warm-up
 requests, then the requests that count, one after the other. A client continues until it has sent
@@ -22,12 +23,14 @@ answer. Fewer clients are left at the end of that time, so it takes many request
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import http.client
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -38,6 +41,10 @@ _HOST = "127.0.0.1"
 _PATH = "/invocations"
 _CONNECT_SECONDS = 10.0
 _LONGEST_MESSAGE_CHARACTERS = 500
+Exchange = Callable[[bytes], bytes]
+"""Sends a request's body; returns the answer's."""
+Connect = Callable[[], AbstractContextManager[Exchange]]
+
 # For starting the process and for ending what is under way.
 _SPARE_SECONDS = 60.0
 
@@ -49,7 +56,8 @@ class LoadSpecification:
     Args:
         bodies: sent in turn to /invocations; each client begins at another one.
         clients: requests in flight at any time.
-        warm_up_requests: requests of each client before those that count.
+        warm_up_requests: least number of requests of each client before those that count.
+        warm_up_seconds: least time of each client's requests before those that count.
         requests: least number of requests of each client that count.
         seconds: least time of each client's requests that count, together.
         keep_up: whether clients that have enough continue, uncounted, until all have enough. The
@@ -62,6 +70,7 @@ class LoadSpecification:
     bodies: Sequence[str]
     clients: int
     warm_up_requests: int = 0
+    warm_up_seconds: float = 0.0
     requests: int = 1
     seconds: float = 0.0
     keep_up: bool = True
@@ -112,18 +121,20 @@ class _Client:
 
     Args:
         times: of all requests, warm-up and uncounted requests included.
+        first: number of requests before the first one that counts; None before that.
         enough: number of requests after which it had enough; 0 before that.
     """
 
     times: list[tuple[float, float]] = field(default_factory=list)
+    first: int | None = None
     enough: int = 0
 
 
 class _Load:
     """One load under way."""
 
-    def __init__(self, port: int, specification: LoadSpecification) -> None:
-        self._port, self._specification = port, specification
+    def __init__(self, connect: Connect, specification: LoadSpecification) -> None:
+        self._connect, self._specification = connect, specification
         self._clients = [_Client() for _ in range(specification.clients)]
         self._answers: list[Counter[tuple[int, bytes]]] = [Counter() for _ in self._clients]
         self._start = threading.Barrier(specification.clients + 1)
@@ -143,9 +154,6 @@ class _Load:
         ]
         for thread in threads:
             thread.start()
-        # A collection would stop all clients at once.
-        gc.collect()
-        gc.disable()
         used_before = time.process_time()
         try:
             self._start.wait()
@@ -157,8 +165,7 @@ class _Load:
         if self._failure:
             raise BenchmarkError(self._failure)
         answers = sum(self._answers, Counter())
-        warm_up = self._specification.warm_up_requests
-        counted = [client.times[warm_up : client.enough] for client in self._clients]
+        counted = [client.times[client.first : client.enough] for client in self._clients]
         return LoadResult(
             latencies_seconds=tuple(
                 tuple(ended_at - began_at for began_at, ended_at in times) for times in counted
@@ -174,15 +181,10 @@ class _Load:
         )
 
     def _run_client(self, number: int) -> None:
-        given = self._specification
-        connection = http.client.HTTPConnection(_HOST, self._port, timeout=_CONNECT_SECONDS)
         try:
-            connection.connect()
-            connection.sock.settimeout(given.timeout_seconds)
-            # Where the server closes a connection after an answer, the next request opens another.
-            connection.timeout = given.timeout_seconds
-            self._start.wait()
-            self._send_all(number, connection)
+            with self._connect() as exchange:
+                self._start.wait()
+                self._send_all(number, exchange)
         except threading.BrokenBarrierError:
             pass
         except BenchmarkError as error:
@@ -190,31 +192,29 @@ class _Load:
         # Whatever it is: a client that ended unnoticed would let the others go on for ever.
         except Exception as error:
             self._fail(f"a request failed: {type(error).__name__}: {error}")
-        finally:
-            connection.close()
 
-    def _send_all(self, number: int, connection: http.client.HTTPConnection) -> None:
+    def _send_all(self, number: int, exchange: Exchange) -> None:
         given, client = self._specification, self._clients[number]
         bodies = [body.encode() for body in given.bodies]
-        headers = {"Content-Type": "application/json"}
+        times = client.times
         while not self._failure and (self._missing if given.keep_up else not client.enough):
-            index = (number + len(client.times) * given.clients) % len(bodies)
+            index = (number + len(times) * given.clients) % len(bodies)
             began_at = time.perf_counter()
-            connection.request("POST", _PATH, bodies[index], headers)
-            response = connection.getresponse()
-            answer = response.read()
+            answer = exchange(bodies[index])
             ended_at = time.perf_counter()
-            if response.status != http.HTTPStatus.OK:
-                text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
-                raise BenchmarkError(f"a request was answered with {response.status}: {text}")
             self._answers[number][index, answer] += 1
-            client.times.append((began_at, ended_at))
+            times.append((began_at, ended_at))
+            if client.first is None:
+                is_warm = began_at - times[0][0] >= given.warm_up_seconds
+                if len(times) <= given.warm_up_requests or not is_warm:
+                    continue
+                client.first = len(times) - 1
             if (
                 not client.enough
-                and len(client.times) >= given.warm_up_requests + given.requests
-                and ended_at - client.times[given.warm_up_requests][0] >= given.seconds
+                and len(times) - client.first >= given.requests
+                and ended_at - times[client.first][0] >= given.seconds
             ):
-                client.enough = len(client.times)
+                client.enough = len(times)
                 with self._lock:
                     self._missing -= 1
 
@@ -224,6 +224,43 @@ class _Load:
         self._start.abort()
 
 
+@contextlib.contextmanager
+def _connected(port: int, timeout_seconds: float) -> Iterator[Exchange]:
+    connection = http.client.HTTPConnection(_HOST, port, timeout=_CONNECT_SECONDS)
+    headers = {"Content-Type": "application/json"}
+
+    def exchange(body: bytes) -> bytes:
+        connection.request("POST", _PATH, body, headers)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status != http.HTTPStatus.OK:
+            text = answer.decode("utf-8", "replace")[:_LONGEST_MESSAGE_CHARACTERS]
+            raise BenchmarkError(f"a request was answered with {response.status}: {text}")
+        return answer
+
+    try:
+        connection.connect()
+        connection.sock.settimeout(timeout_seconds)
+        # Where the server closes a connection after an answer, the next request opens another.
+        connection.timeout = timeout_seconds
+        yield exchange
+    finally:
+        connection.close()
+
+
+def drive_through(connect: Connect, specification: LoadSpecification) -> LoadResult:
+    """Drives a load from this process over any connection.
+
+    Args:
+        connect: opens the connection of one client.
+        specification: the load.
+
+    Raises:
+        BenchmarkError: a request failed.
+    """
+    return _Load(connect, specification).run()
+
+
 def drive(port: int, specification: LoadSpecification) -> LoadResult:
     """Drives a load from this process, against a server on the loopback interface.
 
@@ -231,7 +268,7 @@ def drive(port: int, specification: LoadSpecification) -> LoadResult:
         BenchmarkError: a request failed: refused, timed out, or answered with another status than
             200.
     """
-    return _Load(port, specification).run()
+    return drive_through(lambda: _connected(port, specification.timeout_seconds), specification)
 
 
 def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadResult:
@@ -248,6 +285,8 @@ def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadR
 
 # Any: JSON.
 def _drive(document: Mapping[str, Any]) -> dict[str, Any]:
+    # A collection would stop all clients at once.
+    gc.disable()
     return asdict(drive(document["port"], LoadSpecification(**document["load"])))
 
 

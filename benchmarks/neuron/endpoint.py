@@ -12,21 +12,21 @@ special ones, so it fits a graph for 128 tokens and no shorter one.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import multiprocessing
 import random
 import sys
-import threading
-import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from benchmarks.errors import BenchmarkError
+from benchmarks.load import LoadResult, LoadSpecification, drive_through
 from benchmarks.program import ROOT, ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
 from benchmarks.summary import latencies_of
@@ -92,100 +92,49 @@ _BODIES = 64
 _READ_TIMEOUT_SECONDS = 70  # SageMaker's 60, and the way there and back
 
 
-@dataclass(frozen=True)
-class Load:
-    """The work of one process.
+def drive_endpoint(
+    load: LoadSpecification, root: Path, environment: str, endpoint_name: str
+) -> LoadResult:
+    """Drives the load of one process.
 
     Args:
+        load: the requests; a failure is reported, not retried.
         root: root of the project.
         environment: its name in environments.yaml.
         endpoint_name: EndpointName.
-        bodies: sent in turn; each client begins at another one.
-        clients: requests in flight at any time.
-        warm_up_seconds: time before the requests that count.
-        seconds: time in which the requests that count are sent.
+
+    Raises:
+        BenchmarkError: there is no access to the account, or a request failed.
     """
-
-    root: Path
-    environment: str
-    endpoint_name: str
-    bodies: tuple[bytes, ...]
-    clients: int
-    warm_up_seconds: float
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The measurements of one client or of several.
-
-    Args:
-        latencies_seconds: of the requests that counted.
-        spans_seconds: of each client, from its first request that counts to its last answer.
-        failures: errors, each of which ended the load.
-    """
-
-    latencies_seconds: Sequence[float] = ()
-    spans_seconds: Sequence[float] = ()
-    failures: Sequence[str] = ()
-
-
-def together(parts: Iterable[Seen]) -> Seen:
-    """Returns the measurements of all parts."""
-    parts = list(parts)
-    return Seen(
-        [latency for part in parts for latency in part.latencies_seconds],
-        [span for part in parts for span in part.spans_seconds],
-        [failure for part in parts for failure in part.failures],
-    )
-
-
-def drive(load: Load) -> Seen:
-    """Drives the load of one process; the first error ends it."""
     try:
-        access = open_access(Project(load.root).environment(load.environment), load.root)
+        access = open_access(Project(root).environment(environment), root)
     # The exception itself cannot travel between processes.
     except UserError as error:
-        return Seen(failures=[str(error)])
-    # Thread-safe, with a connection for each client; a failure is reported, not retried.
+        raise BenchmarkError(str(error)) from None
+    # Thread-safe, with a connection for each client.
     runtime = access.client(
         "sagemaker-runtime",
         Config(
             max_pool_connections=load.clients,
             retries={"total_max_attempts": 1},
-            read_timeout=_READ_TIMEOUT_SECONDS,
+            read_timeout=load.timeout_seconds,
         ),
     )
-    counts_from = time.monotonic() + load.warm_up_seconds
-    ends_at = counts_from + load.seconds
-    has_failed = threading.Event()
 
-    def ask_until_the_end(number: int) -> Seen:
-        latencies: list[float] = []
-        began_at = ended_at = 0.0
-        for sent in itertools.count():
-            sent_at = time.monotonic()
-            if sent_at >= ends_at or has_failed.is_set():
-                break
-            body = load.bodies[(number + sent * load.clients) % len(load.bodies)]
-            try:
-                runtime.invoke_endpoint(
-                    EndpointName=load.endpoint_name, Body=body, ContentType="application/json"
-                )["Body"].read()
-            except (BotoCoreError, ClientError) as error:
-                has_failed.set()
-                return Seen(failures=[f"{load.endpoint_name}: {error}"])
-            ended_at = time.monotonic()
-            if sent_at >= counts_from:
-                began_at = began_at or sent_at
-                latencies.append(ended_at - sent_at)
-        return Seen(latencies, [ended_at - began_at] if latencies else [])
+    def exchange(body: bytes) -> bytes:
+        try:
+            response = runtime.invoke_endpoint(
+                EndpointName=endpoint_name, Body=body, ContentType="application/json"
+            )
+            answer: bytes = response["Body"].read()
+        except (BotoCoreError, ClientError) as error:
+            raise BenchmarkError(f"{endpoint_name}: {error}") from None
+        return answer
 
-    with ThreadPoolExecutor(load.clients) as pool:
-        return together(pool.map(ask_until_the_end, range(load.clients)))
+    return drive_through(lambda: nullcontext(exchange), load)
 
 
-def make_bodies(sentences: int, seed: int) -> tuple[bytes, ...]:
+def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
     """Returns requests of that many sentences each, the same for the same seed."""
     generator = random.Random(seed)  # noqa: S311  # of an experiment, not of a secret
 
@@ -200,7 +149,7 @@ def make_bodies(sentences: int, seed: int) -> tuple[bytes, ...]:
                     for _ in range(sentences)
                 ]
             }
-        ).encode()
+        )
         for _ in range(_BODIES)
     )
 
@@ -249,28 +198,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     processes = min(options.processes, options.clients)
     bodies = make_bodies(options.sentences, options.seed)
     loads = [
-        Load(
-            options.project,
-            options.env,
-            f"{options.name}-{options.env}",
-            bodies[number:] + bodies[:number],
+        LoadSpecification(
+            bodies=bodies[number:] + bodies[:number],
             # The first processes take the remainder.
-            options.clients // processes + (number < options.clients % processes),
-            options.warm_up_seconds,
-            options.seconds,
+            clients=options.clients // processes + (number < options.clients % processes),
+            warm_up_seconds=options.warm_up_seconds,
+            seconds=options.seconds,
+            timeout_seconds=_READ_TIMEOUT_SECONDS,
         )
         for number in range(processes)
     ]
+    drive = partial(
+        drive_endpoint,
+        root=options.project,
+        environment=options.env,
+        endpoint_name=f"{options.name}-{options.env}",
+    )
     # Fresh processes, which do not share this process's imports and connections.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        found = together(pool.map(drive, loads))
-    if found.failures or not found.latencies_seconds:
-        reason = [*found.failures, "no request was answered in the time that counts"][0]
-        print(f"The load ended early: {reason}", file=sys.stderr)
+    try:
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            found = list(pool.map(drive, loads))
+    except BenchmarkError as error:
+        print(f"The load ended early: {error}", file=sys.stderr)
         return 1
-    figures = summary(options.sentences, found.latencies_seconds, found.spans_seconds)
-    print(json.dumps(figures, indent=2))
+    latencies = [latency for load in found for latency in load.all_latencies_seconds]
+    spans = [span for load in found for span in load.spans_seconds]
+    print(json.dumps(summary(options.sentences, latencies, spans), indent=2))
     return 0
 
 

@@ -7,14 +7,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import LoadResult, LoadSpecification, drive, drive_from_own_process
+from benchmarks.load import (
+    LoadResult,
+    LoadSpecification,
+    drive,
+    drive_from_own_process,
+    drive_through,
+)
 
 PATIENCE_SECONDS = 10.0
 
@@ -126,6 +132,24 @@ def test_a_client_goes_on_for_the_seconds_it_was_given():
     assert result.spans_seconds[0] >= 0.2
     # It stopped with the first request that ended after them.
     assert sum(result.latencies_seconds[0][:-1]) < 0.2
+
+
+def test_requests_that_begin_in_the_seconds_of_the_warm_up_do_not_count():
+    result = drive_through(lambda: nullcontext(bytes.upper), specification(warm_up_seconds=0.1))
+    assert result.seconds >= 0.1 + result.spans_seconds[0]
+    assert len(result.all_latencies_seconds) == 1
+    answers = {(index, answer) for index, answer, _ in result.answers}
+    assert answers == {(0, "A"), (1, "B"), (2, "C")}
+
+
+def test_a_connection_that_fails_ends_the_load():
+    @contextmanager
+    def connect() -> Iterator[Callable[[bytes], bytes]]:
+        raise BenchmarkError("no credentials")
+        yield
+
+    with pytest.raises(BenchmarkError, match=r"^no credentials$"):
+        drive_through(connect, specification(clients=2))
 
 
 def test_a_connection_that_the_server_closes_is_opened_again():
