@@ -54,7 +54,7 @@ def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         Workspace(Path(folder), session.say) as workspace,
     ):
         workspace.prepare(design.sizes)
-        trials = measure(design, workspace, session.say)
+        trials = measure(design, workspace.run, session.say)
         session.say("stopping the embedded AWS")
     context = session.end()
     summary = summarize(design, trials)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from statistics import mean
-from typing import Protocol
 
 from benchmarks.control_plane.design import Cell, Design
 from benchmarks.execution import Timing
@@ -12,21 +11,14 @@ from benchmarks.report import counted
 from benchmarks.trials import Trial
 
 
-class Runner(Protocol):
-    """Times a command."""
-
-    def run(self, cell: Cell) -> Timing:
-        """Runs the command once."""
-
-
 def measure(
-    design: Design, runner: Runner, say: Callable[[str], None]
+    design: Design, run: Callable[[Cell], Timing], say: Callable[[str], None]
 ) -> list[Trial[Cell, Timing]]:
     """Runs every trial.
 
     Args:
         design: the plan of the run.
-        runner: runs a command and times it.
+        run: runs a command and times it.
         say: called with each measurement and the estimated time that is left.
 
     Returns:
@@ -38,7 +30,7 @@ def measure(
     width = len(str(len(planned)))
     trials: list[Trial[Cell, Timing]] = []
     for position, (number, cell) in enumerate(planned, start=1):
-        trial = Trial(cell, number, runner.run(cell))
+        trial = Trial(cell, number, run(cell))
         trials.append(trial)
         rest = _expected_seconds((cell for _, cell in planned[position:]), trials)
         say(

@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.lmi.design import Design, Part, full_design, quick
-from benchmarks.lmi.djl import DjlServing, find_djl_serving
+from benchmarks.lmi.djl import find_djl_serving
 from benchmarks.lmi.report import as_json, as_markdown
 from benchmarks.lmi.serving import measure_serving
 from benchmarks.lmi.summary import summarize
@@ -91,17 +91,13 @@ def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         with tempfile.TemporaryDirectory(prefix="lmi-", dir=folder) as temporary:
             weights = measure_weights(design, Path(temporary), session.say)
     context = session.end()
-    context.machine.versions.update(_versions(djl_serving))
+    versions = context.machine.versions
+    versions |= program_versions()
+    if djl_serving:
+        versions |= {"DJL Serving": djl_serving.version, "Java": djl_serving.java}
+        versions |= djl_serving.packages
     summary = summarize(design, serving, weights)
     return as_json(design, summary, context), as_markdown(design, summary, context)
-
-
-def _versions(djl_serving: DjlServing | None) -> Mapping[str, str]:
-    found = dict(program_versions())
-    if djl_serving:
-        found |= {"DJL Serving": djl_serving.version, "Java": djl_serving.java}
-        found |= djl_serving.packages
-    return found
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Runner:
 
 def test_everything_runs_in_the_order_of_the_design():
     plan, runner = design(1, 10, trials=2), Runner()
-    trials = measure(plan, runner, lambda _: None)
+    trials = measure(plan, runner.run, lambda _: None)
     rounds = plan.rounds()
     assert runner.ran == [cell for cells in rounds for cell in cells]
     assert [(trial.round, trial.cell) for trial in trials] == [
@@ -38,7 +38,7 @@ def test_everything_runs_in_the_order_of_the_design():
 
 def test_progress_says_what_was_measured_and_how_long_the_rest_takes():
     plan, runner, said = design(60, trials=2), Runner(), []
-    measure(plan, runner, said.append)
+    measure(plan, runner.run, said.append)
     assert len(said) == 18
     first = runner.ran[0].command.shown
     assert said[0] == f" 1/18  round 1 of 2   60.00 s  {first}, 60 configs  (17 min left)"
@@ -49,5 +49,5 @@ def test_progress_says_what_was_measured_and_how_long_the_rest_takes():
 def test_a_failure_ends_it():
     runner = Runner(fails_at=3)
     with pytest.raises(BenchmarkError, match="it broke"):
-        measure(design(1, trials=1), runner, lambda _: None)
+        measure(design(1, trials=1), runner.run, lambda _: None)
     assert len(runner.ran) == 3
