@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from benchmarks.models import Model
-from benchmarks.trials import shuffled
+from benchmarks.trials import rounds_of
 
 SEQUENCE_LENGTHS = (32, 64, 128)
 """Slipway's buckets, in tokens; the naive server pads to the last one."""
@@ -195,13 +195,7 @@ class Design:
 
     def rounds(self, model: Model) -> list[list[Cell]]:
         """Returns the cells of a model in the order in which they run."""
-        return shuffled(
-            (
-                [cell for cell in self.cells(model) if number < self.trials_of(cell)]
-                for number in range(self.trials)
-            ),
-            f"{self.seed} {model.name}",
-        )
+        return rounds_of(self.cells(model), self.trials_of, f"{self.seed} {model.name}")
 
 
 def full_design(*, trials: int, stated_trials: int, seed: int) -> Design:

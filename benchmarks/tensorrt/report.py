@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from benchmarks.baselines.stack import Layout
@@ -231,7 +231,7 @@ def _row(cell: Cell, model: ModelSummary) -> list[str]:
     if found is None:
         seconds = model.session.left_out[cell]
         return [*name, f"left out: {seconds:.0f} s expected", *[""] * (2 + len(against))]
-    ratios = [_times(found, model.cells.get(_with_system(cell, system))) for system in against]
+    ratios = [_times(found, model.cells.get(replace(cell, system=system))) for system in against]
     latencies = found.latencies
     return [
         *name,
@@ -239,10 +239,6 @@ def _row(cell: Cell, model: ModelSummary) -> list[str]:
         *(ratios if cell.system is System.SLIPWAY else [""] * len(against)),
         *(significant(seconds * MILLISECONDS) for seconds in (latencies.p50, latencies.p99)),
     ]
-
-
-def _with_system(cell: Cell, system: System) -> Cell:
-    return Cell(cell.model, cell.workload, system, cell.concurrency)
 
 
 def _times(found: CellSummary[Cell], baseline: CellSummary[Cell] | None) -> str:

@@ -19,7 +19,7 @@ from benchmarks.config_language.session import measure, probe_variables, run_pro
 from benchmarks.config_language.summary import summarize
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Spread, Verdict
-from benchmarks.machine import Machine
+from benchmarks.machine import Commit, Machine
 from benchmarks.program import ROOT
 from benchmarks.report import Context
 from benchmarks.trials import Trial
@@ -174,6 +174,32 @@ def test_the_document_has_every_trial():
         "round": 1, "task": "validate", "import_seconds": 0.2, "peak_memory_bytes": 44e6,
         "process_seconds": 1.25, "task_seconds": 1.0,
     }  # fmt: skip
+
+
+def test_the_committed_result_follows_from_its_trials():
+    results = ROOT / "benchmarks" / "results"
+    document = json.loads((results / "config-language.json").read_text("utf-8"))
+    given = document["design"]
+    plan = Design(
+        given["config_count"],
+        given["trials"],
+        given["seed"],
+        planned=tuple((template, template) for template in given["templates"]),
+    )
+    context = Context(
+        started_at=datetime.fromisoformat(document["started_at"]),
+        ended_at=datetime.fromisoformat(document["ended_at"]),
+        commit=Commit(**document["commit"]),
+        machine=Machine(**document["machine"]),
+    )
+    tasks = {task.key: task for task in plan.tasks}
+    trials = [
+        Trial(tasks[each.pop("task")], each.pop("round"), each) for each in document["trials"]
+    ]
+    rows = summarize(plan, trials)
+    assert as_markdown(plan, rows, context) == (results / "config-language.md").read_text("utf-8")
+    made = json.loads(json.dumps(as_json(plan, rows, trials, context)))
+    assert made["measures"] == document["measures"]
 
 
 def test_a_fresh_process_says_what_each_task_took(project):
