@@ -63,7 +63,7 @@ def describe_machine(programs: Sequence[str], packages: Sequence[str]) -> Machin
         packages: Python distributions.
     """
     versions = {"python": platform.python_version()}
-    versions |= {program: _first_line(program, "--version") for program in programs}
+    versions |= {program: _output(program, "--version").splitlines()[0] for program in programs}
     versions |= {package: metadata.version(package) for package in packages}
     return Machine(
         system=f"{platform.system()} {platform.machine()}",
@@ -101,10 +101,6 @@ def _core_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _first_line(*command: str) -> str:
-    return _output(*command).splitlines()[0]
 
 
 def _output(*command: str) -> str:

@@ -113,8 +113,10 @@ def run(
         options.output.mkdir(parents=True, exist_ok=True)
         content, page = measure(options)
         document = json.dumps(content, indent=2) + "\n"
-        _write(options.output / f"{options.result}.json", document)
-        _write(options.output / f"{options.result}.md", page)
+        for ending, text in (("json", document), ("md", page)):
+            path = options.output / f"{options.result}.{ending}"
+            path.write_text(text, "utf-8")
+            print(f"wrote {path}", file=sys.stderr)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
@@ -164,8 +166,3 @@ def stop_on_signals() -> None:
 
 def _stop(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, "utf-8")
-    print(f"wrote {path}", file=sys.stderr)
