@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +158,10 @@ def call_module(
 def answer_call(function: Callable[[Any], Any]) -> None:
     """Calls a function with the JSON of standard input, and writes what it returns as JSON.
 
-    An error of the measurement ends the process with 1; its message goes to standard error.
+    A `BenchmarkError` ends the process with 1; its message goes to standard error.
     """
     try:
         answer = function(json.load(sys.stdin))
-    except (BenchmarkError, OSError, HTTPException) as error:
-        sys.exit(str(error) or type(error).__name__)
+    except BenchmarkError as error:
+        sys.exit(str(error))
     json.dump(answer, sys.stdout)

@@ -225,7 +225,13 @@ class _Load:
 
 
 @contextlib.contextmanager
-def _connected(port: int, timeout_seconds: float) -> Iterator[Exchange]:
+def connected_to(port: int, timeout_seconds: float) -> Iterator[Exchange]:
+    """Opens a connection to a server on the loopback interface; gives what sends a request.
+
+    Raises:
+        BenchmarkError: in the block, if a request is refused, timed out, or answered with another
+            status than 200.
+    """
     connection = http.client.HTTPConnection(_HOST, port, timeout=_CONNECT_SECONDS)
     headers = {"Content-Type": "application/json"}
 
@@ -244,6 +250,8 @@ def _connected(port: int, timeout_seconds: float) -> Iterator[Exchange]:
         # Where the server closes a connection after an answer, the next request opens another.
         connection.timeout = timeout_seconds
         yield exchange
+    except (OSError, http.client.HTTPException) as error:
+        raise BenchmarkError(f"a request failed: {type(error).__name__}: {error}") from None
     finally:
         connection.close()
 
@@ -265,10 +273,9 @@ def drive(port: int, specification: LoadSpecification) -> LoadResult:
     """Drives a load from this process, against a server on the loopback interface.
 
     Raises:
-        BenchmarkError: a request failed: refused, timed out, or answered with another status than
-            200.
+        BenchmarkError: a request failed; see `connected_to`.
     """
-    return drive_through(lambda: _connected(port, specification.timeout_seconds), specification)
+    return drive_through(lambda: connected_to(port, specification.timeout_seconds), specification)
 
 
 def drive_from_own_process(port: int, specification: LoadSpecification) -> LoadResult:

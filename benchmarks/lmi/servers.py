@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import sys
@@ -15,6 +16,7 @@ from benchmarks.lmi import djl
 from benchmarks.lmi.design import System
 from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES
+from benchmarks.load import connected_to
 from benchmarks.processes import BackgroundProcess, free_port
 from benchmarks.program import ROOT
 from embedded_aws.hosting.families import (
@@ -119,34 +121,21 @@ class Server(BackgroundProcess):
             BenchmarkError: the status was not 200, or there was no answer.
         """
         try:
-            status, answer = self._request("POST", "/invocations", body.encode())
-        except (OSError, http.client.HTTPException) as error:
-            raise BenchmarkError(
-                f"a request failed: {type(error).__name__}: {error}\n{self.recent_output()}"
-            ) from None
-        if status != http.HTTPStatus.OK:
-            raise BenchmarkError(
-                f"a request was answered with {status}: {answer[:500]}\n{self.recent_output()}"
-            )
-        return answer
+            with connected_to(self.port, _ANSWER_SECONDS) as exchange:
+                return exchange(body.encode()).decode("utf-8", "replace")
+        except BenchmarkError as error:
+            raise BenchmarkError(f"{error}\n{self.recent_output()}") from None
 
     def _is_ready(self) -> bool:
         # DJL Serving listens only once the model is loaded; Slipway's server answers 503 until
         # then.
-        try:
-            return self._request("GET", "/ping")[0] == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):
-            return False
-
-    def _request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_SECONDS)
-        try:
-            headers = {"Content-Type": "application/json"} if body else {}
-            connection.request(method, path, body, headers)
-            response = connection.getresponse()
-            return response.status, response.read().decode("utf-8", "replace")
-        finally:
-            connection.close()
+        with contextlib.closing(connection):
+            try:
+                connection.request("GET", "/ping")
+                return connection.getresponse().status == http.HTTPStatus.OK
+            except (OSError, http.client.HTTPException):
+                return False
 
 
 def _djl_family(home: DjlServing, environ: Mapping[str, str]) -> ContainerFamily:

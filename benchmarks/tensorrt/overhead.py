@@ -9,7 +9,6 @@ its speed affects both.
 
 from __future__ import annotations
 
-import http.client
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import answer_call, call_module
+from benchmarks.load import connected_to
 from benchmarks.tensorrt.workloads import Request, generated_tokens
 
 _WARM_UP_PAIRS = 3
@@ -91,42 +91,28 @@ def _measure(given: Mapping[str, Any]) -> dict[str, Any]:
     [prompt] = given["prompts"]
     request = Request((tuple(prompt),), given["new_tokens"])
     decode = open_decode_loop(Path(given["model_directory"]), given["threads"])
-    connection = http.client.HTTPConnection("127.0.0.1", given["port"], timeout=_LIMIT_SECONDS)
-    body, headers = request.body.encode(), {"Content-Type": "application/json"}
-    answers: dict[str, object] = {}
-
-    def through_http() -> float:
-        started_at = time.perf_counter()
-        connection.request("POST", "/invocations", body, headers)
-        response = connection.getresponse()
-        answer = response.read()
-        seconds = time.perf_counter() - started_at
-        if response.status != http.HTTPStatus.OK:
-            raise BenchmarkError(f"a request was answered with {response.status}: {answer!r}")
-        answers["http"] = generated_tokens(request, answer.decode())[0]
-        return seconds
-
-    def bare() -> float:
-        started_at = time.perf_counter()
-        tokens = decode(request.prompts[0], request.new_tokens)
-        seconds = time.perf_counter() - started_at
-        answers["bare"] = tuple(tokens)
-        return seconds
-
-    ways: dict[str, Callable[[], float]] = {"http": through_http, "bare": bare}
-    times: dict[str, list[float]] = {way: [] for way in ways}
+    body = request.body.encode()
+    times: dict[str, list[float]] = {"http": [], "bare": []}
     # Random numbers of an experiment, not of a secret.
     generator = random.Random(given["seed"])  # noqa: S311
-    for number in range(_WARM_UP_PAIRS + given["pairs"]):
-        order = list(ways)
-        generator.shuffle(order)
-        for way in order:
-            seconds = ways[way]()
-            if number >= _WARM_UP_PAIRS:
-                times[way].append(seconds)
-        if answers["http"] != answers["bare"]:
-            raise BenchmarkError(f"the server and the decode loop differ: {answers}")
-    connection.close()
+    with connected_to(given["port"], _LIMIT_SECONDS) as exchange:
+        ways: dict[str, Callable[[], Any]] = {
+            "http": lambda: exchange(body),
+            "bare": lambda: decode(request.prompts[0], request.new_tokens),
+        }
+        for number in range(_WARM_UP_PAIRS + given["pairs"]):
+            found = {}
+            order = list(ways)
+            generator.shuffle(order)
+            for way in order:
+                started_at = time.perf_counter()
+                found[way] = ways[way]()
+                seconds = time.perf_counter() - started_at
+                if number >= _WARM_UP_PAIRS:
+                    times[way].append(seconds)
+            [served] = generated_tokens(request, found["http"].decode())
+            if served != tuple(found["bare"]):
+                raise BenchmarkError(f"the server and the decode loop differ: {found}")
     return {f"{way}_seconds": seconds for way, seconds in times.items()}
 
 
