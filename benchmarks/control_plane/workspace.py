@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import boto3
-
 from benchmarks.control_plane.design import Cell
 from benchmarks.errors import BenchmarkError
 from benchmarks.execution import Timing, interrupts_held, run_timed
@@ -25,7 +23,9 @@ from benchmarks.machine import program_path
 from demo import copy_project
 from embedded_aws import control
 from embedded_aws.control import LocalState
+from slipway.access import open_access
 from slipway.config.names import CONFIG_DIRECTORY
+from slipway.project import Project
 
 SAMPLE = "gpt2-autocomplete"
 _ENVIRONMENT = "local"
@@ -152,14 +152,8 @@ class Workspace:
         with interrupts_held():
             state = control.start(self._account, port=0)
         self._variables = command_variables(state, os.environ)
-        make_client: Any = boto3.client
-        self._cloudwatch = make_client(
-            "cloudwatch",
-            endpoint_url=state.url,
-            region_name=self._variables["AWS_REGION"],
-            aws_access_key_id=self._variables["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=self._variables["AWS_SECRET_ACCESS_KEY"],
-        )
+        environment = Project(self._account).environment(_ENVIRONMENT)
+        self._cloudwatch = open_access(environment, self._account).client("cloudwatch")
 
     def _add_project(self, size: int) -> None:
         folder = self._folder / f"configs-{size}"
