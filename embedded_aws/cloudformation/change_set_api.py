@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller, Operation
-from embedded_aws.cloudformation.engine import Engine
-from embedded_aws.cloudformation.preparation import Preparation
+from embedded_aws.cloudformation.request_reader import RequestReader
 from embedded_aws.cloudformation.stack import ChangeSet, Stack, StackStore, now
 from embedded_aws.cloudformation.stack_api import find_stack, rollback_disabled
+from embedded_aws.cloudformation.stack_operations import StackOperations
 from embedded_aws.cloudformation.views import (
     change_set_summary,
     change_set_view,
@@ -29,14 +29,16 @@ class ChangeSetApi:
 
     Args:
         store: every stack.
-        engine: runs the operations.
-        preparation: turns requests into plans.
+        stack_operations: starts the operations.
+        reader: reads requests.
     """
 
-    def __init__(self, store: StackStore, engine: Engine, preparation: Preparation) -> None:
+    def __init__(
+        self, store: StackStore, stack_operations: StackOperations, reader: RequestReader
+    ) -> None:
         self._store = store
-        self._engine = engine
-        self._preparation = preparation
+        self._stack_operations = stack_operations
+        self._reader = reader
 
     def operations(self) -> dict[str, Operation]:
         """Returns the API's operations by name."""
@@ -55,14 +57,14 @@ class ChangeSetApi:
         stack = self._target(caller, kind, parameters)
         existing = stack if stack is not None and stack.desired is not None else None
         if existing is not None:
-            self._engine.check_updatable(existing)
-        desired = self._preparation.desire(caller, parameters, existing)
+            self._stack_operations.check_updatable(existing)
+        desired = self._reader.read_desired_state(caller, parameters, existing)
         identity = (
             stack.identity
             if stack is not None
-            else self._preparation.identity(caller, parameters["StackName"])
+            else self._reader.new_identity(caller, parameters["StackName"])
         )
-        desired, plan = self._preparation.plan(
+        desired, plan = self._reader.plan_changes(
             identity,
             desired,
             existing,
@@ -123,7 +125,7 @@ class ChangeSetApi:
             retain_except_on_create = bool(parameters.get("RetainExceptOnCreate"))
             if stack.status == "REVIEW_IN_PROGRESS":
                 stack.role_arn = submitted.get("RoleARN")
-                self._engine.create(
+                self._stack_operations.create(
                     stack,
                     change_set.desired,
                     on_failure=("DO_NOTHING" if disabled else change_set.on_failure or "ROLLBACK"),
@@ -131,7 +133,7 @@ class ChangeSetApi:
                 )
             else:
                 disabled = disabled or change_set.on_failure == "DO_NOTHING"
-                self._engine.update(
+                self._stack_operations.update(
                     stack,
                     change_set.desired,
                     disable_rollback=disabled,

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller, Operation
-from embedded_aws.cloudformation.preparation import IAM_TYPES, Preparation
+from embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.snapshot import StackResource
 from embedded_aws.cloudformation.stack import Stack, StackStore
 from embedded_aws.cloudformation.stack_api import find_stack
+from embedded_aws.cloudformation.stack_contents import StackResource
 from embedded_aws.cloudformation.template import Template
 from embedded_aws.cloudformation.views import (
     event_view,
@@ -33,15 +33,15 @@ class QueryApi:
     Args:
         store: every stack.
         registry: the emulated resource types.
-        preparation: reads templates.
+        reader: reads requests.
     """
 
     def __init__(
-        self, store: StackStore, registry: ResourceRegistry, preparation: Preparation
+        self, store: StackStore, registry: ResourceRegistry, reader: RequestReader
     ) -> None:
         self._store = store
         self._registry = registry
-        self._preparation = preparation
+        self._reader = reader
 
     def operations(self) -> dict[str, Operation]:
         """Returns the API's operations by name."""
@@ -170,7 +170,7 @@ class QueryApi:
                 raise ApiError("ValidationError", _NO_ID.format(name=stack.name))
             template = stack.desired.template
         else:
-            template = self._preparation.template(caller, parameters, None)
+            template = self._reader.read_template(caller, parameters, None)
         return {
             **_described(template),
             "ResourceTypes": sorted({item.type for item in template.resources.values()}),
@@ -180,7 +180,7 @@ class QueryApi:
 
     def validate_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ValidateTemplate."""
-        template = self._preparation.template(caller, parameters, None)
+        template = self._reader.read_template(caller, parameters, None)
         unknown = sorted(
             {
                 item.type

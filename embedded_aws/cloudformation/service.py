@@ -8,13 +8,13 @@ from embedded_aws.api import ServiceApi
 from embedded_aws.bucket_rules import relax_bucket_rules
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.change_set_api import ChangeSetApi
-from embedded_aws.cloudformation.engine import Engine
-from embedded_aws.cloudformation.preparation import Preparation
 from embedded_aws.cloudformation.query_api import QueryApi
+from embedded_aws.cloudformation.request_reader import RequestReader
 from embedded_aws.cloudformation.resources.catalog import resource_handlers
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import StackStore
 from embedded_aws.cloudformation.stack_api import StackApi
+from embedded_aws.cloudformation.stack_operations import StackOperations
 from embedded_aws.identity import ACCOUNT_ID
 
 
@@ -34,12 +34,12 @@ class CloudFormation:
         relax_bucket_rules()
         store = StackStore()
         registry = ResourceRegistry(resource_handlers())
-        self._engine = Engine(clients, registry, store)
-        preparation = Preparation(clients, registry, store)
+        self._stack_operations = StackOperations(clients, registry, store)
+        reader = RequestReader(clients, registry, store)
         operations = {
-            **StackApi(store, self._engine, preparation).operations(),
-            **ChangeSetApi(store, self._engine, preparation).operations(),
-            **QueryApi(store, registry, preparation).operations(),
+            **StackApi(store, self._stack_operations, reader).operations(),
+            **ChangeSetApi(store, self._stack_operations, reader).operations(),
+            **QueryApi(store, registry, reader).operations(),
         }
         self.api = ServiceApi(
             "cloudformation", operations, account_id=ACCOUNT_ID, validation_code="ValidationError"
@@ -47,4 +47,4 @@ class CloudFormation:
 
     def close(self) -> None:
         """Ends running deployments at their next step."""
-        self._engine.close()
+        self._stack_operations.close()

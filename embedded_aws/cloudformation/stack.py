@@ -1,6 +1,6 @@
 """The state of stacks: resources, events, change sets, and the store that finds them.
 
-Nothing here acts: the engine changes a stack, and the API shows it.
+Nothing here acts: operations change a stack, and the API shows it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from embedded_aws.cloudformation.changes import Plan
-from embedded_aws.cloudformation.desired import Desired, StackIdentity
-from embedded_aws.cloudformation.snapshot import Output, StackResource
+from embedded_aws.cloudformation.change_plan import ChangePlan
+from embedded_aws.cloudformation.desired_state import DesiredState, StackIdentity
+from embedded_aws.cloudformation.stack_contents import Output, StackResource
 
 _TICK = timedelta(milliseconds=1)
 STACK_TYPE = "AWS::CloudFormation::Stack"
@@ -64,7 +64,7 @@ class Journal:
     """
 
     resources: dict[str, StackResource]
-    desired: Desired | None
+    desired: DesiredState | None
     outputs: dict[str, Output]
     superseded: list[StackResource] = field(default_factory=list)
 
@@ -78,8 +78,8 @@ class ChangeSet:
     kind: str
     description: str | None
     created: datetime
-    desired: Desired
-    plan: Plan
+    desired: DesiredState
+    plan: ChangePlan
     on_failure: str | None
     status: str
     reason: str | None
@@ -97,7 +97,7 @@ class Stack:
     reason: str | None = None
     updated: datetime | None = None
     deleted: datetime | None = None
-    desired: Desired | None = None
+    desired: DesiredState | None = None
     resources: dict[str, StackResource] = field(default_factory=dict)
     outputs: dict[str, Output] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
@@ -113,6 +113,12 @@ class Stack:
     def name(self) -> str:
         """Returns the stack's name."""
         return self.identity.name
+
+    def open_journal(self) -> Journal:
+        """Returns the journal of the unfinished update."""
+        if self.journal is None:
+            raise RuntimeError(f"stack {self.name} has no journal to go by")
+        return self.journal
 
     def set_status(self, status: str, reason: str | None = None) -> None:
         """Changes the stack's status and records the event."""
@@ -212,5 +218,5 @@ class StackStore:
             for stack in self.all(region)
             if stack.status != "DELETE_COMPLETE"
             and stack.desired is not None
-            and export_name in stack.desired.imports
+            and export_name in stack.desired.imported_exports
         ]

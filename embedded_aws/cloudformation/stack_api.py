@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller, Operation
-from embedded_aws.cloudformation.engine import Engine
-from embedded_aws.cloudformation.preparation import Preparation
+from embedded_aws.cloudformation.request_reader import RequestReader
 from embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
+from embedded_aws.cloudformation.stack_operations import StackOperations
 
 
 def find_stack(store: StackStore, caller: Caller, name: str, message: str) -> Stack:
@@ -34,14 +34,16 @@ class StackApi:
 
     Args:
         store: every stack.
-        engine: runs the operations.
-        preparation: turns requests into plans.
+        stack_operations: starts the operations.
+        reader: reads requests.
     """
 
-    def __init__(self, store: StackStore, engine: Engine, preparation: Preparation) -> None:
+    def __init__(
+        self, store: StackStore, stack_operations: StackOperations, reader: RequestReader
+    ) -> None:
         self._store = store
-        self._engine = engine
-        self._preparation = preparation
+        self._stack_operations = stack_operations
+        self._reader = reader
 
     def operations(self) -> dict[str, Operation]:
         """Returns the API's operations by name."""
@@ -58,9 +60,9 @@ class StackApi:
     def create_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles CreateStack."""
         name = parameters["StackName"]
-        desired = self._preparation.desire(caller, parameters, None)
-        identity = self._preparation.identity(caller, name)
-        desired, _ = self._preparation.plan(identity, desired, None)
+        desired = self._reader.read_desired_state(caller, parameters, None)
+        identity = self._reader.new_identity(caller, name)
+        desired, _ = self._reader.plan_changes(identity, desired, None)
         if parameters.get("DisableRollback") and parameters.get("OnFailure"):
             raise ApiError(
                 "ValidationError", "You can specify only one of DisableRollback and OnFailure"
@@ -78,7 +80,7 @@ class StackApi:
                 client_token=parameters.get("ClientRequestToken"),
             )
             self._store.add(stack)
-            self._engine.create(
+            self._stack_operations.create(
                 stack,
                 desired,
                 on_failure=("DO_NOTHING" if disabled else parameters.get("OnFailure", "ROLLBACK")),
@@ -89,14 +91,14 @@ class StackApi:
     def update_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles UpdateStack."""
         stack = self._stack(caller, parameters)
-        self._engine.check_updatable(stack)
-        desired = self._preparation.desire(caller, parameters, stack)
-        desired, plan = self._preparation.plan(stack.identity, desired, stack)
+        self._stack_operations.check_updatable(stack)
+        desired = self._reader.read_desired_state(caller, parameters, stack)
+        desired, plan = self._reader.plan_changes(stack.identity, desired, stack)
         if plan.is_empty and stack.status in UPDATABLE - {"CREATE_FAILED", "UPDATE_FAILED"}:
             raise ApiError("ValidationError", "No updates are to be performed.")
         stack.client_token = parameters.get("ClientRequestToken")
         stack.role_arn = parameters.get("RoleARN", stack.role_arn)
-        self._engine.update(
+        self._stack_operations.update(
             stack,
             desired,
             disable_rollback=rollback_disabled(parameters),
@@ -122,7 +124,7 @@ class StackApi:
                 "in DELETE_FAILED state.",
             )
         stack.client_token = parameters.get("ClientRequestToken")
-        self._engine.delete(
+        self._stack_operations.delete(
             stack,
             retain=retain,
             force=parameters.get("DeletionMode") == "FORCE_DELETE_STACK",
@@ -132,7 +134,7 @@ class StackApi:
         """Handles RollbackStack."""
         stack = self._stack(caller, parameters)
         stack.client_token = parameters.get("ClientRequestToken")
-        self._engine.roll_back(
+        self._stack_operations.roll_back(
             stack, retain_except_on_create=bool(parameters.get("RetainExceptOnCreate"))
         )
         return {"StackId": stack.identity.id}
@@ -141,11 +143,11 @@ class StackApi:
         """Handles ContinueUpdateRollback."""
         stack = self._stack(caller, parameters)
         stack.client_token = parameters.get("ClientRequestToken")
-        self._engine.continue_rollback(stack, skip=parameters.get("ResourcesToSkip", []))
+        self._stack_operations.continue_rollback(stack, skip=parameters.get("ResourcesToSkip", []))
 
     def cancel_update_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
         """Handles CancelUpdateStack."""
-        self._engine.cancel_update(self._stack(caller, parameters))
+        self._stack_operations.cancel_update(self._stack(caller, parameters))
 
     def update_termination_protection(
         self, caller: Caller, parameters: dict[str, Any]

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.changes import Change
-from embedded_aws.cloudformation.desired import Desired
+from embedded_aws.cloudformation.change_plan import Change
+from embedded_aws.cloudformation.desired_state import DesiredState
 from embedded_aws.cloudformation.parameters import ParameterValue
-from embedded_aws.cloudformation.snapshot import StackResource
 from embedded_aws.cloudformation.stack import ChangeSet, Event, Stack
+from embedded_aws.cloudformation.stack_contents import StackResource
 
 PAGE_SIZE = 100
 _HIDDEN = "****"
@@ -238,7 +238,7 @@ def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, 
     ]
 
 
-def tag_views(desired: Desired) -> list[dict[str, str]]:
+def tag_views(desired: DesiredState) -> list[dict[str, str]]:
     """Writes a stack's tags."""
     return [{"Key": key, "Value": value} for key, value in desired.tags.items()]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from embedded_aws.cloudformation.functions import Functions
 from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.codebuild import ProjectHandler
-from embedded_aws.cloudformation.resources.ecr import RepositoryHandler
-from embedded_aws.cloudformation.resources.functions import (
+from embedded_aws.cloudformation.resources.custom_resources import (
     CustomResourceHandler,
     FunctionHandler,
 )
+from embedded_aws.cloudformation.resources.ecr import RepositoryHandler
 from embedded_aws.cloudformation.resources.iam import (
     InlinePolicyHandler,
     InstanceProfileHandler,
@@ -18,6 +17,7 @@ from embedded_aws.cloudformation.resources.iam import (
 )
 from embedded_aws.cloudformation.resources.inert import inert_handlers
 from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
+from embedded_aws.cloudformation.resources.lambda_runtime import Functions
 from embedded_aws.cloudformation.resources.monitoring import (
     AlarmHandler,
     DashboardHandler,

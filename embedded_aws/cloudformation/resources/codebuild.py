@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from embedded_aws.cloudformation.resources.api_calls import call, ignoring
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
@@ -18,7 +19,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
 )
-from embedded_aws.cloudformation.resources.requests import call, ignoring
 
 # The API's members are the properties in lower camel case, with these exceptions.
 _MEMBERS = {"BuildSpec": "buildspec"}

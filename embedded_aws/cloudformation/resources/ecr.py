@@ -5,6 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    allowed_members,
+    boolean,
+    call,
+    ignoring,
+    removed_tag_keys,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -13,14 +21,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
     changed,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    allowed_members,
-    boolean,
-    call,
-    ignoring,
-    removed_tag_keys,
-    tag_list,
 )
 
 _NO_SCAN = {"ScanOnPush": False}

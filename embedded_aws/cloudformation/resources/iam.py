@@ -7,6 +7,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    allowed_members,
+    call,
+    ignoring,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -15,14 +23,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
     changed,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    allowed_members,
-    call,
-    ignoring,
-    removed_tag_keys,
-    selected,
-    tag_list,
 )
 
 _NAME_LENGTH = 64

@@ -7,6 +7,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    boolean,
+    call,
+    ignoring,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
@@ -16,14 +24,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
     changed,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    boolean,
-    call,
-    ignoring,
-    removed_tag_keys,
-    selected,
-    tag_list,
 )
 
 _DEFAULT_WINDOW_DAYS = 30

@@ -7,6 +7,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    call,
+    ignoring,
+    removed_tag_keys,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     ChangeRefusedError,
@@ -19,12 +25,6 @@ from embedded_aws.cloudformation.resources.base import (
     changed,
 )
 from embedded_aws.cloudformation.resources.log_keys import check_log_key, set_log_key
-from embedded_aws.cloudformation.resources.requests import (
-    call,
-    ignoring,
-    removed_tag_keys,
-    tag_list,
-)
 
 _NAME_LENGTH = 255
 

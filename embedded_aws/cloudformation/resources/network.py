@@ -7,6 +7,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    allowed_members,
+    boolean,
+    call,
+    ignoring,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -15,15 +24,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
     changed,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    allowed_members,
-    boolean,
-    call,
-    ignoring,
-    removed_tag_keys,
-    selected,
-    tag_list,
 )
 
 # Template member -> the API's list and member.

@@ -9,6 +9,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    allowed_members,
+    call,
+    ignoring,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -18,12 +24,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
     changed,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    allowed_members,
-    call,
-    ignoring,
-    tag_list,
 )
 from embedded_aws.cloudformation.resources.s3_lifecycle import lifecycle_rules
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.cloudformation.resources.requests import allowed_members
+from embedded_aws.cloudformation.resources.api_calls import allowed_members
 
 _RULE = (
     "AbortIncompleteMultipartUpload",

@@ -11,6 +11,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    call,
+    removed_tag_keys,
+    selected,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -21,12 +27,6 @@ from embedded_aws.cloudformation.resources.base import (
     TagStyle,
     changed,
     random_suffix,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    call,
-    removed_tag_keys,
-    selected,
-    tag_list,
 )
 
 # Interval of status checks; real waits take minutes, the waits here take seconds.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -14,7 +15,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceFailedError,
     ResourceHandler,
 )
-from embedded_aws.cloudformation.resources.requests import call, ignoring, selected
 
 _SERVICE = "application-autoscaling"
 _TARGET = ("ServiceNamespace", "ResourceId", "ScalableDimension")

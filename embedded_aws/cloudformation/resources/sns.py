@@ -10,6 +10,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from embedded_aws.cloudformation.resources.api_calls import (
+    allowed_members,
+    call,
+    ignoring,
+    removed_tag_keys,
+    tag_list,
+)
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -19,13 +26,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
     changed,
-)
-from embedded_aws.cloudformation.resources.requests import (
-    allowed_members,
-    call,
-    ignoring,
-    removed_tag_keys,
-    tag_list,
 )
 
 _TOPIC_ATTRIBUTES = (

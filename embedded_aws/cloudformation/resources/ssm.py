@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -13,7 +14,6 @@ from embedded_aws.cloudformation.resources.base import (
     TagStyle,
     changed,
 )
-from embedded_aws.cloudformation.resources.requests import call, ignoring, selected
 
 _PUT = ("AllowedPattern", "DataType", "Description", "Policies", "Tier", "Type", "Value")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.desired import Desired, StackIdentity
+from embedded_aws.cloudformation.desired_state import DesiredState, StackIdentity
 from embedded_aws.cloudformation.document import read_document
 from embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
 from embedded_aws.cloudformation.parameters import parameter_values
@@ -233,6 +233,6 @@ def test_rules():
             {},
             lambda _: {},
         )
-        desired = Desired(template, values, {}, (), ())
+        desired = DesiredState(template, values, {}, (), ())
         evaluator = desired.evaluator(identity, Resources(), Lookups())
         assert desired.broken_rules(evaluator) == broken

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.desired import StackIdentity
+from embedded_aws.cloudformation.desired_state import StackIdentity
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceHandler
 from embedded_aws.cloudformation.stack import StackStore
 from embedded_aws.cloudformation.template import ResourceDefinition

@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.functions import Functions
+from embedded_aws.cloudformation.resources.api_calls import allowed_members
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     InterruptedOperationError,
@@ -23,7 +23,7 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
 )
-from embedded_aws.cloudformation.resources.requests import allowed_members
+from embedded_aws.cloudformation.resources.lambda_runtime import Functions
 
 _NAME_LENGTH = 64
 # No server listens there: the function gets a callable that takes its answer.

@@ -1,24 +1,27 @@
-"""Brings a stack to its desired state, or back to its previous state.
+"""Brings a stack to its desired state, resource by resource, in CloudFormation's order.
 
-An update follows CloudFormation's order: resources in dependency order, replacements made before
-the replaced resource is deleted, deletions only once everything else has succeeded. A failure
-undoes the finished steps: changed resources get their previous properties again, and new ones are
-deleted.
+Resources come in dependency order. A replacement is made before the replaced resource is deleted.
+Deletions come only once everything else has succeeded. After a
+failure, `stack_rollback` undoes the finished steps.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
 
-from embedded_aws.cloudformation.desired import Desired, StackScope, with_stack_tags
+from embedded_aws.cloudformation.desired_state import DesiredState, StackScope, with_stack_tags
 from embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
-from embedded_aws.cloudformation.operation import ResourceSteps, StepFailedError
-from embedded_aws.cloudformation.snapshot import Output, StackResource
-from embedded_aws.cloudformation.stack import Journal, Stack, now
+from embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
+from embedded_aws.cloudformation.stack import now
+from embedded_aws.cloudformation.stack_contents import Output, StackResource
+from embedded_aws.cloudformation.stack_rollback import (
+    delete_stack,
+    roll_back_creation,
+    roll_back_update,
+)
 
 
-class Deployment:
+class StackDeployment:
     """One create or update of a stack.
 
     Args:
@@ -29,7 +32,7 @@ class Deployment:
     """
 
     def __init__(
-        self, steps: ResourceSteps, desired: Desired, *, retain_except_on_create: bool = False
+        self, steps: ResourceSteps, desired: DesiredState, *, retain_except_on_create: bool = False
     ) -> None:
         self._steps = steps
         self._stack = steps.stack
@@ -158,7 +161,7 @@ class Deployment:
         outputs = self._desired.outputs(evaluator)
         others = {
             output.export_name: other.name
-            for other, output in self._steps.environment.store.exports(stack.identity.region)
+            for other, output in self._steps.context.store.exports(stack.identity.region)
             if other is not stack
         }
         for output in outputs.values():
@@ -175,7 +178,7 @@ class Deployment:
 
     def _check_unused(self, output: Output) -> None:
         region = self._stack.identity.region
-        importers = self._steps.environment.store.importers(region, str(output.export_name))
+        importers = self._steps.context.store.importers(region, str(output.export_name))
         if importers:
             raise TemplateError(
                 f"Export {output.export_name} cannot be updated as it is in use by "
@@ -185,7 +188,7 @@ class Deployment:
     def _clean_up(self) -> None:
         """Deletes resources that the new state does not have; a failed deletion is left behind."""
         stack = self._stack
-        journal = _journal(stack)
+        journal = stack.open_journal()
         stack.set_status("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
         evaluator = self._desired.evaluator(
             stack.identity, StackScope(stack.resources), self._steps.lookups
@@ -202,170 +205,10 @@ class Deployment:
             retained=lambda resource: (
                 resource.update_replace_policy == "Retain"
                 if resource in replaced
-                else resource in removed and _retains(resource)
+                else resource in removed and resource.outlives_stack
             ),
         )
         for resource in removed:
             stack.resources.pop(resource.logical_id, None)
         stack.journal = None
         stack.set_status("UPDATE_COMPLETE")
-
-
-def roll_back_creation(
-    steps: ResourceSteps, failure: str, *, retain_except_on_create: bool = False
-) -> None:
-    """Deletes the resources of a failed creation; ends in ROLLBACK_COMPLETE or ROLLBACK_FAILED.
-
-    Args:
-        steps: acts on single resources.
-        failure: reason of the rollback, for the event.
-        retain_except_on_create: whether new resources are deleted even if their policy retains
-            them.
-    """
-    stack = steps.stack
-    stack.set_status("ROLLBACK_IN_PROGRESS", f"{failure} Rollback requested by user.".strip())
-    failed = steps.delete_all(
-        list(stack.resources.values()),
-        retained=lambda resource: (
-            resource.imported
-            or (resource.deletion_policy == "Retain" and not retain_except_on_create)
-        ),
-    )
-    stack.resources = {resource.logical_id: resource for resource in failed}
-    stack.outputs = {}
-    stack.journal = None
-    if failed:
-        stack.set_status("ROLLBACK_FAILED", _not_deleted(failed))
-    else:
-        stack.set_status("ROLLBACK_COMPLETE")
-
-
-def roll_back_update(
-    steps: ResourceSteps,
-    failure: str,
-    *,
-    retain_except_on_create: bool = False,
-    skip: Collection[str] = (),
-) -> None:
-    """Undoes a failed update; ends in UPDATE_ROLLBACK_COMPLETE or UPDATE_ROLLBACK_FAILED.
-
-    Args:
-        steps: acts on single resources.
-        failure: reason of the rollback, for the event.
-        retain_except_on_create: whether new resources are deleted even if their policy retains
-            them.
-        skip: logical ids that count as restored (ContinueUpdateRollback).
-    """
-    stack = steps.stack
-    journal = _journal(stack)
-    stack.set_status("UPDATE_ROLLBACK_IN_PROGRESS", failure or None)
-    created = [
-        resource
-        for logical_id, resource in stack.resources.items()
-        if (old := journal.resources.get(logical_id)) is None or not resource.is_same_object(old)
-    ]
-    failed: list[str] = []
-    # Resources are restored in dependency order, as they were changed.
-    order = journal.desired.template.order if journal.desired else tuple(journal.resources)
-    for logical_id in (name for name in order if name in journal.resources):
-        old = journal.resources[logical_id]
-        new = stack.resources.get(logical_id)
-        if new is old:
-            continue
-        if new is None or not new.is_same_object(old) or not new.attempted or logical_id in skip:
-            steps.restore(old)
-            continue
-        try:
-            if not steps.update(new, old):
-                failed.append(logical_id)
-        except StepFailedError:
-            failed.append(logical_id)
-    journal.superseded.extend(made for made in created if made not in journal.superseded)
-    for resource in created:
-        if resource.logical_id not in journal.resources:
-            stack.resources.pop(resource.logical_id, None)
-    if failed:
-        reason = f"The following resource(s) failed to update: [{', '.join(failed)}]."
-        stack.set_status("UPDATE_ROLLBACK_FAILED", reason)
-        return
-    stack.set_status("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS")
-    steps.delete_all(
-        journal.superseded,
-        retained=lambda resource: (
-            resource.imported
-            or (resource.deletion_policy == "Retain" and not retain_except_on_create)
-        ),
-    )
-    stack.resources = {name: stack.resources[name] for name in journal.resources}
-    stack.outputs = journal.outputs
-    stack.desired = journal.desired
-    stack.journal = None
-    stack.set_status("UPDATE_ROLLBACK_COMPLETE")
-
-
-def delete_stack(steps: ResourceSteps, *, retain: Collection[str], force: bool = False) -> None:
-    """Deletes a stack's resources, then the stack.
-
-    Args:
-        steps: acts on single resources.
-        retain: logical ids of resources to keep.
-        force: whether resources that cannot be deleted are kept instead of failing the deletion.
-    """
-    stack = steps.stack
-    resources = list(stack.resources.values())
-    if stack.journal is not None:
-        live = {(item.type, item.physical_id) for item in resources}
-        resources += [
-            old
-            for old in [*stack.journal.resources.values(), *stack.journal.superseded]
-            if (old.type, old.physical_id) not in live
-        ]
-    in_use = {
-        output.export_name: importers
-        for output in stack.outputs.values()
-        if output.export_name is not None
-        and (
-            importers := steps.environment.store.importers(
-                stack.identity.region, output.export_name
-            )
-        )
-    }
-    if in_use:
-        name, importers = next(iter(in_use.items()))
-        stack.set_status(
-            "DELETE_FAILED",
-            f"Delete canceled. Cannot delete export {name} as it is in use by "
-            f"{', '.join(importers)}.",
-        )
-        return
-    failed = steps.delete_all(
-        resources,
-        retained=lambda resource: resource.logical_id in retain or _retains(resource),
-    )
-    stack.resources = {resource.logical_id: resource for resource in failed}
-    if failed and not force:
-        for resource in failed:
-            stack.resources[resource.logical_id] = dataclasses.replace(
-                resource, status="DELETE_FAILED"
-            )
-        stack.journal = None
-        stack.set_status("DELETE_FAILED", _not_deleted(failed))
-        return
-    stack.resources, stack.outputs, stack.journal = {}, {}, None
-    stack.deleted = now()
-    stack.set_status("DELETE_COMPLETE")
-
-
-def _retains(resource: StackResource) -> bool:
-    return resource.deletion_policy in ("Retain", "RetainExceptOnCreate")
-
-
-def _not_deleted(failed: list[StackResource]) -> str:
-    names = ", ".join(resource.logical_id for resource in failed)
-    return f"The following resource(s) failed to delete: [{names}]."
-
-
-def _journal(stack: Stack) -> Journal:
-    if stack.journal is None:
-        raise RuntimeError(f"stack {stack.name} has no journal to go by")
-    return stack.journal

@@ -19,7 +19,7 @@ class StackResource:
         properties: evaluated, with the stack's tags.
         dependencies: logical ids of resources that must be deleted after this one.
         attempted: whether its handler may have begun to change it.
-        imported: whether it existed before the operation that added it to the stack.
+        adopted: whether it existed before the operation that added it to the stack.
     """
 
     logical_id: str
@@ -35,7 +35,12 @@ class StackResource:
     reason: str | None
     timestamp: datetime
     attempted: bool = True
-    imported: bool = False
+    adopted: bool = False
+
+    @property
+    def outlives_stack(self) -> bool:
+        """Returns whether its policy keeps it when it leaves the stack."""
+        return self.deletion_policy in ("Retain", "RetainExceptOnCreate")
 
     def is_same_object(self, other: StackResource) -> bool:
         """Returns whether both are the same physical resource."""

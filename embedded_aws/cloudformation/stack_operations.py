@@ -12,21 +12,17 @@ from collections.abc import Callable, Collection
 
 from embedded_aws.api import ApiError
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.deployment import (
-    Deployment,
+from embedded_aws.cloudformation.desired_state import DesiredState
+from embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
+from embedded_aws.cloudformation.resource_steps import OperationContext, ResourceSteps
+from embedded_aws.cloudformation.resources.registry import ResourceRegistry
+from embedded_aws.cloudformation.stack import UPDATABLE, Journal, Stack, StackStore, now
+from embedded_aws.cloudformation.stack_deployment import StackDeployment
+from embedded_aws.cloudformation.stack_rollback import (
     delete_stack,
     roll_back_creation,
     roll_back_update,
 )
-from embedded_aws.cloudformation.desired import Desired
-from embedded_aws.cloudformation.operation import (
-    Environment,
-    Interrupt,
-    ResourceSteps,
-    StoppedError,
-)
-from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import UPDATABLE, Journal, Stack, StackStore, now
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +30,7 @@ logger = logging.getLogger(__name__)
 _STOP_SECONDS = 10
 
 
-class Engine:
+class StackOperations:
     """Starts, cancels and ends the operations on stacks.
 
     Args:
@@ -46,13 +42,13 @@ class Engine:
     def __init__(
         self, clients: LoopbackClients, registry: ResourceRegistry, store: StackStore
     ) -> None:
-        self._environment = Environment(clients, registry, store)
+        self._context = OperationContext(clients, registry, store)
         self._store = store
         self._running: dict[str, tuple[threading.Thread, Interrupt]] = {}
         self._closed = False
 
     def create(
-        self, stack: Stack, desired: Desired, *, on_failure: str, retain_except_on_create: bool
+        self, stack: Stack, desired: DesiredState, *, on_failure: str, retain_except_on_create: bool
     ) -> None:
         """Starts creating a new stack's resources.
 
@@ -69,7 +65,7 @@ class Engine:
         stack.set_status("CREATE_IN_PROGRESS", "User Initiated")
         self._start(
             stack,
-            lambda steps: Deployment(
+            lambda steps: StackDeployment(
                 steps, desired, retain_except_on_create=retain_except_on_create
             ).create(on_failure),
         )
@@ -77,7 +73,7 @@ class Engine:
     def update(
         self,
         stack: Stack,
-        desired: Desired,
+        desired: DesiredState,
         *,
         disable_rollback: bool,
         retain_except_on_create: bool,
@@ -107,7 +103,7 @@ class Engine:
             stack.set_status("UPDATE_IN_PROGRESS", "User Initiated")
             self._start(
                 stack,
-                lambda steps: Deployment(
+                lambda steps: StackDeployment(
                     steps, desired, retain_except_on_create=retain_except_on_create
                 ).update(disable_rollback=disable_rollback),
             )
@@ -221,7 +217,7 @@ class Engine:
             if self._closed:
                 raise ApiError("ValidationError", "The embedded AWS is stopping.")
             interrupt = Interrupt()
-            steps = ResourceSteps(self._environment, stack, interrupt)
+            steps = ResourceSteps(self._context, stack, interrupt)
             thread = threading.Thread(
                 target=self._run,
                 args=(stack, steps, action),

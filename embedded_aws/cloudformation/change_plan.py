@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from embedded_aws.api import ApiError
-from embedded_aws.cloudformation.desired import (
-    Desired,
+from embedded_aws.cloudformation.desired_state import (
+    DesiredState,
     StackIdentity,
     unresolved,
     with_stack_tags,
@@ -26,7 +26,7 @@ from embedded_aws.cloudformation.intrinsics import (
 )
 from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.snapshot import Output, StackResource
+from embedded_aws.cloudformation.stack_contents import Output, StackResource
 from embedded_aws.cloudformation.template import ResourceDefinition, attribute_references
 
 # Returns the physical id of a resource that exists and may be imported.
@@ -63,24 +63,24 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChangePlan:
     """Every change, and whether there is anything to do."""
 
     changes: tuple[Change, ...]
     is_empty: bool
 
 
-def make_plan(
+def plan_changes(
     *,
     identity: StackIdentity,
-    desired: Desired,
+    desired: DesiredState,
     current: Mapping[str, StackResource],
-    deployed: Desired | None,
+    deployed: DesiredState | None,
     outputs: Mapping[str, Output],
     registry: ResourceRegistry,
     lookups: Lookups,
     find_existing: FindExisting,
-) -> tuple[Desired, Plan]:
+) -> tuple[DesiredState, ChangePlan]:
     """Compares a stack with its desired state.
 
     Args:
@@ -117,8 +117,10 @@ def make_plan(
         ]
         new_outputs = desired.outputs(evaluator)
         imports = frozenset(
-            evaluator.evaluate(argument) for argument in _imported(desired.template.resources)
-        ) | frozenset(evaluator.evaluate(item) for item in _imported(desired.template.outputs))
+            evaluator.evaluate(argument)
+            for part in (desired.template.resources, desired.template.outputs)
+            for argument in _import_arguments(part)
+        )
     except TemplateError as error:
         raise ApiError("ValidationError", str(error)) from None
     unchanged = (
@@ -128,8 +130,8 @@ def make_plan(
         and deployed.tags == desired.tags
     )
     adopted = frozenset(change.logical_id for change in changes if change.action == "Import")
-    desired = dataclasses.replace(desired, imports=imports, adopted=adopted)
-    return desired, Plan(tuple(changes), unchanged)
+    desired = dataclasses.replace(desired, imported_exports=imports, adopted=adopted)
+    return desired, ChangePlan(tuple(changes), unchanged)
 
 
 class _PlannedScope:
@@ -157,7 +159,7 @@ class _PlannedScope:
             return KNOWN_AFTER_APPLY
 
 
-def _check_types(desired: Desired, registry: ResourceRegistry) -> None:
+def _check_types(desired: DesiredState, registry: ResourceRegistry) -> None:
     resources = desired.template.resources.values()
     unknown = sorted({item.type for item in resources if registry.find(item.type) is None})
     if unknown:
@@ -181,7 +183,7 @@ def _check_types(desired: Desired, registry: ResourceRegistry) -> None:
 
 
 def _compare(
-    desired: Desired,
+    desired: DesiredState,
     current: Mapping[str, StackResource],
     evaluator: Evaluator,
     scope: _PlannedScope,
@@ -279,13 +281,13 @@ def _modification(
     )
 
 
-def _imported(value: Any) -> list[Any]:
+def _import_arguments(value: Any) -> list[Any]:
     if isinstance(value, ResourceDefinition):
-        return _imported(dict(value.properties))
+        return _import_arguments(dict(value.properties))
     if isinstance(value, list):
-        return [found for item in value for found in _imported(item)]
+        return [found for item in value for found in _import_arguments(item)]
     if isinstance(value, Mapping):
         if "Fn::ImportValue" in value:
             return [value["Fn::ImportValue"]]
-        return [found for item in value.values() for found in _imported(item)]
+        return [found for item in value.values() for found in _import_arguments(item)]
     return []

@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.cloudformation.adoption import ExistingResources
-from embedded_aws.cloudformation.changes import Plan, make_plan
-from embedded_aws.cloudformation.desired import Desired, StackIdentity
+from embedded_aws.cloudformation.change_plan import ChangePlan, plan_changes
+from embedded_aws.cloudformation.desired_state import DesiredState, StackIdentity
+from embedded_aws.cloudformation.existing_resources import ExistingResources
 from embedded_aws.cloudformation.lookups import ServerLookups
 from embedded_aws.cloudformation.parameters import parameter_values
 from embedded_aws.cloudformation.resources.base import ResourceHandler
@@ -33,7 +33,7 @@ _NAMED_IAM_PROPERTIES = {
 IAM_TYPES = {*_NAMED_IAM_PROPERTIES, "AWS::IAM::Policy"}
 
 
-class Preparation:
+class RequestReader:
     """Turns a request into a desired state, and finds the changes that lead to it.
 
     Args:
@@ -49,13 +49,13 @@ class Preparation:
         self._registry = registry
         self._store = store
 
-    def identity(self, caller: Caller, name: str) -> StackIdentity:
+    def new_identity(self, caller: Caller, name: str) -> StackIdentity:
         """Returns the identity of a new stack."""
         scope = f"{caller.region}:{caller.account_id}"
         stack_id = f"arn:aws:cloudformation:{scope}:stack/{name}/{uuid.uuid4()}"
         return StackIdentity(name, stack_id, caller.region, caller.account_id)
 
-    def template(
+    def read_template(
         self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None
     ) -> Template:
         """Returns the template that a request contains or refers to.
@@ -78,7 +78,9 @@ class Preparation:
             return parse_template(self._from_s3(caller, parameters["TemplateURL"]))
         raise ApiError("ValidationError", "Either Template URL or Template Body must be specified.")
 
-    def desire(self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None) -> Desired:
+    def read_desired_state(
+        self, caller: Caller, parameters: Mapping[str, Any], stack: Stack | None
+    ) -> DesiredState:
         """Returns the desired state: the request's template with its values.
 
         Args:
@@ -89,7 +91,7 @@ class Preparation:
         Raises:
             ApiError: the template or a value is not acceptable.
         """
-        template = self.template(caller, parameters, stack)
+        template = self.read_template(caller, parameters, stack)
         deployed = stack.desired if stack is not None else None
         lookups = ServerLookups(self._clients, self._store, caller.region)
         values = parameter_values(
@@ -104,7 +106,7 @@ class Preparation:
             tags = dict(deployed.tags) if deployed else {}
         capabilities = tuple(parameters.get("Capabilities", []))
         _check_capabilities(template, capabilities)
-        return Desired(
+        return DesiredState(
             template=template,
             parameters=values,
             tags=tags,
@@ -112,14 +114,14 @@ class Preparation:
             capabilities=capabilities,
         )
 
-    def plan(
+    def plan_changes(
         self,
         identity: StackIdentity,
-        desired: Desired,
+        desired: DesiredState,
         stack: Stack | None,
         *,
         import_existing: bool = False,
-    ) -> tuple[Desired, Plan]:
+    ) -> tuple[DesiredState, ChangePlan]:
         """Compares the desired state with the stack.
 
         Args:
@@ -132,7 +134,7 @@ class Preparation:
             ApiError: the state cannot be reached.
         """
         existing = ExistingResources(self._clients, self._store, identity)
-        return make_plan(
+        return plan_changes(
             identity=identity,
             desired=desired,
             current=dict(stack.resources) if stack else {},

@@ -9,7 +9,7 @@ from typing import Any
 from embedded_aws.cloudformation.intrinsics import Evaluator, Lookups, ResourceScope, TemplateError
 from embedded_aws.cloudformation.parameters import ParameterValue
 from embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
-from embedded_aws.cloudformation.snapshot import Output, StackResource
+from embedded_aws.cloudformation.stack_contents import Output, StackResource
 from embedded_aws.cloudformation.template import Template
 
 # Functions that exist only in the Rules section.
@@ -33,7 +33,7 @@ class StackIdentity:
 
 
 @dataclass(frozen=True)
-class Desired:
+class DesiredState:
     """A template, the values of its parameters, and the settings of the stack as a whole."""
 
     template: Template
@@ -41,7 +41,7 @@ class Desired:
     tags: Mapping[str, str]
     notification_arns: tuple[str, ...]
     capabilities: tuple[str, ...]
-    imports: frozenset[str] = frozenset()
+    imported_exports: frozenset[str] = frozenset()
     # Logical ids of existing resources that are imported.
     adopted: frozenset[str] = frozenset()
 

@@ -1,10 +1,9 @@
-"""Handles one resource at a time: calls its handler, records events, updates the stack's state."""
+"""Deploys one resource at a time: calls its handler, records events, updates the stack's state."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-import threading
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.cloudformation.interrupt import Interrupt, StoppedError
 from embedded_aws.cloudformation.lookups import ServerLookups
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -25,8 +25,8 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
 )
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.snapshot import StackResource, deletion_order
 from embedded_aws.cloudformation.stack import Stack, StackStore, now
+from embedded_aws.cloudformation.stack_contents import StackResource, deletion_order
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -52,12 +52,8 @@ class StepFailedError(Exception):
         self.touched = touched
 
 
-class StoppedError(Exception):
-    """The server is stopping: everything is left as it is."""
-
-
 @dataclasses.dataclass(frozen=True)
-class Environment:
+class OperationContext:
     """The objects that every operation uses."""
 
     clients: LoopbackClients
@@ -65,54 +61,24 @@ class Environment:
     store: StackStore
 
 
-class Interrupt:
-    """Ends the waits of one operation, because it is cancelled or because the server stops."""
-
-    def __init__(self) -> None:
-        self.event = threading.Event()
-        self._stopping = False
-
-    def cancel(self) -> None:
-        """Makes the operation fail at its next step, so that it rolls back."""
-        self.event.set()
-
-    def stop(self) -> None:
-        """Makes the operation end at its next step, whatever the state of the stack."""
-        self._stopping = True
-        self.event.set()
-
-    def check(self) -> None:
-        """Raises if the operation was cancelled or stopped."""
-        if self._stopping:
-            raise StoppedError
-        if self.event.is_set():
-            raise InterruptedOperationError
-
-    def settle(self) -> None:
-        """Clears a cancellation, so that the rollback can wait."""
-        if self._stopping:
-            raise StoppedError
-        self.event.clear()
-
-
 class ResourceSteps:
     """Creates, updates and deletes the resources of one stack during one operation.
 
     Args:
-        environment: clients, types and stacks.
+        context: clients, types and stacks.
         stack: the stack.
         interrupt: ends the operation's waits.
     """
 
-    def __init__(self, environment: Environment, stack: Stack, interrupt: Interrupt) -> None:
-        self.environment = environment
+    def __init__(self, context: OperationContext, stack: Stack, interrupt: Interrupt) -> None:
+        self.context = context
         self.stack = stack
         self.interrupt = interrupt
-        self.lookups = ServerLookups(environment.clients, environment.store, stack.identity.region)
+        self.lookups = ServerLookups(context.clients, context.store, stack.identity.region)
 
     def handler(self, type_name: str) -> ResourceHandler:
         """Returns the handler of an emulated type."""
-        return self.environment.registry.get(type_name)
+        return self.context.registry.get(type_name)
 
     def create(self, planned: StackResource, *, replacing: StackResource | None = None) -> None:
         """Creates a resource and adds it to the stack.
@@ -184,7 +150,7 @@ class ResourceSteps:
             self._finish(current, "CREATE_FAILED", str(error), event="IMPORT_FAILED")
             raise
         current = dataclasses.replace(
-            current, physical_id=found.physical_id, attributes=found.attributes, imported=True
+            current, physical_id=found.physical_id, attributes=found.attributes, adopted=True
         )
         self._record(current, "IMPORT_COMPLETE", "Resource import completed.")
         self._record(current, "UPDATE_IN_PROGRESS", _TAGGING)
@@ -313,7 +279,7 @@ class ResourceSteps:
     ) -> T:
         identity = self.stack.identity
         context = ResourceContext(
-            clients=self.environment.clients,
+            clients=self.context.clients,
             account_id=identity.account_id,
             region=identity.region,
             stack_name=identity.name,
