@@ -18,6 +18,7 @@ from embedded_aws.cloudformation.desired_state import (
     unresolved,
     with_stack_tags,
 )
+from embedded_aws.cloudformation.graph import entries
 from embedded_aws.cloudformation.intrinsics import (
     KNOWN_AFTER_APPLY,
     Evaluator,
@@ -118,8 +119,9 @@ def plan_changes(
         new_outputs = desired.outputs(evaluator)
         imports = frozenset(
             evaluator.evaluate(argument)
-            for part in (desired.template.resources, desired.template.outputs)
-            for argument in _import_arguments(part)
+            for part in desired.template.evaluated_parts()
+            for key, argument in entries(part)
+            if key == "Fn::ImportValue"
         )
     except TemplateError as error:
         raise ApiError("ValidationError", str(error)) from None
@@ -168,10 +170,7 @@ def _check_types(desired: DesiredState, registry: ResourceRegistry) -> None:
             f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]. "
             f"{_REMEDY}",
         )
-    for part in (
-        [dict(item.properties) for item in resources],
-        [dict(output) for output in desired.template.outputs.values()],
-    ):
+    for part in desired.template.evaluated_parts():
         for logical_id, attribute in attribute_references(part):
             definition = desired.template.resources.get(logical_id)
             if definition and not registry.get(definition.type).has_attribute(attribute):
@@ -279,15 +278,3 @@ def _modification(
         tuple(differing),
         tuple(attributes),
     )
-
-
-def _import_arguments(value: Any) -> list[Any]:
-    if isinstance(value, ResourceDefinition):
-        return _import_arguments(dict(value.properties))
-    if isinstance(value, list):
-        return [found for item in value for found in _import_arguments(item)]
-    if isinstance(value, Mapping):
-        if "Fn::ImportValue" in value:
-            return [value["Fn::ImportValue"]]
-        return [found for item in value.values() for found in _import_arguments(item)]
-    return []

@@ -148,7 +148,7 @@ class ChangeSetApi:
         """Handles DeleteChangeSet; a change set that does not exist counts as deleted."""
         stack = self._stack(caller, parameters)
         if stack is not None:
-            change_set = _of(stack, parameters["ChangeSetName"])
+            change_set = stack.find_change_set(parameters["ChangeSetName"])
             if change_set is not None:
                 del stack.change_sets[change_set.name]
         return {}
@@ -186,7 +186,7 @@ class ChangeSetApi:
             (
                 stack
                 for stack in self._store.all(caller.region)
-                if _of(stack, parameters["ChangeSetName"]) is not None
+                if stack.find_change_set(parameters["ChangeSetName"]) is not None
             ),
             None,
         )
@@ -196,16 +196,10 @@ class ChangeSetApi:
         name = parameters["ChangeSetName"]
         if stack is None and "StackName" in parameters:
             raise ApiError("ValidationError", f"Stack [{parameters['StackName']}] does not exist")
-        change_set = _of(stack, name) if stack is not None else None
+        change_set = stack.find_change_set(name) if stack is not None else None
         if stack is None or change_set is None:
             raise ApiError("ChangeSetNotFound", f"ChangeSet [{name}] does not exist")
         return stack, change_set
-
-
-def _of(stack: Stack, name_or_arn: str) -> ChangeSet | None:
-    return next(
-        (item for item in stack.change_sets.values() if name_or_arn in (item.name, item.arn)), None
-    )
 
 
 def _check_supported(kind: str, parameters: Mapping[str, Any]) -> None:

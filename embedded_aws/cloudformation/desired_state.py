@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from embedded_aws.cloudformation.graph import entries
 from embedded_aws.cloudformation.intrinsics import Evaluator, Lookups, ResourceScope, TemplateError
 from embedded_aws.cloudformation.parameters import ParameterValue
 from embedded_aws.cloudformation.resources.base import ResourceHandler, TagStyle
@@ -13,13 +14,13 @@ from embedded_aws.cloudformation.stack_contents import Output, StackResource
 from embedded_aws.cloudformation.template import Template
 
 # Functions that exist only in the Rules section.
-_RULE_FUNCTIONS = (
+_RULE_FUNCTIONS = {
     "Fn::EachMemberEquals",
     "Fn::EachMemberIn",
     "Fn::RefAll",
     "Fn::ValueOf",
     "Fn::ValueOfAll",
-)
+}
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class DesiredState:
         """
         broken = []
         for name, rule in self.template.rules.items():
-            unsupported = sorted(set(_functions(rule)) & set(_RULE_FUNCTIONS))
+            unsupported = sorted({key for key, _ in entries(rule)} & _RULE_FUNCTIONS)
             if unsupported:
                 raise TemplateError(
                     f"Rule {name}: the embedded AWS does not evaluate {', '.join(unsupported)}"
@@ -190,13 +191,3 @@ def unresolved(logical_id: str) -> TemplateError:
         f"Template format error: Unresolved resource dependencies [{logical_id}] in the Resources "
         "block of the template"
     )
-
-
-def _functions(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _functions(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _functions(item)

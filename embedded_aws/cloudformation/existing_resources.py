@@ -10,7 +10,6 @@ https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.desired_state import StackIdentity
@@ -56,7 +55,6 @@ class ExistingResources:
         )
 
     def _context(self, logical_id: str) -> ResourceContext:
-        attributes: Mapping[str, str] = {}
         return ResourceContext(
             clients=self._clients,
             account_id=self._identity.account_id,
@@ -64,7 +62,7 @@ class ExistingResources:
             stack_name=self._identity.name,
             stack_id=self._identity.id,
             logical_id=logical_id,
-            attributes=attributes,
+            attributes={},
             interrupted=threading.Event(),
             on_initiated=lambda *_: None,
         )

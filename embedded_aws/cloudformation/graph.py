@@ -11,6 +11,21 @@ from typing import Any
 SUB_VARIABLE = re.compile(r"\$\{(?P<name>[^!${}][^${}]*)\}")
 
 
+def entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields every key with its value, of every mapping in a value, at any depth.
+
+    Args:
+        value: any part of a template.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from entries(item)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield key, item
+            yield from entries(item)
+
+
 def referenced_names(value: Any) -> Iterator[str]:
     """Yields every parameter, pseudo parameter and resource that a value names, in order.
 

@@ -19,6 +19,8 @@ from embedded_aws.cloudformation.graph import SUB_VARIABLE, get_att_target
 # {{resolve:ssm:/name}} and other dynamic references
 _DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?P<service>[^:}]+):(?P<key>[^}]+)\}\}")
 _FUNCTION_PREFIX = "Fn::"
+# Functions of real CloudFormation that are not evaluated.
+_REFUSED_FUNCTIONS = {"Fn::Cidr"}
 
 
 class NoValue(Enum):
@@ -90,7 +92,6 @@ class Evaluator:
             "Condition": self.condition,
             "Fn::And": lambda items: all(self._truth(item) for item in items),
             "Fn::Base64": lambda item: base64.b64encode(self._text(item).encode()).decode(),
-            "Fn::Cidr": self._unsupported("Fn::Cidr"),
             "Fn::Contains": self._contains,
             "Fn::Equals": self._equals,
             "Fn::FindInMap": self._find_in_map,
@@ -119,6 +120,11 @@ class Evaluator:
                 ((key, argument),) = value.items()
                 if key in self._functions and (key != "Condition" or isinstance(argument, str)):
                     return self._call(key, argument)
+                if key in _REFUSED_FUNCTIONS:
+                    raise TemplateError(
+                        f"Template error: the embedded AWS does not evaluate {key}; "
+                        "docs/embedded-aws.md lists what it does"
+                    )
                 if key.startswith(_FUNCTION_PREFIX):
                     raise TemplateError(f"Template error: {key} is not a supported function")
             evaluated = {key: self.evaluate(item) for key, item in value.items()}
@@ -245,15 +251,6 @@ class Evaluator:
         return _DYNAMIC_REFERENCE.sub(
             lambda match: self._lookups.dynamic(match["service"], match["key"]), text
         )
-
-    def _unsupported(self, function: str) -> Callable[[Any], Any]:
-        def refuse(_: Any) -> Any:
-            raise TemplateError(
-                f"Template error: the embedded AWS does not evaluate {function}; "
-                "docs/embedded-aws.md lists what it does"
-            )
-
-        return refuse
 
 
 def _string(value: Any) -> str:

@@ -154,10 +154,10 @@ class QueryApi:
         desired = stack.desired
         wanted = parameters.get("ChangeSetName")
         if wanted is not None:
-            found = [c for c in stack.change_sets.values() if wanted in (c.name, c.arn)]
-            if not found:
+            found = stack.find_change_set(wanted)
+            if found is None:
                 raise ApiError("ChangeSetNotFound", f"ChangeSet [{wanted}] does not exist")
-            desired = found[0].desired
+            desired = found.desired
         # A stack under review has no template yet.
         text = desired.template.text if desired else ""
         return {"TemplateBody": text, "StagesAvailable": ["Original", "Processed"]}

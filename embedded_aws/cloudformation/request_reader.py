@@ -16,11 +16,9 @@ from embedded_aws.cloudformation.desired_state import DesiredState, StackIdentit
 from embedded_aws.cloudformation.existing_resources import ExistingResources
 from embedded_aws.cloudformation.lookups import ServerLookups
 from embedded_aws.cloudformation.parameters import parameter_values
-from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import Stack, StackStore
 from embedded_aws.cloudformation.template import (
-    ResourceDefinition,
     Template,
     parse_template,
 )
@@ -142,7 +140,7 @@ class RequestReader:
             outputs=dict(stack.outputs) if stack else {},
             registry=self._registry,
             lookups=ServerLookups(self._clients, self._store, identity.region),
-            find_existing=existing.find if import_existing else _find_none,
+            find_existing=existing.find if import_existing else lambda *_: None,
         )
 
     def _from_s3(self, caller: Caller, url: str) -> str:
@@ -157,10 +155,6 @@ class RequestReader:
                 "ValidationError", f"S3 error: {error.response['Error'].get('Message', error)}"
             ) from None
         return body.decode()
-
-
-def _find_none(definition: ResourceDefinition, handler: ResourceHandler) -> None:
-    """Finds nothing to import, so that every new resource is created."""
 
 
 def _bucket_and_key(url: str) -> tuple[str, str]:

@@ -104,11 +104,12 @@ class ResourceSteps:
             self.stack.resources[planned.logical_id] = current
             self._record(current, f"{verb}_IN_PROGRESS", "Resource creation Initiated")
 
-        def attempt(handler: ResourceHandler, context: ResourceContext) -> Physical:
-            return handler.create(context, planned.properties)
-
         try:
-            physical = self._handle(planned, attempt, initiated)
+            physical = self._handle(
+                planned,
+                lambda handler, context: handler.create(context, planned.properties),
+                initiated,
+            )
         except StepFailedError as error:
             # Also while replacing, so that a retry creates the resource again instead of changing
             # it.
@@ -141,11 +142,8 @@ class ResourceSteps:
                 raise ResourceFailedError(f"{planned.logical_id} does not exist any more")
             return found
 
-        def settle(handler: ResourceHandler, context: ResourceContext) -> Attributes:
-            return handler.update(context, str(current.physical_id), {}, planned.properties)
-
         try:
-            found = self._handle(planned, find, _ignore)
+            found = self._handle(planned, find)
         except StepFailedError as error:
             self._finish(current, "CREATE_FAILED", str(error), event="IMPORT_FAILED")
             raise
@@ -155,7 +153,12 @@ class ResourceSteps:
         self._record(current, "IMPORT_COMPLETE", "Resource import completed.")
         self._record(current, "UPDATE_IN_PROGRESS", _TAGGING)
         try:
-            attributes = self._handle(current, settle, _ignore)
+            attributes = self._handle(
+                current,
+                lambda handler, context: handler.update(
+                    context, found.physical_id, {}, planned.properties
+                ),
+            )
         except StepFailedError as error:
             self._finish(current, "UPDATE_FAILED", str(error))
             raise
@@ -191,7 +194,7 @@ class ResourceSteps:
         running = dataclasses.replace(target, status="UPDATE_IN_PROGRESS", timestamp=now())
         self.stack.resources[target.logical_id] = running
         try:
-            attributes = self._handle(target, attempt, _ignore)
+            attributes = self._handle(target, attempt)
         except StepFailedError as error:
             left = running if error.touched else dataclasses.replace(existing, attempted=False)
             self._finish(left, "UPDATE_FAILED", str(error))
@@ -260,11 +263,13 @@ class ResourceSteps:
                 resource, status="DELETE_IN_PROGRESS", timestamp=now()
             )
 
-        def attempt(handler: ResourceHandler, context: ResourceContext) -> None:
-            handler.delete(context, str(resource.physical_id), resource.properties)
-
         try:
-            self._handle(resource, attempt, _ignore)
+            self._handle(
+                resource,
+                lambda handler, context: handler.delete(
+                    context, str(resource.physical_id), resource.properties
+                ),
+            )
         except StepFailedError as error:
             self._record(resource, "DELETE_FAILED", str(error))
             return False
@@ -275,7 +280,8 @@ class ResourceSteps:
         self,
         resource: StackResource,
         attempt: Callable[[ResourceHandler, ResourceContext], T],
-        initiated: Callable[[str, Attributes], None],
+        # A resource that is not being created exists already, so such a report is ignored.
+        initiated: Callable[[str, Attributes], object] = lambda *_: None,
     ) -> T:
         identity = self.stack.identity
         context = ResourceContext(
@@ -338,10 +344,6 @@ class ResourceSteps:
             reason,
             resource.properties,
         )
-
-
-def _ignore(physical_id: str, attributes: Attributes) -> None:
-    """Ignores a handler's report that the resource exists, because it existed before."""
 
 
 def _same_state(existing: StackResource, target: StackResource) -> bool:

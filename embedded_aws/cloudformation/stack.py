@@ -120,6 +120,13 @@ class Stack:
             raise RuntimeError(f"stack {self.name} has no journal to go by")
         return self.journal
 
+    def find_change_set(self, name_or_arn: str) -> ChangeSet | None:
+        """Returns the change set of that name or ARN, or None."""
+        return next(
+            (item for item in self.change_sets.values() if name_or_arn in (item.name, item.arn)),
+            None,
+        )
+
     def set_status(self, status: str, reason: str | None = None) -> None:
         """Changes the stack's status and records the event."""
         # The event comes first, so that a client that polls the status can rely on the event.
@@ -179,10 +186,6 @@ class StackStore:
     def add(self, stack: Stack) -> None:
         """Adds a stack."""
         self._stacks[stack.identity.id] = stack
-
-    def remove(self, stack: Stack) -> None:
-        """Removes a stack that never had a resource."""
-        self._stacks.pop(stack.identity.id, None)
 
     def find(self, region: str, name_or_id: str) -> Stack | None:
         """Returns the stack of that id, or the live stack of that name, or None."""

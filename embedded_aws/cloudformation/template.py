@@ -15,6 +15,7 @@ from embedded_aws.cloudformation.document import read_document
 from embedded_aws.cloudformation.graph import (
     CircularDependencyError,
     creation_order,
+    entries,
     get_att_target,
     referenced_names,
 )
@@ -90,7 +91,6 @@ class Template:
 
     text: str
     description: str
-    metadata: Any
     parameters: Mapping[str, Mapping[str, Any]]
     mappings: Mapping[str, Any]
     conditions: Mapping[str, Any]
@@ -99,6 +99,11 @@ class Template:
     outputs: Mapping[str, Mapping[str, Any]]
     order: tuple[str, ...]
     dependencies: Mapping[str, frozenset[str]]
+
+    def evaluated_parts(self) -> Iterator[Mapping[str, Any]]:
+        """Yields the properties of every resource, and every output."""
+        yield from (resource.properties for resource in self.resources.values())
+        yield from self.outputs.values()
 
 
 def parse_template(text: str) -> Template:
@@ -134,7 +139,6 @@ def parse_template(text: str) -> Template:
     return Template(
         text=text,
         description=document.get("Description", ""),
-        metadata=document.get("Metadata"),
         parameters=parameters,
         mappings=_section(document, "Mappings"),
         conditions=conditions,
@@ -243,15 +247,9 @@ def _check_conditions(
 
 
 def _if_conditions(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _if_conditions(item)
-    elif isinstance(value, dict):
-        choice = value.get("Fn::If")
-        if isinstance(choice, list) and choice and isinstance(choice[0], str):
+    for key, choice in entries(value):
+        if key == "Fn::If" and isinstance(choice, list) and choice and isinstance(choice[0], str):
             yield choice[0]
-        for item in value.values():
-            yield from _if_conditions(item)
 
 
 def _check_references(
@@ -299,17 +297,11 @@ def _dependencies(
 
 def attribute_references(value: Any) -> Iterator[tuple[str, str]]:
     """Yields every (logical id, attribute) that a value reads with Fn::GetAtt."""
-    if isinstance(value, list):
-        for item in value:
-            yield from attribute_references(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key == "Fn::GetAtt":
-                logical_id, attribute = get_att_target(item)
-                if isinstance(attribute, str):
-                    yield logical_id, attribute
-            else:
-                yield from attribute_references(item)
+    for key, argument in entries(value):
+        if key == "Fn::GetAtt":
+            logical_id, attribute = get_att_target(argument)
+            if isinstance(attribute, str):
+                yield logical_id, attribute
 
 
 def _listed(names: list[str]) -> str:

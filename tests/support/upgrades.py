@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.schemas import provider_schemas
+from embedded_aws.cloudformation.resources.registry import provider_schemas
 
 # Resource types whose replacement loses data, or makes them unavailable for a while.
 KEPT_TYPES = (

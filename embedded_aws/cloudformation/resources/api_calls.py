@@ -9,12 +9,13 @@ name.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from embedded_aws.cloudformation.resources.base import Properties, ResourceFailedError
+from embedded_aws.cloudformation.resources.base import Properties, ResourceFailedError, changed
 
 _BOOLEANS = {"true": True, "false": False}
 
@@ -63,10 +64,36 @@ def tag_list(properties: Properties) -> list[dict[str, str]]:
     return list(properties.get("Tags", []))
 
 
-def removed_tag_keys(old: Properties, new: Properties) -> list[str]:
-    """Returns the keys of tags that the new properties do not have."""
+def tag_map(properties: Properties) -> dict[str, str]:
+    """Returns the Tags property as the map that some APIs take."""
+    return {tag["Key"]: tag["Value"] for tag in tag_list(properties)}
+
+
+def update_tags(
+    old: Properties,
+    new: Properties,
+    *,
+    remove: Callable[[list[str]], object],
+    add: Callable[[list[dict[str, str]]], object],
+) -> None:
+    """Gives a resource the tags of its new properties, with the service's two operations.
+
+    Args:
+        old: the resource's properties so far.
+        new: its properties from now on.
+        remove: removes the tags with these keys.
+        add: adds these tags, or changes their values.
+    """
     kept = {tag["Key"] for tag in tag_list(new)}
-    return [tag["Key"] for tag in tag_list(old) if tag["Key"] not in kept]
+    if removed := [tag["Key"] for tag in tag_list(old) if tag["Key"] not in kept]:
+        remove(removed)
+    if kept and changed(old, new, "Tags"):
+        add(tag_list(new))
+
+
+def document_text(document: Any) -> str:
+    """Returns a policy or another document as APIs take it: text as it is, all else as JSON."""
+    return document if isinstance(document, str) else json.dumps(document)
 
 
 def boolean(value: Any) -> bool:

@@ -67,7 +67,7 @@ class ResourceContext:
     logical_id: str
     attributes: Attributes
     interrupted: threading.Event
-    on_initiated: Callable[[str, Attributes], None]
+    on_initiated: Callable[[str, Attributes], object]
 
     def client(self, service: str) -> Any:
         """Returns a boto3 client of the stack's region."""
@@ -85,7 +85,9 @@ class ResourceContext:
         return f"arn:aws:{service}:{where}:{self.account_id}:{resource}"
 
     def initiated(self, physical_id: str, attributes: Attributes | None = None) -> None:
-        """Reports that the resource now exists, so that a later failure deletes it.
+        """Reports that the resource now exists, so that a failure of a later step deletes it.
+
+        A handler whose creation ends with this call need not make it.
 
         Args:
             physical_id: the value of Ref.
@@ -148,8 +150,8 @@ class ResourceHandler(ABC):
     properties: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
     create_only: frozenset[str] = frozenset()
-    name_property: ClassVar[str | None] = None
-    attributes: ClassVar[frozenset[str]] = frozenset()
+    name_property: str | None = None
+    attributes: frozenset[str] = frozenset()
     tags: ClassVar[TagStyle] = TagStyle.NONE
 
     @abstractmethod

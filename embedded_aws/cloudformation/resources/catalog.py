@@ -17,7 +17,7 @@ from embedded_aws.cloudformation.resources.iam import (
 )
 from embedded_aws.cloudformation.resources.inert import inert_handlers
 from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
-from embedded_aws.cloudformation.resources.lambda_runtime import Functions
+from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 from embedded_aws.cloudformation.resources.monitoring import (
     AlarmHandler,
     DashboardHandler,
@@ -26,11 +26,7 @@ from embedded_aws.cloudformation.resources.monitoring import (
 from embedded_aws.cloudformation.resources.moto_types import moto_handlers
 from embedded_aws.cloudformation.resources.network import SecurityGroupHandler, VpcEndpointHandler
 from embedded_aws.cloudformation.resources.s3 import BucketHandler, BucketPolicyHandler
-from embedded_aws.cloudformation.resources.sagemaker import (
-    EndpointConfigHandler,
-    EndpointHandler,
-    ModelHandler,
-)
+from embedded_aws.cloudformation.resources.sagemaker import EndpointHandler, stored_handlers
 from embedded_aws.cloudformation.resources.scaling import (
     ScalableTargetHandler,
     ScalingPolicyHandler,
@@ -46,16 +42,16 @@ from embedded_aws.cloudformation.resources.ssm import ParameterHandler
 CUSTOM_TYPES = ("Custom::SlipwayFoundation", "Custom::SlipwayScaling")
 
 
-def custom_handlers(functions: Functions) -> list[ResourceHandler]:
+def custom_handlers(runtime: LambdaRuntime) -> list[ResourceHandler]:
     """Returns a handler for each type of custom resource."""
-    return [CustomResourceHandler(name, functions) for name in CUSTOM_TYPES]
+    return [CustomResourceHandler(name, runtime) for name in CUSTOM_TYPES]
 
 
-def own_handlers(functions: Functions | None = None) -> list[ResourceHandler]:
+def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
     """Returns a handler for each of AWS's types that this package implements.
 
     Args:
-        functions: deploys the functions; None creates a new registry of functions.
+        runtime: runs the functions; None creates a new one.
     """
     return [
         AlarmHandler(),
@@ -63,15 +59,13 @@ def own_handlers(functions: Functions | None = None) -> list[ResourceHandler]:
         BucketHandler(),
         BucketPolicyHandler(),
         DashboardHandler(),
-        EndpointConfigHandler(),
         EndpointHandler(),
-        FunctionHandler(functions or Functions()),
+        FunctionHandler(runtime or LambdaRuntime()),
         InlinePolicyHandler(),
         InstanceProfileHandler(),
         KeyHandler(),
         LogGroupHandler(),
         ManagedPolicyHandler(),
-        ModelHandler(),
         ParameterHandler(),
         ProjectHandler(),
         RepositoryHandler(),
@@ -84,12 +78,13 @@ def own_handlers(functions: Functions | None = None) -> list[ResourceHandler]:
         TopicPolicyHandler(),
         VpcEndpointHandler(),
         *inert_handlers(),
+        *stored_handlers(),
     ]
 
 
 def resource_handlers() -> list[ResourceHandler]:
     """Returns a handler for every type: this package's handlers, and moto's for the other types."""
-    functions = Functions()
-    own = [*own_handlers(functions), *custom_handlers(functions)]
+    runtime = LambdaRuntime()
+    own = [*own_handlers(runtime), *custom_handlers(runtime)]
     taken = {handler.type_name for handler in own}
     return own + [handler for handler in moto_handlers() if handler.type_name not in taken]

@@ -56,7 +56,6 @@ class ProjectHandler(ResourceHandler):
         """Calls CreateProject."""
         name = properties.get("Name") or context.physical_name(maximum=140)
         self._create(context, name, properties)
-        context.initiated(name)
         return Physical(name, self._attributes(context, name))
 
     def update(

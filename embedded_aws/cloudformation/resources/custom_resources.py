@@ -23,7 +23,7 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceHandler,
     TagStyle,
 )
-from embedded_aws.cloudformation.resources.lambda_runtime import Functions
+from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 
 _NAME_LENGTH = 64
 # No server listens there: the function gets a callable that takes its answer.
@@ -34,7 +34,7 @@ class FunctionHandler(ResourceHandler):
     """AWS::Lambda::Function: Python, from a package in S3.
 
     Args:
-        functions: receives the deployed code.
+        runtime: receives the deployed code.
     """
 
     type_name = "AWS::Lambda::Function"
@@ -57,15 +57,14 @@ class FunctionHandler(ResourceHandler):
     attributes = frozenset({"Arn"})
     tags = TagStyle.LIST
 
-    def __init__(self, functions: Functions) -> None:
-        self._functions = functions
+    def __init__(self, runtime: LambdaRuntime) -> None:
+        self._runtime = runtime
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Loads the code."""
         name = context.physical_name(maximum=_NAME_LENGTH)
         arn = context.arn("lambda", f"function:{name}")
         self._deploy(context, arn, properties)
-        context.initiated(name, {"Arn": arn})
         return Physical(name, {"Arn": arn})
 
     def update(
@@ -77,7 +76,7 @@ class FunctionHandler(ResourceHandler):
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Removes the function."""
-        self._functions.remove(context.attributes["Arn"])
+        self._runtime.remove(context.attributes["Arn"])
 
     def _deploy(self, context: ResourceContext, arn: str, properties: Properties) -> None:
         runtime = str(properties.get("Runtime"))
@@ -90,7 +89,7 @@ class FunctionHandler(ResourceHandler):
         allowed_members(code, ("S3Bucket", "S3Key"), "Code")
         logging = properties.get("LoggingConfig", {})
         allowed_members(logging, ("LogFormat", "LogGroup"), "LoggingConfig")
-        self._functions.deploy(
+        self._runtime.deploy(
             context,
             arn,
             package=_package(context, code),
@@ -105,15 +104,15 @@ class CustomResourceHandler(ResourceHandler):
 
     Args:
         type_name: `Custom::NAME`.
-        functions: has the function of its ServiceToken.
+        runtime: has the function of its ServiceToken.
     """
 
     # Any property is allowed: all of them are passed to the function.
     required = frozenset({"ServiceToken"})
 
-    def __init__(self, type_name: str, functions: Functions) -> None:
+    def __init__(self, type_name: str, runtime: LambdaRuntime) -> None:
         self.type_name = type_name
-        self._functions = functions
+        self._runtime = runtime
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls the function to create the resource."""
@@ -165,7 +164,7 @@ class CustomResourceHandler(ResourceHandler):
             "ResourceProperties": _as_text(properties),
             **more,
         }
-        answer: dict[str, Any] = self._functions.invoke(context, properties["ServiceToken"], event)
+        answer: dict[str, Any] = self._runtime.invoke(context, properties["ServiceToken"], event)
         if context.interrupted.is_set():
             # The function may have caught the interruption as an error of its own.
             raise InterruptedOperationError

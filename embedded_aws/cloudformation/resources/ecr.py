@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     boolean,
     call,
+    document_text,
     ignoring,
-    removed_tag_keys,
     tag_list,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -84,13 +84,13 @@ class RepositoryHandler(ResourceHandler):
             )
         self._set_lifecycle(context, physical_id, old, new)
         self._set_policy(context, physical_id, old, new)
-        if changed(old, new, "Tags"):
-            removed = removed_tag_keys(old, new)
-            if removed:
-                client.untag_resource(resourceArn=attributes["Arn"], tagKeys=removed)
-            if tag_list(new):
-                tags = {"resourceArn": attributes["Arn"], "tags": tag_list(new)}
-                call(client, "TagResource", tags)
+        arn = attributes["Arn"]
+        update_tags(
+            old,
+            new,
+            remove=lambda keys: client.untag_resource(resourceArn=arn, tagKeys=keys),
+            add=lambda tags: call(client, "TagResource", {"resourceArn": arn, "tags": tags}),
+        )
         return attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -132,8 +132,7 @@ class RepositoryHandler(ResourceHandler):
         client = context.client("ecr")
         policy = new.get("RepositoryPolicyText")
         if policy:
-            text = policy if isinstance(policy, str) else json.dumps(policy)
-            client.set_repository_policy(repositoryName=name, policyText=text)
+            client.set_repository_policy(repositoryName=name, policyText=document_text(policy))
         else:
             with ignoring("RepositoryPolicyNotFoundException"):
                 client.delete_repository_policy(repositoryName=name)

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     call,
+    document_text,
     ignoring,
-    removed_tag_keys,
     selected,
     tag_list,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -28,10 +28,6 @@ from embedded_aws.cloudformation.resources.base import (
 _NAME_LENGTH = 64
 _MISSING = "NoSuchEntity"
 _DEFAULT_SESSION_SECONDS = 3600
-
-
-def _document(policy: Any) -> str:
-    return policy if isinstance(policy, str) else json.dumps(policy)
 
 
 class RoleHandler(ResourceHandler):
@@ -62,7 +58,7 @@ class RoleHandler(ResourceHandler):
         fields = ("Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
         request = {
             "RoleName": name,
-            "AssumeRolePolicyDocument": _document(properties["AssumeRolePolicyDocument"]),
+            "AssumeRolePolicyDocument": document_text(properties["AssumeRolePolicyDocument"]),
             **selected(properties, *fields),
             "Tags": tag_list(properties) or None,
         }
@@ -78,7 +74,7 @@ class RoleHandler(ResourceHandler):
         client = context.client("iam")
         if changed(old, new, "AssumeRolePolicyDocument"):
             client.update_assume_role_policy(
-                RoleName=physical_id, PolicyDocument=_document(new["AssumeRolePolicyDocument"])
+                RoleName=physical_id, PolicyDocument=document_text(new["AssumeRolePolicyDocument"])
             )
         if changed(old, new, "Description", "MaxSessionDuration"):
             client.update_role(
@@ -94,12 +90,12 @@ class RoleHandler(ResourceHandler):
             else:
                 client.delete_role_permissions_boundary(RoleName=physical_id)
         self._set_policies(client, physical_id, old, new)
-        if changed(old, new, "Tags"):
-            removed = removed_tag_keys(old, new)
-            if removed:
-                client.untag_role(RoleName=physical_id, TagKeys=removed)
-            if tag_list(new):
-                call(client, "TagRole", {"RoleName": physical_id, "Tags": tag_list(new)})
+        update_tags(
+            old,
+            new,
+            remove=lambda keys: client.untag_role(RoleName=physical_id, TagKeys=keys),
+            add=lambda tags: call(client, "TagRole", {"RoleName": physical_id, "Tags": tags}),
+        )
         role = client.get_role(RoleName=physical_id)["Role"]
         return {"Arn": role["Arn"], "RoleId": role["RoleId"]}
 
@@ -126,7 +122,7 @@ class RoleHandler(ResourceHandler):
             client.put_role_policy(
                 RoleName=name,
                 PolicyName=policy["PolicyName"],
-                PolicyDocument=_document(policy["PolicyDocument"]),
+                PolicyDocument=document_text(policy["PolicyDocument"]),
             )
         for policy in old.get("Policies", []):
             if policy["PolicyName"] not in kept:
@@ -145,7 +141,6 @@ class InlinePolicyHandler(ResourceHandler):
         """Adds the policy to every principal."""
         physical_id = context.physical_name(maximum=_NAME_LENGTH)
         self._put(context, properties)
-        context.initiated(physical_id)
         return Physical(physical_id, {"Id": physical_id})
 
     def update(
@@ -173,7 +168,7 @@ class InlinePolicyHandler(ResourceHandler):
                     {
                         f"{kind}Name": principal,
                         "PolicyName": properties["PolicyName"],
-                        "PolicyDocument": _document(properties["PolicyDocument"]),
+                        "PolicyDocument": document_text(properties["PolicyDocument"]),
                     },
                 )
 
@@ -213,7 +208,7 @@ class ManagedPolicyHandler(ResourceHandler):
         name = properties.get("ManagedPolicyName") or context.physical_name(maximum=128)
         request = {
             "PolicyName": name,
-            "PolicyDocument": _document(properties["PolicyDocument"]),
+            "PolicyDocument": document_text(properties["PolicyDocument"]),
             **selected(properties, "Description", "Path"),
         }
         policy = call(client, "CreatePolicy", request)["Policy"]
@@ -227,7 +222,7 @@ class ManagedPolicyHandler(ResourceHandler):
         """Creates a new default version and deletes the others, as CloudFormation does."""
         client = context.client("iam")
         if changed(old, new, "PolicyDocument"):
-            document = _document(new["PolicyDocument"])
+            document = document_text(new["PolicyDocument"])
             self._drop_old_versions(client, physical_id)
             client.create_policy_version(
                 PolicyArn=physical_id, PolicyDocument=document, SetAsDefault=True

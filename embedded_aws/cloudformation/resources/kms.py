@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
     boolean,
     call,
+    document_text,
     ignoring,
-    removed_tag_keys,
     selected,
     tag_list,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -66,7 +66,7 @@ class KeyHandler(ResourceHandler):
                 "MultiRegion",
                 "Origin",
             ),
-            "Policy": json.dumps(policy) if policy is not None else None,
+            "Policy": document_text(policy) if policy is not None else None,
             "Tags": _kms_tags(properties),
         }
         key = call(client, "CreateKey", request)["KeyMetadata"]
@@ -89,7 +89,7 @@ class KeyHandler(ResourceHandler):
                 "AWS KMS key is created."
             )
         if changed(old, new, "KeyPolicy") and "KeyPolicy" in new:
-            policy = json.dumps(new["KeyPolicy"])
+            policy = document_text(new["KeyPolicy"])
             client.put_key_policy(KeyId=physical_id, PolicyName="default", Policy=policy)
         if changed(old, new, "Description"):
             client.update_key_description(KeyId=physical_id, Description=new.get("Description", ""))
@@ -98,12 +98,14 @@ class KeyHandler(ResourceHandler):
         if changed(old, new, "Enabled"):
             enable = boolean(new.get("Enabled", True))
             (client.enable_key if enable else client.disable_key)(KeyId=physical_id)
-        if changed(old, new, "Tags"):
-            removed = removed_tag_keys(old, new)
-            if removed:
-                client.untag_resource(KeyId=physical_id, TagKeys=removed)
-            if tag_list(new):
-                call(client, "TagResource", {"KeyId": physical_id, "Tags": _kms_tags(new)})
+        update_tags(
+            old,
+            new,
+            remove=lambda keys: client.untag_resource(KeyId=physical_id, TagKeys=keys),
+            add=lambda _: call(
+                client, "TagResource", {"KeyId": physical_id, "Tags": _kms_tags(new)}
+            ),
+        )
         return {"Arn": context.arn("kms", f"key/{physical_id}"), "KeyId": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -133,7 +135,6 @@ class AliasHandler(ResourceHandler):
         client = context.client("kms")
         name = properties["AliasName"]
         client.create_alias(AliasName=name, TargetKeyId=properties["TargetKeyId"])
-        context.initiated(name)
         return Physical(name, {})
 
     def update(

@@ -19,7 +19,7 @@ import time
 import types
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,29 +35,27 @@ _LONGEST_WAIT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Function:
+class DeployedFunction:
     """A deployed function.
 
     Args:
-        arn: its ARN.
         role_name: the role whose policies limit its calls.
         log_group: receives its output; None keeps none.
         entry: its `handle`.
         output: printed lines that are not in the log yet.
     """
 
-    arn: str
     role_name: str
     log_group: str | None
     entry: Callable[..., None]
     output: list[str]
 
 
-class Functions:
+class LambdaRuntime:
     """The functions of every stack, by ARN."""
 
     def __init__(self) -> None:
-        self._functions: dict[str, Function] = {}
+        self._functions: dict[str, DeployedFunction] = {}
         # One invocation at a time: two stacks never share a function.
         self._lock = threading.Lock()
 
@@ -99,7 +97,7 @@ class Functions:
         role_name = role_arn.rpartition("/")[2]
         _check_trust(context, role_name)
         with self._lock:
-            self._functions[arn] = Function(arn, role_name, log_group, entry, output)
+            self._functions[arn] = DeployedFunction(role_name, log_group, entry, output)
 
     def remove(self, arn: str) -> None:
         """Removes a function; a function that does not exist counts as removed."""
@@ -122,12 +120,14 @@ class Functions:
         if function is None:
             raise ResourceFailedError(f"Function not found: {arn}")
         answers: list[Any] = []
-        clients = _PermittedClients(context, function)
+        name = arn.rpartition(":")[2]
+        user = f"arn:aws:sts::{context.account_id}:assumed-role/{function.role_name}/{name}"
+        allowed = tuple(_allowed_actions(context, function.role_name))
         error: Exception | None = None
         try:
             function.entry(
                 event,
-                clients.client,
+                lambda service: _PermittedClient(context.client(service), user, allowed),
                 lambda _url, content: answers.append(content),
                 lambda seconds: context.wait(min(seconds, _LONGEST_WAIT_SECONDS)),
             )
@@ -144,42 +144,27 @@ class Functions:
         return answers[-1]
 
 
-class _PermittedClients:
-    """Clients whose operations fail unless the function's role allows the action."""
-
-    def __init__(self, context: ResourceContext, function: Function) -> None:
-        self._context = context
-        self._function = function
-        self._allowed = tuple(_allowed_actions(context, function.role_name))
-
-    def client(self, service: str) -> Any:
-        """Returns a boto3 client of the stack's region."""
-        return _PermittedClient(self._context.client(service), self._check)
-
-    def _check(self, action: str, operation: str) -> None:
-        if not any(fnmatch.fnmatchcase(action, pattern) for pattern in self._allowed):
-            name = self._function.arn.rpartition(":")[2]
-            message = (
-                f"User: arn:aws:sts::{self._context.account_id}:assumed-role/"
-                f"{self._function.role_name}/{name} is not authorized to perform: {action} because "
-                f"no identity-based policy allows the {action} action"
-            )
-            raise ClientError(
-                {"Error": {"Code": "AccessDeniedException", "Message": message}}, operation
-            )
-
-
 class _PermittedClient:
-    def __init__(self, client: Any, check: Callable[[str, str], None]) -> None:
+    """A boto3 client whose operations fail unless the function's role allows the action."""
+
+    def __init__(self, client: Any, user: str, allowed: Collection[str]) -> None:
         self._client = client
-        self._check = check
+        self._user = user
+        self._allowed = allowed
 
     def __getattr__(self, name: str) -> Any:
         operation = self._client.meta.method_to_api_mapping.get(name)
         if operation is not None:
             service = self._client.meta.service_model.signing_name
-            action = _ACTIONS.get(operation, operation)
-            self._check(f"{service}:{action}", operation)
+            action = f"{service}:{_ACTIONS.get(operation, operation)}"
+            if not any(fnmatch.fnmatchcase(action, pattern) for pattern in self._allowed):
+                message = (
+                    f"User: {self._user} is not authorized to perform: {action} because "
+                    f"no identity-based policy allows the {action} action"
+                )
+                raise ClientError(
+                    {"Error": {"Code": "AccessDeniedException", "Message": message}}, operation
+                )
         return getattr(self._client, name)
 
 
@@ -213,7 +198,7 @@ def _allowed_actions(context: ResourceContext, role_name: str) -> Iterator[str]:
                 yield from [actions] if isinstance(actions, str) else actions
 
 
-def _write_log(context: ResourceContext, function: Function) -> None:
+def _write_log(context: ResourceContext, function: DeployedFunction) -> None:
     lines, group = list(function.output), function.log_group
     function.output.clear()
     if group is None or not lines:

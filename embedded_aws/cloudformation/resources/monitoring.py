@@ -10,8 +10,8 @@ from typing import Any
 from embedded_aws.cloudformation.resources.api_calls import (
     call,
     ignoring,
-    removed_tag_keys,
-    tag_list,
+    tag_map,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -70,7 +70,6 @@ class AlarmHandler(ResourceHandler):
         if client.describe_alarms(AlarmNames=[name])["MetricAlarms"]:
             raise ResourceFailedError(f"{name} already exists")
         call(client, "PutMetricAlarm", {**properties, "AlarmName": name})
-        context.initiated(name)
         return Physical(name, self._attributes(context, name))
 
     def update(
@@ -81,12 +80,13 @@ class AlarmHandler(ResourceHandler):
         attributes = self._attributes(context, physical_id)
         without_tags = {name: value for name, value in new.items() if name != "Tags"}
         call(client, "PutMetricAlarm", {**without_tags, "AlarmName": physical_id})
-        removed = removed_tag_keys(old, new)
-        if removed:
-            client.untag_resource(ResourceARN=attributes["Arn"], TagKeys=removed)
-        if tag_list(new):
-            tags = {"ResourceARN": attributes["Arn"], "Tags": tag_list(new)}
-            call(client, "TagResource", tags)
+        arn = attributes["Arn"]
+        update_tags(
+            old,
+            new,
+            remove=lambda keys: client.untag_resource(ResourceARN=arn, TagKeys=keys),
+            add=lambda tags: call(client, "TagResource", {"ResourceARN": arn, "Tags": tags}),
+        )
         return attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -109,7 +109,6 @@ class DashboardHandler(ResourceHandler):
         """Calls PutDashboard."""
         name = properties.get("DashboardName") or context.physical_name(maximum=_NAME_LENGTH)
         self._put(context, name, properties)
-        context.initiated(name)
         return Physical(name, {})
 
     def update(
@@ -154,7 +153,7 @@ class LogGroupHandler(ResourceHandler):
             "logGroupName": name,
             "kmsKeyId": properties.get("KmsKeyId"),
             "logGroupClass": properties.get("LogGroupClass"),
-            "tags": {tag["Key"]: tag["Value"] for tag in tag_list(properties)} or None,
+            "tags": tag_map(properties) or None,
         }
         call(client, "CreateLogGroup", request)
         context.initiated(name)
@@ -172,14 +171,13 @@ class LogGroupHandler(ResourceHandler):
             self._retain(context, physical_id, new)
         if changed(old, new, "KmsKeyId"):
             set_log_key(context, physical_id, new.get("KmsKeyId"))
-        if changed(old, new, "Tags"):
-            arn = context.arn("logs", f"log-group:{physical_id}")
-            removed = removed_tag_keys(old, new)
-            if removed:
-                client.untag_resource(resourceArn=arn, tagKeys=removed)
-            tags = {tag["Key"]: tag["Value"] for tag in tag_list(new)}
-            if tags:
-                client.tag_resource(resourceArn=arn, tags=tags)
+        arn = context.arn("logs", f"log-group:{physical_id}")
+        update_tags(
+            old,
+            new,
+            remove=lambda keys: client.untag_resource(resourceArn=arn, tagKeys=keys),
+            add=lambda _: client.tag_resource(resourceArn=arn, tags=tag_map(new)),
+        )
         return self._attributes(context, physical_id)
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:

@@ -4,17 +4,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     boolean,
     call,
+    document_text,
     ignoring,
-    removed_tag_keys,
     selected,
     tag_list,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -35,7 +35,8 @@ _PEERS = {
     "SourcePrefixListId": ("PrefixListIds", "PrefixListId"),
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
 }
-_ALL_OUTBOUND = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+# The rule that EC2 gives a group without egress rules.
+_ALL_OUTBOUND = {"IpProtocol": "-1", "CidrIp": "0.0.0.0/0"}
 
 
 class SecurityGroupHandler(ResourceHandler):
@@ -67,9 +68,7 @@ class SecurityGroupHandler(ResourceHandler):
         }
         group_id: str = call(client, "CreateSecurityGroup", request)["GroupId"]
         context.initiated(group_id)
-        self._set_ingress(client, group_id, [], properties.get("SecurityGroupIngress", []))
-        if properties.get("SecurityGroupEgress"):
-            self._set_egress(client, group_id, [], properties["SecurityGroupEgress"])
+        self._set_rules(client, group_id, {}, properties)
         return Physical(group_id, self._attributes(context, group_id))
 
     def update(
@@ -77,18 +76,7 @@ class SecurityGroupHandler(ResourceHandler):
     ) -> Attributes:
         """Changes rules and tags."""
         client = context.client("ec2")
-        self._set_ingress(
-            client,
-            physical_id,
-            old.get("SecurityGroupIngress", []),
-            new.get("SecurityGroupIngress", []),
-        )
-        self._set_egress(
-            client,
-            physical_id,
-            old.get("SecurityGroupEgress", []),
-            new.get("SecurityGroupEgress", []),
-        )
+        self._set_rules(client, physical_id, old, new)
         _update_tags(client, physical_id, old, new)
         return self._attributes(context, physical_id)
 
@@ -97,24 +85,15 @@ class SecurityGroupHandler(ResourceHandler):
         with ignoring("InvalidGroup.NotFound"):
             context.client("ec2").delete_security_group(GroupId=physical_id)
 
-    def _set_ingress(self, client: Any, group_id: str, old: list[Any], new: list[Any]) -> None:
-        for rule in old:
-            if rule not in new:
-                call(client, "RevokeSecurityGroupIngress", _rule(group_id, rule))
-        for rule in new:
-            if rule not in old:
-                call(client, "AuthorizeSecurityGroupIngress", _rule(group_id, rule))
-
-    def _set_egress(self, client: Any, group_id: str, old: list[Any], new: list[Any]) -> None:
-        """Sets the egress rules; without any, the default rule applies, which allows everything."""
-        if old == new:
-            return
-        before = [_rule(group_id, rule) for rule in old] or [_default_egress(group_id)]
-        after = [_rule(group_id, rule) for rule in new] or [_default_egress(group_id)]
-        for rule in before:
-            call(client, "RevokeSecurityGroupEgress", rule)
-        for rule in after:
-            call(client, "AuthorizeSecurityGroupEgress", rule)
+    def _set_rules(self, client: Any, group_id: str, old: Properties, new: Properties) -> None:
+        """Sets ingress and egress rules; a group without egress rules lets everything out."""
+        for direction, default in (("Ingress", []), ("Egress", [_ALL_OUTBOUND])):
+            name = f"SecurityGroup{direction}"
+            before, after = old.get(name) or default, new.get(name) or default
+            for verb, rules, kept in (("Revoke", before, after), ("Authorize", after, before)):
+                for rule in rules:
+                    if rule not in kept:
+                        call(client, f"{verb}{name}", _rule(group_id, rule))
 
     def _attributes(self, context: ResourceContext, group_id: str) -> Attributes:
         groups = context.client("ec2").describe_security_groups(GroupIds=[group_id])
@@ -211,15 +190,9 @@ def _rule(group_id: str, rule: dict[str, Any]) -> dict[str, Any]:
     return {"GroupId": group_id, "IpPermissions": [permission]}
 
 
-def _default_egress(group_id: str) -> dict[str, Any]:
-    return {"GroupId": group_id, "IpPermissions": [_ALL_OUTBOUND]}
-
-
 def _policy(properties: Properties) -> str | None:
     policy = properties.get("PolicyDocument")
-    if policy is None or isinstance(policy, str):
-        return policy
-    return json.dumps(policy)
+    return None if policy is None else document_text(policy)
 
 
 def _tag_specifications(kind: str, properties: Properties) -> list[dict[str, Any]] | None:
@@ -228,8 +201,11 @@ def _tag_specifications(kind: str, properties: Properties) -> list[dict[str, Any
 
 
 def _update_tags(client: Any, resource_id: str, old: Properties, new: Properties) -> None:
-    removed = removed_tag_keys(old, new)
-    if removed:
-        client.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed])
-    if tag_list(new):
-        call(client, "CreateTags", {"Resources": [resource_id], "Tags": tag_list(new)})
+    update_tags(
+        old,
+        new,
+        remove=lambda keys: client.delete_tags(
+            Resources=[resource_id], Tags=[{"Key": key} for key in keys]
+        ),
+        add=lambda tags: call(client, "CreateTags", {"Resources": [resource_id], "Tags": tags}),
+    )

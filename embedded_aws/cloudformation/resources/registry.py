@@ -1,22 +1,36 @@
-"""Finds the handler of a resource type."""
+"""The handlers of all resource types, with each type's facts from AWS's provider schemas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from importlib import resources
 
 from embedded_aws.cloudformation.resources.base import ResourceHandler
-from embedded_aws.cloudformation.resources.schemas import apply_schema
+
+
+@functools.cache
+def provider_schemas() -> Mapping[str, Mapping[str, list[str]]]:
+    """Returns the committed table: maps a type to its `required` and `create_only` properties."""
+    text = resources.files(__package__).joinpath("schemas.json").read_text(encoding="utf-8")
+    table: dict[str, dict[str, list[str]]] = json.loads(text)["types"]
+    return table
 
 
 class ResourceRegistry:
     """Handlers by type.
 
     Args:
-        handlers: one per type.
+        handlers: one per type; each gets its required and create-only properties from the table.
     """
 
     def __init__(self, handlers: Iterable[ResourceHandler]) -> None:
-        self._handlers = {handler.type_name: apply_schema(handler) for handler in handlers}
+        self._handlers = {handler.type_name: handler for handler in handlers}
+        for type_name in provider_schemas().keys() & self._handlers:
+            schema, handler = provider_schemas()[type_name], self._handlers[type_name]
+            handler.required = frozenset(schema["required"])
+            handler.create_only = frozenset(schema["create_only"])
 
     def find(self, type_name: str) -> ResourceHandler | None:
         """Returns the type's handler, or None if the type is not emulated."""
@@ -25,7 +39,3 @@ class ResourceRegistry:
     def get(self, type_name: str) -> ResourceHandler:
         """Returns the handler of a type that is known to be emulated."""
         return self._handlers[type_name]
-
-    def types(self) -> list[str]:
-        """Returns every emulated type, sorted."""
-        return sorted(self._handlers)

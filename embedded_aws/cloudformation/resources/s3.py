@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -12,8 +12,9 @@ from botocore.exceptions import ClientError
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     call,
+    document_text,
     ignoring,
-    tag_list,
+    selected,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -38,23 +39,82 @@ _CANNED_ACLS = {
 }
 
 
+def _unchanged(_: str, value: Any) -> Any:
+    return value
+
+
+def _canned_acl(_: str, value: Any) -> str:
+    canned = _CANNED_ACLS.get(value or "Private")
+    if canned is None:
+        raise ResourceFailedError(f"AccessControl {value} is not one of {[*_CANNED_ACLS]}")
+    return canned
+
+
+def _encryption(_: str, value: Any) -> dict[str, Any]:
+    allowed_members(value, ("ServerSideEncryptionConfiguration",), "BucketEncryption")
+    path = "BucketEncryption.ServerSideEncryptionConfiguration"
+    rules = []
+    for rule in value["ServerSideEncryptionConfiguration"]:
+        allowed_members(rule, ("BucketKeyEnabled", "ServerSideEncryptionByDefault"), path)
+        default = dict(rule.get("ServerSideEncryptionByDefault", {}))
+        allowed_members(default, ("KMSMasterKeyID", "SSEAlgorithm"), path)
+        key = selected(rule, "BucketKeyEnabled")
+        rules.append({"ApplyServerSideEncryptionByDefault": default, **key})
+    return {"Rules": rules}
+
+
+def _logging(bucket: str, value: Any) -> dict[str, Any]:
+    if not value:
+        return {}
+    allowed_members(value, ("DestinationBucketName", "LogFilePrefix"), "LoggingConfiguration")
+    return {
+        "LoggingEnabled": {
+            "TargetBucket": value.get("DestinationBucketName", bucket),
+            "TargetPrefix": value.get("LogFilePrefix", ""),
+        }
+    }
+
+
+# Property -> the operation that sets it, the operation's member, and the function that returns the
+# member for a bucket's name and the property's value.
+_SETTINGS: Mapping[str, tuple[str, str, Callable[[str, Any], Any]]] = {
+    "AccessControl": ("PutBucketAcl", "ACL", _canned_acl),
+    "VersioningConfiguration": (
+        "PutBucketVersioning",
+        "VersioningConfiguration",
+        # Versioning, once enabled, can only be suspended.
+        lambda _, value: value or {"Status": "Suspended"},
+    ),
+    "BucketEncryption": ("PutBucketEncryption", "ServerSideEncryptionConfiguration", _encryption),
+    "PublicAccessBlockConfiguration": (
+        "PutPublicAccessBlock",
+        "PublicAccessBlockConfiguration",
+        _unchanged,
+    ),
+    "OwnershipControls": ("PutBucketOwnershipControls", "OwnershipControls", _unchanged),
+    "LifecycleConfiguration": (
+        "PutBucketLifecycleConfiguration",
+        "LifecycleConfiguration",
+        lambda _, value: {"Rules": lifecycle_rules(value)},
+    ),
+    "LoggingConfiguration": ("PutBucketLogging", "BucketLoggingStatus", _logging),
+    "Tags": ("PutBucketTagging", "Tagging", lambda _, value: {"TagSet": value}),
+}
+# Property -> the operation that removes it.
+_REMOVALS = {
+    "BucketEncryption": "DeleteBucketEncryption",
+    "PublicAccessBlockConfiguration": "DeletePublicAccessBlock",
+    "OwnershipControls": "DeleteBucketOwnershipControls",
+    "LifecycleConfiguration": "DeleteBucketLifecycle",
+    "Tags": "DeleteBucketTagging",
+}
+
+
 class BucketHandler(ResourceHandler):
     """AWS::S3::Bucket."""
 
     type_name = "AWS::S3::Bucket"
-    properties = frozenset(
-        {
-            "AccessControl",
-            "BucketEncryption",
-            "BucketName",
-            "LifecycleConfiguration",
-            "LoggingConfiguration",
-            "OwnershipControls",
-            "PublicAccessBlockConfiguration",
-            "Tags",
-            "VersioningConfiguration",
-        }
-    )
+    properties = frozenset({*_SETTINGS, "BucketName"})
     name_property = "BucketName"
     attributes = frozenset({"Arn", "DomainName", "DualStackDomainName", "RegionalDomainName"})
     tags = TagStyle.LIST
@@ -74,14 +134,14 @@ class BucketHandler(ResourceHandler):
             request["ObjectOwnership"] = ownership[0]["ObjectOwnership"]
         call(client, "CreateBucket", request)
         context.initiated(name)
-        self._configure(context, name, {}, properties)
+        self._configure(client, name, {}, properties)
         return Physical(name, self._attributes(context, name))
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Sets the changed configurations, and removes those that the template no longer has."""
-        self._configure(context, physical_id, old, new)
+        self._configure(context.client("s3"), physical_id, old, new)
         return self._attributes(context, physical_id)
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -96,101 +156,14 @@ class BucketHandler(ResourceHandler):
             return None
         return Physical(name, self._attributes(context, name))
 
-    def _configure(
-        self, context: ResourceContext, name: str, old: Properties, new: Properties
-    ) -> None:
-        for prop, configure in (
-            ("AccessControl", self._set_acl),
-            ("VersioningConfiguration", self._set_versioning),
-            ("BucketEncryption", self._set_encryption),
-            ("PublicAccessBlockConfiguration", self._set_public_access),
-            ("OwnershipControls", self._set_ownership),
-            ("LifecycleConfiguration", self._set_lifecycle),
-            ("LoggingConfiguration", self._set_logging),
-            ("Tags", self._set_tags),
-        ):
-            if changed(old, new, prop):
-                configure(context.client("s3"), name, new.get(prop))
-
-    def _set_acl(self, client: Any, name: str, value: Any) -> None:
-        canned = _CANNED_ACLS.get(value or "Private")
-        if canned is None:
-            raise ResourceFailedError(f"AccessControl {value} is not one of {[*_CANNED_ACLS]}")
-        client.put_bucket_acl(Bucket=name, ACL=canned)
-
-    def _set_versioning(self, client: Any, name: str, value: Any) -> None:
-        # Versioning, once enabled, can only be suspended.
-        configuration = value or {"Status": "Suspended"}
-        call(
-            client,
-            "PutBucketVersioning",
-            {"Bucket": name, "VersioningConfiguration": configuration},
-        )
-
-    def _set_encryption(self, client: Any, name: str, value: Any) -> None:
-        if not value:
-            client.delete_bucket_encryption(Bucket=name)
-            return
-        allowed_members(value, ("ServerSideEncryptionConfiguration",), "BucketEncryption")
-        rules = []
-        for rule in value["ServerSideEncryptionConfiguration"]:
-            path = "BucketEncryption.ServerSideEncryptionConfiguration"
-            allowed_members(rule, ("BucketKeyEnabled", "ServerSideEncryptionByDefault"), path)
-            default = dict(rule.get("ServerSideEncryptionByDefault", {}))
-            allowed_members(default, ("KMSMasterKeyID", "SSEAlgorithm"), path)
-            rules.append(
-                {
-                    "ApplyServerSideEncryptionByDefault": default,
-                    **{k: rule[k] for k in ("BucketKeyEnabled",) if k in rule},
-                }
-            )
-        configuration = {"Bucket": name, "ServerSideEncryptionConfiguration": {"Rules": rules}}
-        call(client, "PutBucketEncryption", configuration)
-
-    def _set_public_access(self, client: Any, name: str, value: Any) -> None:
-        if not value:
-            client.delete_public_access_block(Bucket=name)
-            return
-        call(
-            client,
-            "PutPublicAccessBlock",
-            {"Bucket": name, "PublicAccessBlockConfiguration": value},
-        )
-
-    def _set_ownership(self, client: Any, name: str, value: Any) -> None:
-        if not value:
-            client.delete_bucket_ownership_controls(Bucket=name)
-            return
-        call(client, "PutBucketOwnershipControls", {"Bucket": name, "OwnershipControls": value})
-
-    def _set_lifecycle(self, client: Any, name: str, value: Any) -> None:
-        if not value:
-            client.delete_bucket_lifecycle(Bucket=name)
-            return
-        call(
-            client,
-            "PutBucketLifecycleConfiguration",
-            {"Bucket": name, "LifecycleConfiguration": {"Rules": lifecycle_rules(value)}},
-        )
-
-    def _set_logging(self, client: Any, name: str, value: Any) -> None:
-        status: dict[str, Any] = {}
-        if value:
-            allowed_members(
-                value, ("DestinationBucketName", "LogFilePrefix"), "LoggingConfiguration"
-            )
-            status["LoggingEnabled"] = {
-                "TargetBucket": value.get("DestinationBucketName", name),
-                "TargetPrefix": value.get("LogFilePrefix", ""),
-            }
-        client.put_bucket_logging(Bucket=name, BucketLoggingStatus=status)
-
-    def _set_tags(self, client: Any, name: str, value: Any) -> None:
-        tags = tag_list({"Tags": value or []})
-        if tags:
-            call(client, "PutBucketTagging", {"Bucket": name, "Tagging": {"TagSet": tags}})
-        else:
-            client.delete_bucket_tagging(Bucket=name)
+    def _configure(self, client: Any, bucket: str, old: Properties, new: Properties) -> None:
+        for name, (operation, member, api_form) in _SETTINGS.items():
+            if changed(old, new, name):
+                value = new.get(name)
+                if not value and name in _REMOVALS:
+                    call(client, _REMOVALS[name], {"Bucket": bucket})
+                else:
+                    call(client, operation, {"Bucket": bucket, member: api_form(bucket, value)})
 
     def _attributes(self, context: ResourceContext, name: str) -> Attributes:
         return {
@@ -228,7 +201,6 @@ class BucketPolicyHandler(ResourceHandler):
         else:
             raise ResourceFailedError(f"The bucket policy already exists on bucket {bucket}.")
         self._put(context, properties)
-        context.initiated(bucket)
         return Physical(bucket, {})
 
     def update(
@@ -244,6 +216,5 @@ class BucketPolicyHandler(ResourceHandler):
             context.client("s3").delete_bucket_policy(Bucket=physical_id)
 
     def _put(self, context: ResourceContext, properties: Properties) -> None:
-        document = properties["PolicyDocument"]
-        text = document if isinstance(document, str) else json.dumps(document)
+        text = document_text(properties["PolicyDocument"])
         context.client("s3").put_bucket_policy(Bucket=properties["Bucket"], Policy=text)

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import allowed_members
+from embedded_aws.cloudformation.resources.api_calls import allowed_members, selected
 
-_RULE = (
-    "AbortIncompleteMultipartUpload",
-    "ExpirationDate",
-    "ExpirationInDays",
-    "ExpiredObjectDeleteMarker",
-    "Id",
-    "NoncurrentVersionExpiration",
-    "NoncurrentVersionExpirationInDays",
-    "NoncurrentVersionTransitions",
-    "ObjectSizeGreaterThan",
-    "ObjectSizeLessThan",
-    "Prefix",
-    "Status",
-    "TagFilters",
-    "Transitions",
-)
+# Members that the API has in a structure of their own: the structure, and their name in it.
+_NESTED = {
+    "ExpirationDate": ("Expiration", "Date"),
+    "ExpirationInDays": ("Expiration", "Days"),
+    "ExpiredObjectDeleteMarker": ("Expiration", "ExpiredObjectDeleteMarker"),
+    "NoncurrentVersionExpirationInDays": ("NoncurrentVersionExpiration", "NoncurrentDays"),
+}
+# Lists of transitions: a transition's members, by their name in the template.
+_TRANSITIONS = {
+    "NoncurrentVersionTransitions": {"TransitionInDays": "NoncurrentDays"},
+    "Transitions": {"TransitionInDays": "Days", "TransitionDate": "Date"},
+}
+_SAME = ("AbortIncompleteMultipartUpload", "NoncurrentVersionExpiration", "Status")
+_FILTERS = ("Prefix", "ObjectSizeGreaterThan", "ObjectSizeLessThan")
+_RULE = (*_NESTED, *_TRANSITIONS, *_SAME, *_FILTERS, "Id", "TagFilters")
 
 
 def lifecycle_rules(configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -43,53 +42,24 @@ def lifecycle_rules(configuration: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     allowed_members(rule, _RULE, "LifecycleConfiguration.Rules")
-    translated: dict[str, Any] = {"Status": rule["Status"], "Filter": _filter(rule)}
-    if "Id" in rule:
-        translated["ID"] = rule["Id"]
-    expiration = {
-        member: rule[name]
-        for member, name in (
-            ("Date", "ExpirationDate"),
-            ("Days", "ExpirationInDays"),
-            ("ExpiredObjectDeleteMarker", "ExpiredObjectDeleteMarker"),
-        )
-        if name in rule
-    }
-    if expiration:
-        translated["Expiration"] = expiration
-    if "NoncurrentVersionExpiration" in rule:
-        translated["NoncurrentVersionExpiration"] = rule["NoncurrentVersionExpiration"]
-    elif "NoncurrentVersionExpirationInDays" in rule:
-        days = rule["NoncurrentVersionExpirationInDays"]
-        translated["NoncurrentVersionExpiration"] = {"NoncurrentDays": days}
-    if "AbortIncompleteMultipartUpload" in rule:
-        translated["AbortIncompleteMultipartUpload"] = rule["AbortIncompleteMultipartUpload"]
-    if "Transitions" in rule:
-        translated["Transitions"] = [
-            _renamed(item, {"TransitionInDays": "Days", "TransitionDate": "Date"})
-            for item in rule["Transitions"]
-        ]
-    if "NoncurrentVersionTransitions" in rule:
-        translated["NoncurrentVersionTransitions"] = [
-            _renamed(item, {"TransitionInDays": "NoncurrentDays"})
-            for item in rule["NoncurrentVersionTransitions"]
-        ]
-    return translated
+    translated: dict[str, Any] = {"Filter": _filter(rule), **selected(rule, ID="Id")}
+    for name, (structure, member) in _NESTED.items():
+        if name in rule:
+            translated.setdefault(structure, {})[member] = rule[name]
+    for name, renamed in _TRANSITIONS.items():
+        if name in rule:
+            translated[name] = [
+                {renamed.get(member, member): value for member, value in transition.items()}
+                for transition in rule[name]
+            ]
+    return translated | selected(rule, *_SAME)
 
 
 def _filter(rule: Mapping[str, Any]) -> dict[str, Any]:
-    conditions = {
-        name: rule[name]
-        for name in ("Prefix", "ObjectSizeGreaterThan", "ObjectSizeLessThan")
-        if name in rule
-    }
+    conditions = selected(rule, *_FILTERS)
     tags = rule.get("TagFilters", [])
     if len(conditions) + len(tags) > 1:
         return {"And": {**conditions, **({"Tags": tags} if tags else {})}}
     if tags:
         return {"Tag": tags[0]}
     return conditions or {"Prefix": ""}
-
-
-def _renamed(item: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {names.get(name, name): value for name, value in item.items()}

@@ -7,15 +7,16 @@ Their physical ids are ARNs, which have the name in lower case; an attribute has
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from embedded_aws.cloudformation.resources.api_calls import (
     call,
-    removed_tag_keys,
     selected,
-    tag_list,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -25,7 +26,6 @@ from embedded_aws.cloudformation.resources.base import (
     ResourceFailedError,
     ResourceHandler,
     TagStyle,
-    changed,
     random_suffix,
 )
 
@@ -37,21 +37,28 @@ _SETTLED = ("InService", "Failed", "OutOfService", "UpdateRollbackFailed")
 _NAME_LENGTH = 63
 
 
-def _is_missing(error: ClientError) -> bool:
-    """Returns whether the error says that something does not exist.
+@contextlib.contextmanager
+def _ignoring_missing() -> Iterator[None]:
+    """Ignores the error that something does not exist.
 
     SageMaker has no error code for this, only these words.
     """
-    message = error.response["Error"].get("Message", "")
-    return "Could not find" in message or "does not exist" in message
+    try:
+        yield
+    except ClientError as error:
+        message = error.response["Error"].get("Message", "")
+        if "Could not find" not in message and "does not exist" not in message:
+            raise
 
 
-def _update_tags(client: Any, arn: str, old: Properties, new: Properties) -> None:
-    removed = removed_tag_keys(old, new)
-    if removed:
-        client.delete_tags(ResourceArn=arn, TagKeys=removed)
-    if tag_list(new):
-        call(client, "AddTags", {"ResourceArn": arn, "Tags": tag_list(new)})
+def _update_tags(context: ResourceContext, arn: str, old: Properties, new: Properties) -> None:
+    client = context.client("sagemaker")
+    update_tags(
+        old,
+        new,
+        remove=lambda keys: client.delete_tags(ResourceArn=arn, TagKeys=keys),
+        add=lambda tags: call(client, "AddTags", {"ResourceArn": arn, "Tags": tags}),
+    )
 
 
 def _generated_name(context: ResourceContext) -> str:
@@ -60,103 +67,72 @@ def _generated_name(context: ResourceContext) -> str:
     return f"{context.logical_id[: _NAME_LENGTH - len(suffix) - 1]}-{suffix}"
 
 
-class ModelHandler(ResourceHandler):
-    """AWS::SageMaker::Model."""
+class StoredHandler(ResourceHandler):
+    """A resource that only stores its properties: anything but its tags replaces it.
 
-    type_name = "AWS::SageMaker::Model"
-    properties = frozenset(
-        {
-            "Containers",
-            "EnableNetworkIsolation",
-            "ExecutionRoleArn",
-            "InferenceExecutionConfig",
-            "ModelName",
-            "PrimaryContainer",
-            "Tags",
-            "VpcConfig",
-        }
-    )
-    name_property = "ModelName"
-    attributes = frozenset({"ModelArn", "ModelName"})
+    Args:
+        noun: the resource in the API's names, for example `Model`.
+        properties: the properties that the API takes.
+    """
+
     tags = TagStyle.LIST
 
+    def __init__(self, noun: str, properties: frozenset[str]) -> None:
+        self.type_name = f"AWS::SageMaker::{noun}"
+        self._noun = noun
+        self._name, self._arn = f"{noun}Name", f"{noun}Arn"
+        self.name_property = self._name
+        self.attributes = frozenset({self._name, self._arn})
+        self.properties = properties | {self._name, "Tags"}
+
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateModel."""
-        name = properties.get("ModelName") or _generated_name(context)
-        answer = call(context.client("sagemaker"), "CreateModel", {**properties, "ModelName": name})
-        arn: str = answer["ModelArn"]
-        attributes = {"ModelArn": arn, "ModelName": name}
-        context.initiated(arn, attributes)
-        return Physical(arn, attributes)
+        """Calls the resource's Create operation."""
+        name = properties.get(self._name) or _generated_name(context)
+        request = {**properties, self._name: name}
+        answer = call(context.client("sagemaker"), f"Create{self._noun}", request)
+        arn: str = answer[self._arn]
+        return Physical(arn, {self._arn: arn, self._name: name})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
-        """Changes tags; everything else replaces a model."""
-        _update_tags(context.client("sagemaker"), physical_id, old, new)
+        """Changes tags."""
+        _update_tags(context, physical_id, old, new)
         return context.attributes
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteModel."""
-        try:
-            context.client("sagemaker").delete_model(ModelName=context.attributes["ModelName"])
-        except ClientError as error:
-            if not _is_missing(error):
-                raise
+        """Calls the resource's Delete operation."""
+        name = {self._name: context.attributes[self._name]}
+        with _ignoring_missing():
+            call(context.client("sagemaker"), f"Delete{self._noun}", name)
 
 
-class EndpointConfigHandler(ResourceHandler):
-    """AWS::SageMaker::EndpointConfig."""
-
-    type_name = "AWS::SageMaker::EndpointConfig"
-    properties = frozenset(
-        {
-            "AsyncInferenceConfig",
-            "DataCaptureConfig",
-            "EnableNetworkIsolation",
-            "EndpointConfigName",
-            "ExecutionRoleArn",
-            "ExplainerConfig",
-            "KmsKeyId",
-            "MetricsConfig",
-            "ProductionVariants",
-            "ShadowProductionVariants",
-            "Tags",
-            "VpcConfig",
-        }
-    )
-    name_property = "EndpointConfigName"
-    attributes = frozenset({"EndpointConfigArn", "EndpointConfigName"})
-    tags = TagStyle.LIST
-
-    def create(self, context: ResourceContext, properties: Properties) -> Physical:
-        """Calls CreateEndpointConfig."""
-        name = properties.get("EndpointConfigName") or _generated_name(context)
-        answer = call(
-            context.client("sagemaker"),
-            "CreateEndpointConfig",
-            {**properties, "EndpointConfigName": name},
-        )
-        arn: str = answer["EndpointConfigArn"]
-        attributes = {"EndpointConfigArn": arn, "EndpointConfigName": name}
-        context.initiated(arn, attributes)
-        return Physical(arn, attributes)
-
-    def update(
-        self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
-    ) -> Attributes:
-        """Changes tags; everything else replaces a configuration."""
-        _update_tags(context.client("sagemaker"), physical_id, old, new)
-        return context.attributes
-
-    def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
-        """Calls DeleteEndpointConfig."""
-        name = context.attributes["EndpointConfigName"]
-        try:
-            context.client("sagemaker").delete_endpoint_config(EndpointConfigName=name)
-        except ClientError as error:
-            if not _is_missing(error):
-                raise
+def stored_handlers() -> list[ResourceHandler]:
+    """Returns the handlers of AWS::SageMaker::Model and AWS::SageMaker::EndpointConfig."""
+    model = {
+        "Containers",
+        "EnableNetworkIsolation",
+        "ExecutionRoleArn",
+        "InferenceExecutionConfig",
+        "PrimaryContainer",
+        "VpcConfig",
+    }
+    endpoint_config = {
+        "AsyncInferenceConfig",
+        "DataCaptureConfig",
+        "EnableNetworkIsolation",
+        "ExecutionRoleArn",
+        "ExplainerConfig",
+        "KmsKeyId",
+        "MetricsConfig",
+        "ProductionVariants",
+        "ShadowProductionVariants",
+        "VpcConfig",
+    }
+    return [
+        StoredHandler("Model", frozenset(model)),
+        StoredHandler("EndpointConfig", frozenset(endpoint_config)),
+    ]
 
 
 class EndpointHandler(ResourceHandler):
@@ -197,8 +173,7 @@ class EndpointHandler(ResourceHandler):
         """Calls UpdateEndpoint if it would change anything, and waits for its outcome."""
         client = context.client("sagemaker")
         name = context.attributes["EndpointName"]
-        if changed(old, new, "Tags"):
-            _update_tags(client, physical_id, old, new)
+        _update_tags(context, physical_id, old, new)
         wanted = new["EndpointConfigName"]
         before = self._settled(context, name)
         serves = before["EndpointStatus"] == "InService"
@@ -222,17 +197,13 @@ class EndpointHandler(ResourceHandler):
         """Calls DeleteEndpoint and waits until the endpoint is gone."""
         client = context.client("sagemaker")
         name = context.attributes["EndpointName"]
-        try:
+        with _ignoring_missing():
             # SageMaker refuses to delete an endpoint that is still being created.
-            status = self._settled(context, name)["EndpointStatus"]
-            if status != "Deleting":
+            if self._settled(context, name)["EndpointStatus"] != "Deleting":
                 client.delete_endpoint(EndpointName=name)
             while True:
                 client.describe_endpoint(EndpointName=name)
                 context.wait(_POLL_SECONDS)
-        except ClientError as error:
-            if not _is_missing(error):
-                raise
 
     def _settled(self, context: ResourceContext, name: str) -> dict[str, Any]:
         client = context.client("sagemaker")

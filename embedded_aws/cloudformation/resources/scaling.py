@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected
+from embedded_aws.cloudformation.resources.api_calls import call, ignoring, selected, tag_map
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,
@@ -39,7 +39,6 @@ class ScalableTargetHandler(ResourceHandler):
         if _is_registered(context, physical_id):
             raise ResourceFailedError(f"{physical_id} already exists")
         self._register(context, properties)
-        context.initiated(physical_id)
         return Physical(physical_id, {"Id": physical_id})
 
     def update(
@@ -61,9 +60,7 @@ class ScalableTargetHandler(ResourceHandler):
             properties, *_TARGET, "MinCapacity", "MaxCapacity", "RoleARN", "SuspendedState"
         )
         # This API takes tags as a map, CloudFormation as a list.
-        tags = {tag["Key"]: tag["Value"] for tag in properties.get("Tags", ())}
-        if tags:
-            request["Tags"] = tags
+        request["Tags"] = tag_map(properties) or None
         call(context.client(_SERVICE), "RegisterScalableTarget", request)
 
 
@@ -87,7 +84,6 @@ class ScalingPolicyHandler(ResourceHandler):
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls PutScalingPolicy."""
         arn = self._put(context, properties)
-        context.initiated(arn)
         return Physical(arn, {"Arn": arn})
 
     def update(

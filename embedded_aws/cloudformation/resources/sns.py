@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -13,9 +12,10 @@ from botocore.exceptions import ClientError
 from embedded_aws.cloudformation.resources.api_calls import (
     allowed_members,
     call,
+    document_text,
     ignoring,
-    removed_tag_keys,
     tag_list,
+    update_tags,
 )
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -46,11 +46,6 @@ _SUBSCRIPTION_ATTRIBUTES = (
 )
 
 
-def _text(value: Any) -> str:
-    """Returns an attribute as SNS stores it: documents as JSON, booleans in lower case."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 class TopicHandler(ResourceHandler):
     """AWS::SNS::Topic."""
 
@@ -71,7 +66,7 @@ class TopicHandler(ResourceHandler):
         else:
             # The API would return the existing topic; CloudFormation refuses it.
             raise ResourceFailedError(f"{name} already exists")
-        attributes = {key: _text(properties[key]) for key in _TOPIC_ATTRIBUTES if key in properties}
+        attributes = _attribute_texts(properties, _TOPIC_ATTRIBUTES)
         request = {"Name": name, "Attributes": attributes, "Tags": tag_list(properties)}
         arn: str = call(client, "CreateTopic", request)["TopicArn"]
         context.initiated(arn)
@@ -90,16 +85,18 @@ class TopicHandler(ResourceHandler):
                 client.set_topic_attributes(
                     TopicArn=physical_id,
                     AttributeName=key,
-                    AttributeValue=_text(new.get(key, "")),
+                    AttributeValue=document_text(new.get(key, "")),
                 )
         if changed(old, new, "Subscription"):
             self._resubscribe(client, physical_id, new)
-        if changed(old, new, "Tags"):
-            removed = removed_tag_keys(old, new)
-            if removed:
-                client.untag_resource(ResourceArn=physical_id, TagKeys=removed)
-            if tag_list(new):
-                call(client, "TagResource", {"ResourceArn": physical_id, "Tags": tag_list(new)})
+        update_tags(
+            old,
+            new,
+            remove=lambda keys: client.untag_resource(ResourceArn=physical_id, TagKeys=keys),
+            add=lambda tags: call(
+                client, "TagResource", {"ResourceArn": physical_id, "Tags": tags}
+            ),
+        )
         return {"TopicArn": physical_id, "TopicName": physical_id.rpartition(":")[2]}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
@@ -132,7 +129,6 @@ class TopicPolicyHandler(ResourceHandler):
         """Sets the policy of every topic."""
         self._set(context, properties["Topics"], properties["PolicyDocument"])
         name = context.physical_name(maximum=256)
-        context.initiated(name)
         return Physical(name, {"Id": name})
 
     def update(
@@ -150,7 +146,7 @@ class TopicPolicyHandler(ResourceHandler):
     def _set(self, context: ResourceContext, topics: list[str], policy: Any) -> None:
         for arn in topics:
             context.client("sns").set_topic_attributes(
-                TopicArn=arn, AttributeName="Policy", AttributeValue=_text(policy)
+                TopicArn=arn, AttributeName="Policy", AttributeValue=document_text(policy)
             )
 
     def _reset(self, context: ResourceContext, topics: list[str]) -> None:
@@ -168,9 +164,7 @@ class SubscriptionHandler(ResourceHandler):
 
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Calls Subscribe."""
-        attributes = {
-            key: _text(properties[key]) for key in _SUBSCRIPTION_ATTRIBUTES if key in properties
-        }
+        attributes = _attribute_texts(properties, _SUBSCRIPTION_ATTRIBUTES)
         request = {
             "TopicArn": properties["TopicArn"],
             "Protocol": properties["Protocol"],
@@ -179,7 +173,6 @@ class SubscriptionHandler(ResourceHandler):
             "ReturnSubscriptionArn": True,
         }
         arn: str = call(context.client("sns"), "Subscribe", request)["SubscriptionArn"]
-        context.initiated(arn)
         return Physical(arn, {"Arn": arn})
 
     def update(
@@ -191,7 +184,7 @@ class SubscriptionHandler(ResourceHandler):
                 context.client("sns").set_subscription_attributes(
                     SubscriptionArn=physical_id,
                     AttributeName=key,
-                    AttributeValue=_text(new.get(key, "")),
+                    AttributeValue=document_text(new.get(key, "")),
                 )
         return {"Arn": physical_id}
 
@@ -199,6 +192,10 @@ class SubscriptionHandler(ResourceHandler):
         """Calls Unsubscribe."""
         with ignoring("NotFound", "NotFoundException"):
             context.client("sns").unsubscribe(SubscriptionArn=physical_id)
+
+
+def _attribute_texts(properties: Properties, names: Iterable[str]) -> dict[str, str]:
+    return {name: document_text(properties[name]) for name in names if name in properties}
 
 
 def _default_policy(context: ResourceContext, arn: str) -> Mapping[str, Any]:

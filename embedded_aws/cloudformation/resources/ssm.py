@@ -34,7 +34,6 @@ class ParameterHandler(ResourceHandler):
         tags = [{"Key": key, "Value": str(v)} for key, v in properties.get("Tags", {}).items()]
         request = {"Name": name, **selected(properties, *_PUT), "Tags": tags or None}
         call(context.client("ssm"), "PutParameter", request)
-        context.initiated(name)
         return Physical(name, self._attributes(context, name, properties))
 
     def update(
