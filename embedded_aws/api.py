@@ -21,7 +21,7 @@ from moto.core.serialize import SerializationContext, get_serializer_class
 from moto.core.utils import get_service_model
 from werkzeug.datastructures import Headers, MultiDict
 
-from embedded_aws.validation import validation_errors
+from embedded_aws.validation import validation_problem
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -140,14 +140,9 @@ class ServiceApi:
                 "url_params": {},
             }
         )
-        problems = validation_errors(operation_model.input_shape, parameters)
-        if problems:
-            count = len(problems)
-            noun = "error" if count == 1 else "errors"
-            raise ApiError(
-                self._validation_code,
-                f"{count} validation {noun} detected: " + "; ".join(problems),
-            )
+        problem = validation_problem(operation_model.input_shape, parameters)
+        if problem is not None:
+            raise ApiError(self._validation_code, problem)
         caller = Caller(self._account_id, environ["slipway.region"])
         return operation(caller, parameters)
 

@@ -15,18 +15,22 @@ from typing import Any
 _CONSTRAINT = "Value '{value}' at '{path}' failed to satisfy constraint: Member must {rule}"
 
 
-def validation_errors(shape: Any, value: Any) -> list[str]:
-    """Returns every constraint of the shape that the value breaks.
+def validation_problem(shape: Any, value: Any) -> str | None:
+    """Returns the message for every constraint of the shape that the value breaks.
 
     Args:
         shape: botocore shape of an operation's input; None if it takes none.
         value: the parsed input.
 
     Returns:
-        One message per problem, each with the member's path, for example
-            `productionVariants.1.member.instanceType`.
+        A message with each member's path, for example `productionVariants.1.member.instanceType`;
+            None if the value is valid.
     """
-    return [] if shape is None else list(_check(shape, value, ""))
+    problems = [] if shape is None else list(_check(shape, value, ""))
+    if not problems:
+        return None
+    noun = "error" if len(problems) == 1 else "errors"
+    return f"{len(problems)} validation {noun} detected: " + "; ".join(problems)
 
 
 def _check(shape: Any, value: Any, path: str) -> Iterator[str]:
@@ -40,17 +44,17 @@ def _check(shape: Any, value: Any, path: str) -> Iterator[str]:
             if name in shape.members and member is not None:
                 yield from _check(shape.members[name], member, _join(path, name))
     elif kind == "list":
-        yield from _check_size(shape, len(value), value, path)
+        yield from _check_bounds(shape, "length", len(value), value, path)
         for index, member in enumerate(value, start=1):
             yield from _check(shape.member, member, f"{path}.{index}.member")
     elif kind == "map":
-        yield from _check_size(shape, len(value), value, path)
+        yield from _check_bounds(shape, "length", len(value), value, path)
         for key, member in value.items():
             yield from _check(shape.value, member, f"{path}.{key}.member")
     elif kind == "string":
         yield from _check_string(shape, value, path)
     elif kind in ("integer", "long", "float", "double"):
-        yield from _check_range(shape, value, path)
+        yield from _check_bounds(shape, "value", value, value, path)
 
 
 def _check_string(shape: Any, value: str, path: str) -> Iterator[str]:
@@ -58,30 +62,20 @@ def _check_string(shape: Any, value: str, path: str) -> Iterator[str]:
     if allowed and value not in allowed:
         rule = f"satisfy enum value set: [{', '.join(allowed)}]"
         yield _CONSTRAINT.format(value=value, path=path, rule=rule)
-    yield from _check_size(shape, len(value), value, path)
+    yield from _check_bounds(shape, "length", len(value), value, path)
     pattern = shape.metadata.get("pattern")
     if pattern and not _compiled(pattern).fullmatch(value):
         rule = f"satisfy regular expression pattern: {pattern}"
         yield _CONSTRAINT.format(value=value, path=path, rule=rule)
 
 
-def _check_size(shape: Any, size: int, value: Any, path: str) -> Iterator[str]:
+def _check_bounds(shape: Any, quantity: str, amount: float, value: Any, path: str) -> Iterator[str]:
     low, high = shape.metadata.get("min"), shape.metadata.get("max")
-    if low is not None and size < low:
-        rule = f"have length greater than or equal to {low}"
+    if low is not None and amount < low:
+        rule = f"have {quantity} greater than or equal to {low}"
         yield _CONSTRAINT.format(value=value, path=path, rule=rule)
-    if high is not None and size > high:
-        rule = f"have length less than or equal to {high}"
-        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
-
-
-def _check_range(shape: Any, value: float, path: str) -> Iterator[str]:
-    low, high = shape.metadata.get("min"), shape.metadata.get("max")
-    if low is not None and value < low:
-        rule = f"have value greater than or equal to {low}"
-        yield _CONSTRAINT.format(value=value, path=path, rule=rule)
-    if high is not None and value > high:
-        rule = f"have value less than or equal to {high}"
+    if high is not None and amount > high:
+        rule = f"have {quantity} less than or equal to {high}"
         yield _CONSTRAINT.format(value=value, path=path, rule=rule)
 
 

@@ -7,7 +7,6 @@ import http.client
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 # A container may close a connection that idled longer just as a request goes out. A request that
 # may have been received must not be sent twice. Servers' own limits start at 2 s.
@@ -22,15 +21,6 @@ class ContainerTimeoutError(Exception):
 
 class ContainerUnreachableError(Exception):
     """The container refused or dropped the connection, or spoke no HTTP."""
-
-
-@dataclass(frozen=True)
-class ContainerResponse:
-    """A container's answer: status, headers with lower-case names, body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class ContainerStream:
@@ -120,26 +110,6 @@ class ContainerConnections:
             return False
         finally:
             connection.close()
-
-    def invoke(
-        self, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float
-    ) -> ContainerResponse:
-        """Sends POST /invocations once and reads the answer.
-
-        Args:
-            body: the request's body.
-            headers: headers for the container.
-            timeout_seconds: time for the whole answer.
-
-        Raises:
-            ContainerTimeoutError: no complete answer within the time.
-            ContainerUnreachableError: no answer at all.
-        """
-        stream = self.open(body, headers, timeout_seconds=timeout_seconds)
-        try:
-            return ContainerResponse(stream.status, stream.headers, b"".join(stream.chunks()))
-        finally:
-            stream.close()
 
     def open(
         self, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float

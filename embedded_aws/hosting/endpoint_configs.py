@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller
-from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
+from embedded_aws.hosting.declared import Declared, DeclaredResources
+from embedded_aws.hosting.records import VALIDATION, Registry
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.tags import Tags
 
@@ -47,7 +48,7 @@ _GPU_FAMILY = re.compile(r"(g|p)\d[a-z0-9-]*")
 _NEURON_FAMILY = re.compile(r"(inf2|trn\d)[a-z0-9-]*")
 
 
-class EndpointConfigs:
+class EndpointConfigs(DeclaredResources):
     """The operations on endpoint configurations.
 
     Args:
@@ -56,15 +57,13 @@ class EndpointConfigs:
     """
 
     def __init__(self, models: Registry[Declared], tags: Tags) -> None:
-        self._models = models
-        self._tags = tags
-        self.registry: Registry[Declared] = Registry(
-            noun="endpoint configuration", arn_type="endpoint-config"
+        super().__init__(
+            "EndpointConfig", noun="endpoint configuration", arn_type="endpoint-config", tags=tags
         )
+        self._models = models
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateEndpointConfig."""
-        name = parameters["EndpointConfigName"]
         refuse(parameters, _UNSUPPORTED)
         if parameters.get("DataCaptureConfig", {}).get("EnableCapture"):
             raise ApiError(VALIDATION, "The embedded AWS does not emulate data capture.")
@@ -77,41 +76,8 @@ class EndpointConfigs:
             raise ApiError(VALIDATION, f'Duplicate variant name "{repeated}".')
         for variant in variants:
             self._check_variant(caller, variant)
-        kept = {key: value for key, value in parameters.items() if key != "Tags"}
-        kept["ProductionVariants"] = [{"InitialVariantWeight": 1.0, **v} for v in variants]
-        arn = self.registry.arn(caller, name)
-        self.registry.add(caller, Declared(name, arn, now(), kept))
-        self._tags.create(arn, parameters.get("Tags", []))
-        return {"EndpointConfigArn": arn}
-
-    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DescribeEndpointConfig."""
-        record = self.registry.get(caller, parameters["EndpointConfigName"])
-        return {
-            **record.parameters,
-            "EndpointConfigArn": record.arn,
-            "CreationTime": record.created,
-        }
-
-    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles ListEndpointConfigs."""
-        records, token = page(self.registry.all(caller.region), parameters, sort_keys={})
-        configs = [
-            {
-                "EndpointConfigName": record.name,
-                "EndpointConfigArn": record.arn,
-                "CreationTime": record.created,
-            }
-            for record in records
-        ]
-        return {"EndpointConfigs": configs, "NextToken": token}
-
-    def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DeleteEndpointConfig; SageMaker allows it under a running endpoint."""
-        record = self.registry.get(caller, parameters["EndpointConfigName"])
-        self.registry.remove(caller.region, record.name)
-        self._tags.remove(record.arn)
-        return {}
+        weighted = [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
+        return self.store(caller, {**parameters, "ProductionVariants": weighted})
 
     def _check_variant(self, caller: Caller, variant: Mapping[str, Any]) -> None:
         name = variant["VariantName"]
@@ -129,9 +95,8 @@ class EndpointConfigs:
         if "InitialInstanceCount" not in variant:
             raise ApiError(VALIDATION, f'Variant "{name}" needs an InitialInstanceCount.')
         self._models.get(caller, variant["ModelName"])
-        for pool in variant.get("InstancePools", []):
-            if override := pool.get("ModelNameOverride"):
-                self._models.get(caller, override)
+        for _, model_name in choices(variant):
+            self._models.get(caller, model_name)
         types = instance_types(variant)
         if ami := variant.get("InferenceAmiVersion"):
             _check_ami(ami, types)
@@ -146,10 +111,8 @@ class EndpointConfigs:
 
 
 def instance_types(variant: Mapping[str, Any]) -> list[str]:
-    """Returns the instance types that a variant names."""
-    if "InstanceType" in variant:
-        return [variant["InstanceType"]]
-    return [pool["InstanceType"] for pool in variant["InstancePools"]]
+    """Returns the instance types that a variant names, the preferred type first."""
+    return [instance_type for instance_type, _ in choices(variant)]
 
 
 def _check_ami(ami: str, types: list[str]) -> None:
@@ -172,13 +135,13 @@ def _check_ami(ami: str, types: list[str]) -> None:
             )
 
 
-def first_choice(variant: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the instance type of highest priority, and the name of the model that runs on it.
+def choices(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns each instance type with the name of the model that runs on it, in order of priority.
 
-    Every instance type is always available here.
+    Every instance type is always available here, so the first one is taken.
     """
     model_name: str = variant["ModelName"]
     if "InstanceType" in variant:
-        return variant["InstanceType"], model_name
-    pool = min(variant["InstancePools"], key=lambda p: int(p["Priority"]))
-    return pool["InstanceType"], pool.get("ModelNameOverride", model_name)
+        return [(variant["InstanceType"], model_name)]
+    pools = sorted(variant["InstancePools"], key=lambda pool: int(pool["Priority"]))
+    return [(pool["InstanceType"], pool.get("ModelNameOverride", model_name)) for pool in pools]

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller
-from embedded_aws.hosting.endpoint_configs import first_choice
+from embedded_aws.hosting.declared import Declared
+from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.fleets import Endpoint, Fleet
-from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
+from embedded_aws.hosting.records import VALIDATION, Registry, now, page
 from embedded_aws.hosting.rollout import Rollout, rollout_of
 from embedded_aws.hosting.scaling import ScalableVariants
 from embedded_aws.hosting.tags import Tags
@@ -181,7 +182,7 @@ class Endpoints:
                 region=caller.region,
                 endpoint_name=endpoint_name,
                 declared=declared,
-                model=self._models.get(caller, first_choice(declared)[1]).parameters,
+                model=self._models.get(caller, choices(declared)[0][1]).parameters,
             )
             for declared in config.parameters["ProductionVariants"]
         ]

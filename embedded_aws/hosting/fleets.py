@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from embedded_aws.hosting.records import Declared
+from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.variants import RunningVariant, VariantStartError, deployed_image
 
 

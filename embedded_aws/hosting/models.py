@@ -14,9 +14,10 @@ from botocore.exceptions import ClientError
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.declared import DeclaredResources
 from embedded_aws.hosting.families import registry_of
 from embedded_aws.hosting.model_data import ModelSource
-from embedded_aws.hosting.records import VALIDATION, Declared, Registry, now, page
+from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.role_access import RoleAccess
 from embedded_aws.hosting.roles import require_role
@@ -35,7 +36,7 @@ _UNSUPPORTED_SOURCE = {
 }
 
 
-class Models:
+class Models(DeclaredResources):
     """The operations on models.
 
     Args:
@@ -44,50 +45,17 @@ class Models:
     """
 
     def __init__(self, clients: LoopbackClients, tags: Tags) -> None:
+        super().__init__("Model", noun="model", arn_type="model", tags=tags)
         self._clients = clients
-        self._tags = tags
-        self.registry: Registry[Declared] = Registry(noun="model", arn_type="model")
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateModel."""
-        name = parameters["ModelName"]
         container = primary_container(parameters)
         self._check_container(caller, container)
         if role := parameters.get("ExecutionRoleArn"):
             require_role(self._clients, caller, role)
             self._check_access(caller, container, role)
-        arn = self.registry.arn(caller, name)
-        kept = {key: value for key, value in parameters.items() if key != "Tags"}
-        self.registry.add(caller, Declared(name, arn, now(), kept))
-        self._tags.create(arn, parameters.get("Tags", []))
-        return {"ModelArn": arn}
-
-    def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DescribeModel."""
-        record = self.registry.get(caller, parameters["ModelName"])
-        defaults = {"EnableNetworkIsolation": False}
-        return {
-            **defaults,
-            **record.parameters,
-            "ModelArn": record.arn,
-            "CreationTime": record.created,
-        }
-
-    def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles ListModels."""
-        records, token = page(self.registry.all(caller.region), parameters, sort_keys={})
-        models = [
-            {"ModelName": record.name, "ModelArn": record.arn, "CreationTime": record.created}
-            for record in records
-        ]
-        return {"Models": models, "NextToken": token}
-
-    def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Handles DeleteModel; endpoints that use the model keep running, as in SageMaker."""
-        record = self.registry.get(caller, parameters["ModelName"])
-        self.registry.remove(caller.region, record.name)
-        self._tags.remove(record.arn)
-        return {}
+        return self.store(caller, {"EnableNetworkIsolation": False, **parameters})
 
     def _check_container(self, caller: Caller, container: Mapping[str, Any]) -> None:
         refuse(container, _UNSUPPORTED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -28,23 +27,6 @@ class Named(Protocol):
 
 
 R = TypeVar("R", bound=Named)
-
-
-@dataclass(frozen=True)
-class Declared:
-    """A resource that only stores its request: a model or an endpoint configuration.
-
-    Attributes:
-        name: unique in its region.
-        arn: has the name in lower case.
-        created: in UTC.
-        parameters: the create request without its tags.
-    """
-
-    name: str
-    arn: str
-    created: datetime
-    parameters: Mapping[str, Any]
 
 
 def now() -> datetime:

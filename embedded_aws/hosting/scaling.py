@@ -14,6 +14,7 @@ from typing import Any
 
 from embedded_aws.api import ApiError
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.hosting.endpoint_configs import instance_types
 from embedded_aws.hosting.records import VALIDATION
 
 _NAMESPACE = "sagemaker"
@@ -48,7 +49,7 @@ class ScalableVariants:
         changed = [
             name
             for name, declared in live.items()
-            if name not in wanted or _types(declared) != _types(wanted[name])
+            if name not in wanted or instance_types(declared) != instance_types(wanted[name])
         ]
         registered = self._registered(changed)
         if registered:
@@ -80,11 +81,3 @@ class ScalableVariants:
             target["ResourceId"].removeprefix(self._prefix) for target in answer["ScalableTargets"]
         }
         return [name for name in names if name in found]
-
-
-def _types(declared: Mapping[str, Any]) -> list[str]:
-    """Returns the instance types of a variant, the preferred type first."""
-    if "InstanceType" in declared:
-        return [declared["InstanceType"]]
-    pools = sorted(declared["InstancePools"], key=lambda pool: int(pool["Priority"]))
-    return [pool["InstanceType"] for pool in pools]

@@ -15,7 +15,7 @@ from typing import Any
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.connections import ContainerConnections
-from embedded_aws.hosting.endpoint_configs import first_choice
+from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.families import (
     FAMILIES,
     UnknownImageError,
@@ -100,7 +100,7 @@ class RunningVariant:
         self._region = region
         self.name: str = declared["VariantName"]
         self.declared = declared
-        self.instance_type = first_choice(declared)[0]
+        self.instance_type = choices(declared)[0][0]
         self.weight = float(declared["InitialVariantWeight"])
         self.instance_count = int(declared["InitialInstanceCount"])
         self.log_group = f"/aws/sagemaker/Endpoints/{endpoint_name}"

@@ -16,7 +16,7 @@ from moto.moto_server.werkzeug_app import create_backend_app
 from embedded_aws.api import ApiError
 from embedded_aws.monitoring.definitions import AlarmRefusedError, definition_of
 from embedded_aws.monitoring.states import AlarmStates
-from embedded_aws.validation import validation_errors
+from embedded_aws.validation import validation_problem
 
 _REFUSED = "ValidationError"
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
@@ -79,15 +79,13 @@ class _CloudWatchApi(CloudWatchResponse):  # type: ignore[misc]  # moto ships no
 
 
 def _check(parameters: dict[str, Any], region: str) -> None:
-    problems = validation_errors(_put_metric_alarm_shape(), parameters)
-    if problems:
-        count = len(problems)
-        noun = "error" if count == 1 else "errors"
-        raise ApiError(_REFUSED, f"{count} validation {noun} detected: " + "; ".join(problems))
+    problem = validation_problem(_put_metric_alarm_shape(), parameters)
+    if problem is not None:
+        raise ApiError(_REFUSED, problem)
     try:
         definition_of(parameters)
     except AlarmRefusedError as error:
-        raise ApiError(_REFUSED, error.message) from None
+        raise ApiError(_REFUSED, str(error)) from None
     for action in (arn for member in _ACTIONS for arn in parameters.get(member) or ()):
         service, its_region = [*action.split(":"), "", "", "", ""][2:4]
         if service == "sns" and its_region != region:

@@ -77,13 +77,8 @@ class Missing(StrEnum):
 class AlarmRefusedError(Exception):
     """The alarm is wrong, or needs something that is not evaluated here.
 
-    Args:
-        message: the problem, in words for the alarm's author.
+    The message is for the alarm's author.
     """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
 
 
 @dataclass(frozen=True)
@@ -281,7 +276,7 @@ def _parsed(identifier: str, expression: str) -> Node:
         return parse(expression)
     except ExpressionError as error:
         raise AlarmRefusedError(
-            f'The embedded AWS cannot evaluate "{identifier}" ({expression}): {error.message}.'
+            f'The embedded AWS cannot evaluate "{identifier}" ({expression}): {error}.'
         ) from None
 
 
@@ -322,7 +317,7 @@ def _check_kinds(
     try:
         results = metric_math.evaluate(empty, expressions, period_seconds=period_seconds)
     except ExpressionError as error:
-        raise AlarmRefusedError(f"The embedded AWS cannot evaluate {error.message}.") from None
+        raise AlarmRefusedError(f"The embedded AWS cannot evaluate {error}.") from None
     if not isinstance(results[watched], Series):
         raise AlarmRefusedError(f'"{watched}" does not give a single time series.')
 

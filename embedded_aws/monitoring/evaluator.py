@@ -140,7 +140,7 @@ class AlarmEvaluator:
                     definition = definition_of(described(alarm))
                 except AlarmRefusedError as error:
                     definition = error
-                    self._report(region, backend.alarms, alarm, error.message)
+                    self._report(region, backend.alarms, alarm, str(error))
                 self._definitions[alarm] = definition
             if isinstance(definition, AlarmDefinition):
                 yield alarm, definition

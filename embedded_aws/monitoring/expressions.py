@@ -37,20 +37,22 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_LOGICAL = {"AND": "AND", "&&": "AND", "OR": "OR", "||": "OR"}
-_COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
+_LOGICAL = {"&&": "AND", "||": "OR"}
+# The binary operators by precedence, from low to high.
+_LEVELS = (
+    ("OR", "||"),
+    ("AND", "&&"),
+    ("==", "!=", "<=", ">=", "<", ">"),
+    ("+", "-"),
+    ("*", "/"),
+)
 
 
 class ExpressionError(Exception):
     """A formula is wrong, or uses something that is not evaluated here.
 
-    Args:
-        message: the problem, as a sentence without the formula itself.
+    The message is a sentence without the formula itself.
     """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def parse(text: str) -> Node:
         ExpressionError: the text is no formula, or uses a function that is not evaluated here.
     """
     parser = _Parser(text)
-    node = parser.alternatives()
+    node = parser.chain()
     parser.expect_end()
     return node
 
@@ -136,7 +138,7 @@ def names_in(node: Node) -> Iterator[str]:
 
 
 class _Parser:
-    """A recursive-descent parser with one method for each precedence."""
+    """A recursive-descent parser."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -151,43 +153,16 @@ class _Parser:
         if self._kind:
             raise ExpressionError(f"`{self._ahead}` is not expected there")
 
-    def alternatives(self) -> Node:
-        """Parses operands joined by OR."""
-        first = self._conjunction()
+    def chain(self, level: int = 0) -> Node:
+        """Parses operands joined by the operators of a level or of higher levels."""
+        if level == len(_LEVELS):
+            return self._signed()
+        first = self.chain(level + 1)
         rest = []
-        while _LOGICAL.get(self._ahead) == "OR":
-            self._advance()
-            rest.append(("OR", self._conjunction()))
-        return _chain(first, rest)
-
-    def _conjunction(self) -> Node:
-        first = self._comparison()
-        rest = []
-        while _LOGICAL.get(self._ahead) == "AND":
-            self._advance()
-            rest.append(("AND", self._comparison()))
-        return _chain(first, rest)
-
-    def _comparison(self) -> Node:
-        first = self._sum()
-        rest = []
-        while self._ahead in _COMPARISONS:
-            rest.append((self._advance(), self._sum()))
-        return _chain(first, rest)
-
-    def _sum(self) -> Node:
-        first = self._product()
-        rest = []
-        while self._ahead in ("+", "-"):
-            rest.append((self._advance(), self._product()))
-        return _chain(first, rest)
-
-    def _product(self) -> Node:
-        first = self._signed()
-        rest = []
-        while self._ahead in ("*", "/"):
-            rest.append((self._advance(), self._signed()))
-        return _chain(first, rest)
+        while self._ahead in _LEVELS[level]:
+            sign = self._advance()
+            rest.append((_LOGICAL.get(sign, sign), self.chain(level + 1)))
+        return Chain(first, tuple(rest)) if rest else first
 
     def _signed(self) -> Node:
         """Parses an operand with its sign; counts the depth, as everything nested passes here."""
@@ -216,7 +191,7 @@ class _Parser:
             return self._word()
         if self._ahead == "(":
             self._advance()
-            inner = self.alternatives()
+            inner = self.chain()
             self._expect(")")
             return inner
         if self._ahead == "[":
@@ -245,10 +220,10 @@ class _Parser:
     def _list(self, closing: str) -> tuple[Node, ...]:
         items = []
         if self._ahead != closing:
-            items.append(self.alternatives())
+            items.append(self.chain())
             while self._ahead == ",":
                 self._advance()
-                items.append(self.alternatives())
+                items.append(self.chain())
         self._expect(closing)
         return tuple(items)
 
@@ -272,7 +247,3 @@ class _Parser:
         else:
             self._kind = self._ahead = ""
         return previous
-
-
-def _chain(first: Node, rest: list[tuple[str, Node]]) -> Node:
-    return Chain(first, tuple(rest)) if rest else first

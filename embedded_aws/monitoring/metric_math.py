@@ -77,7 +77,7 @@ def evaluate(
         try:
             math_.results[identifier] = math_.value(node)
         except ExpressionError as error:
-            raise ExpressionError(f'"{identifier}": {error.message}') from None
+            raise ExpressionError(f'"{identifier}": {error}') from None
     return math_.results
 
 

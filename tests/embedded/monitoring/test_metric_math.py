@@ -40,7 +40,7 @@ def points(expression: str, metrics: Mapping[str, Points] = METRICS) -> Points:
 def refusal(expression: str, metrics: Mapping[str, Points] = METRICS) -> str:
     with pytest.raises(ExpressionError) as caught:
         result(expression, metrics)
-    return caught.value.message.removeprefix('"e": ')
+    return str(caught.value).removeprefix('"e": ')
 
 
 @pytest.mark.parametrize(
