@@ -159,10 +159,11 @@ verify-aws: $(VENV)/.ready ## Deploy, try and remove one CPU endpoint in your ow
 	@$(BIN)/python -m tools.verify_aws $(VERIFY_AWS_ARGS)
 
 .PHONY: facts
-facts: $(VENV)/.ready-dev ## Write the tables of slipway/facts anew that need no AWS account
+facts: $(VENV)/.ready-dev ## Write the tables of facts anew that need no AWS account
 	@$(BIN)/python -m tools.refresh_facts.instances
 	@$(BIN)/python -m tools.refresh_facts.regions
 	@$(BIN)/python -m tools.refresh_facts.images
+	@$(BIN)/python -m tools.refresh_facts.resource_types
 
 # What PyTorch names as needed and `compile` does not load; see the .in file.
 NOT_TO_COMPILE := $(addprefix --no-emit-package ,triton cuda-toolkit cuda-bindings cuda-pathfinder nvidia-cusolver nvidia-nvtx)

@@ -1,15 +1,16 @@
-"""`python -m tools.reference`: writes docs/reference/variables.md and docs/reference/metrics.md."""
+"""`python -m tools.reference`: writes docs/reference/variables.md and the other pages below."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tools.reference import metrics, variables
+from tools.reference import metrics, resource_types, variables
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
     "reference/variables.md": variables.render,
     "reference/metrics.md": metrics.render,
+    "embedded-aws/resource-types.md": resource_types.render,
 }
 
 

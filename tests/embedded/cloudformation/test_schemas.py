@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from embedded_aws.cloudformation.resources.catalog import own_handlers
 from embedded_aws.cloudformation.resources.registry import provider_schemas
+from tools.refresh_facts import resource_types
 
 HANDLERS = {handler.type_name: handler for handler in own_handlers()}
-# Attributes that AWS documents for Fn::GetAtt although the schema has them as ordinary properties.
-DOCUMENTED = {
-    "AWS::EC2::SecurityGroup": {"VpcId"},
-    "AWS::SNS::Topic": {"TopicName"},
-    "AWS::SSM::Parameter": {"Type", "Value"},
-    "AWS::SageMaker::Endpoint": {"EndpointName"},
-    "AWS::SageMaker::EndpointConfig": {"EndpointConfigName"},
-    "AWS::SageMaker::Model": {"ModelName"},
-}
 
 
 def schema(type_name):
-    return PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", type_name).schema
+    return PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", type_name)
 
 
 def top_level(pointers):
@@ -30,7 +25,7 @@ def top_level(pointers):
 
 @pytest.mark.parametrize("type_name", sorted(HANDLERS))
 def test_table_is_the_providers(type_name):
-    provided, table = schema(type_name), provider_schemas()[type_name]
+    provided, table = schema(type_name).schema, provider_schemas()[type_name]
     assert table["required"] == sorted(provided.get("required") or [])
     assert table["create_only"] == sorted(top_level(provided.get("createOnlyProperties")))
 
@@ -38,11 +33,17 @@ def test_table_is_the_providers(type_name):
 @pytest.mark.parametrize("type_name", sorted(HANDLERS))
 def test_handlers_know_only_real_properties_and_attributes(type_name):
     provided, handler = schema(type_name), HANDLERS[type_name]
-    read_only = top_level(provided.get("readOnlyProperties"))
-    assert handler.properties <= set(provided["properties"]) - read_only
-    assert handler.attributes <= read_only | DOCUMENTED.get(type_name, set())
+    read_only = top_level(provided.schema.get("readOnlyProperties"))
+    assert handler.properties <= set(provided.schema["properties"]) - read_only
+    assert handler.attributes <= set(provided.get_atts)
     if handler.name_property is not None:
         assert handler.name_property in handler.properties
+
+
+def test_the_table_is_what_its_script_writes():
+    table = resource_types.TABLE.read_text("utf-8")
+    as_of = datetime.date.fromisoformat(json.loads(table)["as_of"])
+    assert resource_types.make(as_of) == table, "run python -m tools.refresh_facts.resource_types"
 
 
 def test_every_type_has_one_handler():

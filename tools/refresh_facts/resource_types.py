@@ -1,0 +1,41 @@
+"""Writes the table of resource types: `python -m tools.refresh_facts.resource_types`.
+
+The embedded AWS reads the required and the create-only properties of its resource types from
+embedded_aws/cloudformation/resources/schemas.json. cfn-lint ships AWS's provider schemas.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+from embedded_aws.cloudformation.resources import registry
+from embedded_aws.cloudformation.resources.catalog import own_handlers
+from tools.refresh_facts.tables import package_version, render, run
+
+TABLE = Path(registry.__file__).with_name("schemas.json")
+_REGION = "us-east-1"
+
+
+def make(as_of: datetime.date) -> str:
+    """Returns the table's text."""
+    types = {}
+    for name in sorted(handler.type_name for handler in own_handlers()):
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(_REGION, name).schema
+        # A pointer to a nested property is longer than /properties/NAME.
+        create_only = [pointer.split("/")[2:] for pointer in schema.get("createOnlyProperties", [])]
+        types[name] = {
+            "required": sorted(schema.get("required", [])),
+            "create_only": sorted(path[0] for path in create_only if len(path) == 1),
+        }
+    source = (
+        f"CloudFormation provider schemas of {_REGION} as shipped with cfn-lint "
+        f"{package_version('cfn-lint')}: required and top-level createOnlyProperties"
+    )
+    return render({"as_of": as_of.isoformat(), "sources": [source], "types": types}, levels=3)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run(TABLE, make))
