@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         with held_lock(options.directory):
             _serve(options.port, options.directory, options.ready_file, stops)
     except LocalAwsError as error:
-        print(error.message, file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     return 0
 

@@ -87,7 +87,7 @@ class ServiceApi:
         try:
             operation_model = self._model.operation_model(name)
         except OperationNotFoundError:
-            return self._respond(start_response, 400, [], b"unknown operation")
+            return respond(start_response, 400, [], b"unknown operation")
         serializer = get_serializer_class(self._service, self._protocol)(
             operation_model, context=SerializationContext(request_id=environ["slipway.request_id"])
         )
@@ -99,12 +99,12 @@ class ServiceApi:
             # A bug of Slipway, not of the client: the log gets the traceback, the client a 500 to
             # report.
             logger.error("%s.%s failed:\n%s", self._service, name, traceback.format_exc())
-            return self._respond(
+            return respond(
                 start_response, 500, [], b"internal error of the embedded AWS; see its log"
             )
         response = serializer.serialize(result if result is not None else {})
         payload = response["body"]
-        return self._respond(
+        return respond(
             start_response,
             response["status_code"],
             list(response["headers"].items()),
@@ -146,9 +146,22 @@ class ServiceApi:
         caller = Caller(self._account_id, environ["slipway.region"])
         return operation(caller, parameters)
 
-    @staticmethod
-    def _respond(
-        start_response: StartResponse, status: int, headers: list[tuple[str, str]], body: bytes
-    ) -> Iterable[bytes]:
-        start_response(f"{status} ", [*headers, ("Content-Length", str(len(body)))])
-        return [body]
+
+def respond(
+    start_response: StartResponse, status: int, headers: list[tuple[str, str]], body: bytes
+) -> Iterable[bytes]:
+    """Answers a request with a whole body.
+
+    Args:
+        start_response: from the WSGI server.
+        status: the HTTP status.
+        headers: all headers but the body's length.
+        body: the whole answer, whose length becomes a header.
+    """
+    start_response(f"{status} ", [*headers, ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def without_none(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members that have a value."""
+    return {name: value for name, value in members.items() if value is not None}

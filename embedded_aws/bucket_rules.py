@@ -24,6 +24,8 @@ from typing import Any
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket, S3Backend
 
+from embedded_aws.policies import listed
+
 _LOGGING_BEGINS_AFTER = timedelta(hours=1)
 _log_at_once = S3Backend.log_incoming_request
 
@@ -42,8 +44,7 @@ def _permission(bucket: Any, action: str, resource: str) -> Any:
     if bucket.policy is None:
         return PermissionResult.NEUTRAL
     policy = json.loads(bucket.policy.decode())
-    declared = policy.get("Statement", [])
-    statements = declared if isinstance(declared, list) else [declared]
+    statements = listed(policy.get("Statement", []))
     unconditional = [statement for statement in statements if not statement.get("Condition")]
     enforced = IAMPolicy(json.dumps({**policy, "Statement": unconditional}))
     return enforced.is_action_permitted(action, resource)

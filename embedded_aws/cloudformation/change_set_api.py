@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from embedded_aws.api import ApiError, Caller, Operation
@@ -102,12 +103,8 @@ class ChangeSetApi:
     def describe_change_set(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeChangeSet."""
         stack, change_set = self._found(caller, parameters)
-        changes, more = page(change_set.plan.changes, parameters)
-        return {
-            **change_set_view(stack, change_set),
-            "Changes": [change_view(change) for change in changes],
-            **more,
-        }
+        changes = page("Changes", change_set.plan.changes, change_view, parameters)
+        return {**change_set_view(stack, change_set), **changes}
 
     def execute_change_set(self, caller: Caller, parameters: dict[str, Any]) -> None:
         """Handles ExecuteChangeSet; the stack's other change sets are deleted."""
@@ -158,8 +155,8 @@ class ChangeSetApi:
         stack = find_stack(
             self._store, caller, parameters["StackName"], "Stack [{name}] does not exist"
         )
-        listed, more = page(list(stack.change_sets.values()), parameters)
-        return {"Summaries": [change_set_summary(stack, item) for item in listed], **more}
+        change_sets = list(stack.change_sets.values())
+        return page("Summaries", change_sets, partial(change_set_summary, stack), parameters)
 
     def _target(self, caller: Caller, kind: str, parameters: Mapping[str, Any]) -> Stack | None:
         """Returns the stack of a new change set, or None if the stack must be created."""

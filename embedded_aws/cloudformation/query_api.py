@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from embedded_aws.api import ApiError, Caller, Operation
+from embedded_aws.api import ApiError, Caller, Operation, without_none
 from embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
 from embedded_aws.cloudformation.stack import Stack, StackStore
@@ -14,13 +15,13 @@ from embedded_aws.cloudformation.stack_contents import StackResource
 from embedded_aws.cloudformation.template import Template
 from embedded_aws.cloudformation.views import (
     event_view,
+    export_view,
     operation_event_view,
     page,
     resource_summary,
     resource_view,
     stack_summary,
     stack_view,
-    without_none,
 )
 
 _NO_ID = "Stack with id {name} does not exist"
@@ -65,8 +66,7 @@ class QueryApi:
         if "StackName" in parameters:
             return {"Stacks": [stack_view(self._stack(caller, parameters, _NO_ID))]}
         live = [s for s in self._store.all(caller.region) if s.status != "DELETE_COMPLETE"]
-        stacks, more = page(live, parameters)
-        return {"Stacks": [stack_view(stack) for stack in stacks], **more}
+        return page("Stacks", live, stack_view, parameters)
 
     def list_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListStacks."""
@@ -76,16 +76,14 @@ class QueryApi:
             for stack in self._store.all(caller.region)
             if not wanted or stack.status in wanted
         ]
-        stacks, more = page(listed, parameters)
-        return {"StackSummaries": [stack_summary(stack) for stack in stacks], **more}
+        return page("StackSummaries", listed, stack_summary, parameters)
 
     def describe_stack_events(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Handles DescribeStackEvents: newest first."""
         stack = self._stack(caller, parameters, _NO_STACK)
-        events, more = page(stack.events[::-1], parameters)
-        return {"StackEvents": [event_view(stack, event) for event in events], **more}
+        return page("StackEvents", stack.events[::-1], partial(event_view, stack), parameters)
 
     def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeEvents, with the same events; change sets have no events here."""
@@ -98,14 +96,15 @@ class QueryApi:
             for event in stack.events[::-1]
             if not only_failed or event.status.endswith("_FAILED")
         ]
-        events, more = page(selected, parameters)
-        return {"OperationEvents": [operation_event_view(stack, e) for e in events], **more}
+        return page("OperationEvents", selected, partial(operation_event_view, stack), parameters)
 
     def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListStackResources."""
         stack = self._stack(caller, parameters, _NO_ID)
-        resources, more = page(list(stack.resources.values()), parameters)
-        return {"StackResourceSummaries": [resource_summary(stack, r) for r in resources], **more}
+        resources = list(stack.resources.values())
+        return page(
+            "StackResourceSummaries", resources, partial(resource_summary, stack), parameters
+        )
 
     def describe_stack_resources(
         self, caller: Caller, parameters: dict[str, Any]
@@ -197,26 +196,16 @@ class QueryApi:
 
     def list_exports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListExports."""
-        exports, more = page(list(self._store.exports(caller.region)), parameters)
-        return {
-            "Exports": [
-                {
-                    "ExportingStackId": stack.identity.id,
-                    "Name": output.export_name,
-                    "Value": output.value,
-                }
-                for stack, output in exports
-            ],
-            **more,
-        }
+        exports = list(self._store.exports(caller.region))
+        return page("Exports", exports, export_view, parameters)
 
     def list_imports(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListImports."""
         name = parameters["ExportName"]
-        importers, more = page(self._store.importers(caller.region, name), parameters)
+        importers = self._store.importers(caller.region, name)
         if not importers:
             raise ApiError("ValidationError", f"Export '{name}' is not imported by any stack.")
-        return {"Imports": importers, **more}
+        return page("Imports", importers, str, parameters)
 
     def _stack(self, caller: Caller, parameters: Mapping[str, Any], message: str) -> Stack:
         return find_stack(self._store, caller, parameters["StackName"], message)

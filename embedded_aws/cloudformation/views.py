@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from embedded_aws.api import ApiError
+from embedded_aws.api import ApiError, without_none
 from embedded_aws.cloudformation.change_plan import Change
 from embedded_aws.cloudformation.desired_state import DesiredState
 from embedded_aws.cloudformation.parameters import ParameterValue
 from embedded_aws.cloudformation.stack import ChangeSet, Event, Stack
-from embedded_aws.cloudformation.stack_contents import StackResource
+from embedded_aws.cloudformation.stack_contents import Output, StackResource
 
+T = TypeVar("T")
 PAGE_SIZE = 100
 _HIDDEN = "****"
 
 
 def page(
-    items: Sequence[Any], parameters: Mapping[str, Any], size: int = PAGE_SIZE
-) -> tuple[list[Any], dict[str, str]]:
-    """Returns one page of a listing.
+    member: str,
+    items: Sequence[T],
+    view: Callable[[T], Any],
+    parameters: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Returns one page of a listing, and NextToken if there is another page.
 
     Args:
+        member: the answer's member for the items.
         items: the whole listing.
+        view: writes one item.
         parameters: the request's members; NextToken asks for a later page.
-        size: items per page.
-
-    Returns:
-        The page, and NextToken if there is another page.
 
     Raises:
         ApiError: NextToken was not returned by this server.
@@ -37,15 +39,15 @@ def page(
     if not token.isdigit():
         raise ApiError("ValidationError", "Invalid NextToken")
     start = int(token)
-    following = start + size
+    following = start + PAGE_SIZE
     more = {"NextToken": str(following)} if following < len(items) else {}
-    return list(items[start:following]), more
+    return {member: [view(item) for item in items[start:following]], **more}
 
 
 def stack_view(stack: Stack) -> dict[str, Any]:
     """Writes a stack as DescribeStacks does."""
     desired = stack.desired
-    view: dict[str, Any] = {
+    view = {
         **_summary(stack),
         "DisableRollback": stack.disable_rollback,
         "EnableTerminationProtection": stack.termination_protection,
@@ -224,6 +226,16 @@ def change_view(change: Change) -> dict[str, Any]:
     }
 
 
+def export_view(export: tuple[Stack, Output]) -> dict[str, Any]:
+    """Writes an export, with its stack, as ListExports does."""
+    stack, output = export
+    return {
+        "ExportingStackId": stack.identity.id,
+        "Name": output.export_name,
+        "Value": output.value,
+    }
+
+
 def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, Any]]:
     """Returns the parameters; values with NoEcho are hidden."""
     return [
@@ -241,8 +253,3 @@ def parameter_views(parameters: Mapping[str, ParameterValue]) -> list[dict[str, 
 def tag_views(desired: DesiredState) -> list[dict[str, str]]:
     """Writes a stack's tags."""
     return [{"Key": key, "Value": value} for key, value in desired.tags.items()]
-
-
-def without_none(view: dict[str, Any]) -> dict[str, Any]:
-    """Returns the members that have a value."""
-    return {name: value for name, value in view.items() if value is not None}

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from embedded_aws.api import Caller
-from embedded_aws.hosting.records import Registry, now, page
+from embedded_aws.hosting.records import Records, now, page
 from embedded_aws.hosting.tags import Tags
 
 
@@ -43,25 +43,25 @@ class DeclaredResources:
         self._kind = kind
         self._name, self._arn = f"{kind}Name", f"{kind}Arn"
         self._tags = tags
-        self.registry: Registry[Declared] = Registry(noun=noun, arn_type=arn_type)
+        self.records: Records[Declared] = Records(noun=noun, arn_type=arn_type)
 
     def store(self, caller: Caller, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Adds a resource; returns the answer of its create operation."""
         name = parameters[self._name]
-        arn = self.registry.arn(caller, name)
+        arn = self.records.arn(caller, name)
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
-        self.registry.add(caller, Declared(name, arn, now(), kept))
+        self.records.add(caller, Declared(name, arn, now(), kept))
         self._tags.create(arn, parameters.get("Tags", []))
         return {self._arn: arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DescribeModel and DescribeEndpointConfig."""
-        record = self.registry.get(caller, parameters[self._name])
+        record = self.records.get(caller, parameters[self._name])
         return {**record.parameters, self._arn: record.arn, "CreationTime": record.created}
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles ListModels and ListEndpointConfigs."""
-        records, token = page(self.registry.all(caller.region), parameters, sort_keys={})
+        records, token = page(self.records.all(caller.region), parameters, sort_keys={})
         summaries = [
             {self._name: record.name, self._arn: record.arn, "CreationTime": record.created}
             for record in records
@@ -73,7 +73,7 @@ class DeclaredResources:
 
         Endpoints that use the resource keep running, as in SageMaker.
         """
-        record = self.registry.get(caller, parameters[self._name])
-        self.registry.remove(caller.region, record.name)
+        record = self.records.get(caller, parameters[self._name])
+        self.records.remove(caller.region, record.name)
         self._tags.remove(record.arn)
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.hosting.declared import Declared, DeclaredResources
-from embedded_aws.hosting.records import VALIDATION, Registry
+from embedded_aws.hosting.records import VALIDATION, Records
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.tags import Tags
 
@@ -56,7 +56,7 @@ class EndpointConfigs(DeclaredResources):
         tags: keeps the tags.
     """
 
-    def __init__(self, models: Registry[Declared], tags: Tags) -> None:
+    def __init__(self, models: Records[Declared], tags: Tags) -> None:
         super().__init__(
             "EndpointConfig", noun="endpoint configuration", arn_type="endpoint-config", tags=tags
         )

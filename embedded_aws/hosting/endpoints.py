@@ -16,7 +16,7 @@ from embedded_aws.api import ApiError, Caller
 from embedded_aws.hosting.declared import Declared
 from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.fleets import Endpoint, Fleet
-from embedded_aws.hosting.records import VALIDATION, Registry, now, page
+from embedded_aws.hosting.records import VALIDATION, Records, now, page
 from embedded_aws.hosting.rollout import Rollout, rollout_of
 from embedded_aws.hosting.scaling import ScalableVariants
 from embedded_aws.hosting.tags import Tags
@@ -43,8 +43,8 @@ class Endpoints:
     def __init__(
         self,
         context: HostingContext,
-        models: Registry[Declared],
-        configs: Registry[Declared],
+        models: Records[Declared],
+        configs: Records[Declared],
         tags: Tags,
     ) -> None:
         self._context = context
@@ -54,7 +54,7 @@ class Endpoints:
         self._closing = threading.Event()
         self._threads: set[threading.Thread] = set()
         self._threads_lock = threading.Lock()
-        self.registry: Registry[Endpoint] = Registry(noun="endpoint", arn_type="endpoint")
+        self.records: Records[Endpoint] = Records(noun="endpoint", arn_type="endpoint")
 
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateEndpoint."""
@@ -63,23 +63,23 @@ class Endpoints:
         fleet = self._fleet(caller, name, config)
         deployment = parameters.get("DeploymentConfig")
         rollout_of(deployment, instance_count=fleet.instance_count)
-        arn = self.registry.arn(caller, name)
+        arn = self.records.arn(caller, name)
         moment = now()
         endpoint = Endpoint(caller.region, name, arn, config.name, moment, moment)
         endpoint.pending = fleet
         endpoint.deployment_config = deployment
-        self.registry.add(caller, endpoint)
+        self.records.add(caller, endpoint)
         self._tags.create(arn, parameters.get("Tags", []))
         self._in_background(lambda: self._bring_up(endpoint, fleet))
         return {"EndpointArn": arn}
 
     def describe(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DescribeEndpoint."""
-        return self.registry.get(caller, parameters["EndpointName"]).describe()
+        return self.records.get(caller, parameters["EndpointName"]).describe()
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles ListEndpoints."""
-        endpoints = self.registry.all(caller.region)
+        endpoints = self.records.all(caller.region)
         if status := parameters.get("StatusEquals"):
             endpoints = [endpoint for endpoint in endpoints if endpoint.status == status]
         records, token = page(
@@ -102,7 +102,7 @@ class Endpoints:
 
     def update(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateEndpoint as a blue/green update."""
-        endpoint = self.registry.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         config = self._configs.get(caller, parameters["EndpointConfigName"])
         fleet = self._fleet(caller, endpoint.name, config)
         retained = parameters.get("RetainAllVariantProperties", False)
@@ -132,7 +132,7 @@ class Endpoints:
 
     def update_weights(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles UpdateEndpointWeightsAndCapacities."""
-        endpoint = self.registry.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             live = self._require_in_service(endpoint)
             changes = parameters["DesiredWeightsAndCapacities"]
@@ -150,7 +150,7 @@ class Endpoints:
 
     def delete(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles DeleteEndpoint."""
-        endpoint = self.registry.get(caller, parameters["EndpointName"])
+        endpoint = self.records.get(caller, parameters["EndpointName"])
         with endpoint.lock:
             self._refuse_in_progress(endpoint)
             self._scalable(endpoint).deregister(endpoint.live.variants if endpoint.live else ())
@@ -161,7 +161,7 @@ class Endpoints:
     def close(self) -> None:
         """Stops every process and every change in progress."""
         self._closing.set()
-        endpoints = self.registry.all()
+        endpoints = self.records.all()
         for endpoint in endpoints:
             for fleet in endpoint.fleets():
                 fleet.request_stop()
@@ -299,7 +299,7 @@ class Endpoints:
     def _tear_down(self, endpoint: Endpoint) -> None:
         for fleet in endpoint.fleets():
             fleet.stop()
-        self.registry.remove(endpoint.region, endpoint.name)
+        self.records.remove(endpoint.region, endpoint.name)
         self._tags.remove(endpoint.arn)
 
     def _set_status(self, endpoint: Endpoint, status: str) -> None:

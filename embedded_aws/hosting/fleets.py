@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from embedded_aws.api import without_none
 from embedded_aws.hosting.declared import Declared
-from embedded_aws.hosting.variants import RunningVariant, VariantStartError, deployed_image
+from embedded_aws.hosting.variants import RunningVariant, VariantStartError
 
 
 class Fleet:
@@ -92,29 +93,33 @@ class Fleet:
         return [self._describe(variant) for variant in self.variants.values()]
 
     def _describe(self, variant: RunningVariant) -> dict[str, Any]:
-        described: dict[str, Any] = {
-            "VariantName": variant.name,
-            "DeployedImages": [deployed_image(variant, self.started)],
-            "CurrentWeight": variant.weight,
-            "DesiredWeight": variant.weight,
-            "CurrentInstanceCount": variant.instance_count,
-            "DesiredInstanceCount": variant.instance_count,
-        }
-        if "RoutingConfig" in variant.declared:
-            described["RoutingConfig"] = variant.declared["RoutingConfig"]
-        if "InstancePools" in variant.declared:
-            described["InstancePools"] = [
-                {
-                    "InstanceType": pool["InstanceType"],
-                    "CurrentInstanceCount": (
-                        variant.instance_count
-                        if pool["InstanceType"] == variant.instance_type
-                        else 0
-                    ),
-                }
-                for pool in variant.declared["InstancePools"]
-            ]
-        return described
+        pools = variant.declared.get("InstancePools")
+        counts = {variant.instance_type: variant.instance_count}
+        return without_none(
+            {
+                "VariantName": variant.name,
+                "DeployedImages": [
+                    {
+                        "SpecifiedImage": variant.image,
+                        "ResolvedImage": variant.image,
+                        "ResolutionTime": self.started,
+                    }
+                ],
+                "CurrentWeight": variant.weight,
+                "DesiredWeight": variant.weight,
+                "CurrentInstanceCount": variant.instance_count,
+                "DesiredInstanceCount": variant.instance_count,
+                "RoutingConfig": variant.declared.get("RoutingConfig"),
+                "InstancePools": pools
+                and [
+                    {
+                        "InstanceType": pool["InstanceType"],
+                        "CurrentInstanceCount": counts.get(pool["InstanceType"], 0),
+                    }
+                    for pool in pools
+                ],
+            }
+        )
 
 
 @dataclass
@@ -191,24 +196,26 @@ class Endpoint:
     def describe(self) -> dict[str, Any]:
         """Returns DescribeEndpoint's answer."""
         with self.lock:
-            described: dict[str, Any] = {
-                "EndpointName": self.name,
-                "EndpointArn": self.arn,
-                "EndpointConfigName": self.config_name,
-                "EndpointStatus": self.status,
-                "CreationTime": self.created,
-                "LastModifiedTime": self.modified,
-            }
-            if self.live is not None:
-                described["ProductionVariants"] = self.live.describe()
-            if self.failure_reason is not None:
-                described["FailureReason"] = self.failure_reason
-            if self.deployment_config is not None:
-                described["LastDeploymentConfig"] = self.deployment_config
-            if self.pending is not None and self.live is not None:
-                described["PendingDeploymentSummary"] = {
-                    "EndpointConfigName": self.pending.config_name,
-                    "ProductionVariants": self.pending.describe(),
-                    "StartTime": self.pending.started,
+            return without_none(
+                {
+                    "EndpointName": self.name,
+                    "EndpointArn": self.arn,
+                    "EndpointConfigName": self.config_name,
+                    "EndpointStatus": self.status,
+                    "CreationTime": self.created,
+                    "LastModifiedTime": self.modified,
+                    "ProductionVariants": self.live.describe() if self.live else None,
+                    "FailureReason": self.failure_reason,
+                    "LastDeploymentConfig": self.deployment_config,
+                    "PendingDeploymentSummary": self._pending_summary(),
                 }
-            return described
+            )
+
+    def _pending_summary(self) -> dict[str, Any] | None:
+        if self.pending is None or self.live is None:
+            return None
+        return {
+            "EndpointConfigName": self.pending.config_name,
+            "ProductionVariants": self.pending.describe(),
+            "StartTime": self.pending.started,
+        }

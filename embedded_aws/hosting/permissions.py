@@ -7,7 +7,6 @@ Policies of buckets and keys are not read, because Slipway's leave the decision 
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from moto.iam.exceptions import NotFoundException
 from moto.iam.models import iam_backends
 
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.policies import listed, matches
 
 # The one condition key of PutMetricData:
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoncloudwatch.html
@@ -50,7 +50,7 @@ def may(
     effects = {
         statement["Effect"]
         for document in _documents(role)
-        for statement in _listed(document["Statement"])
+        for statement in listed(document["Statement"])
         if _concerns(statement, action.lower(), resource, context or {})
     }
     return effects == {"Allow"}
@@ -70,12 +70,12 @@ def _concerns(
     statement: Mapping[str, Any], action: str, resource: str, context: Mapping[str, str]
 ) -> bool:
     if "NotAction" in statement:
-        named = not _matches(statement["NotAction"], action, ignore_case=True)
+        named = not matches(statement["NotAction"], action, ignore_case=True)
     else:
-        named = _matches(statement.get("Action", []), action, ignore_case=True)
+        named = matches(statement.get("Action", []), action, ignore_case=True)
     return (
         named
-        and _matches(statement.get("Resource", []), resource)
+        and matches(statement.get("Resource", []), resource)
         and _holds(statement.get("Condition", {}), context)
     )
 
@@ -87,25 +87,11 @@ def _holds(conditions: Mapping[str, Mapping[str, Any]], context: Mapping[str, st
             if value is None:
                 return False
             if operator == "StringEquals":
-                held = value in _listed(patterns)
+                held = value in listed(patterns)
             elif operator == "StringLike":
-                held = _matches(patterns, value)
+                held = matches(patterns, value)
             else:
                 held = False
             if not held:
                 return False
     return True
-
-
-def _matches(patterns: Any, value: str, *, ignore_case: bool = False) -> bool:
-    for pattern in _listed(patterns):
-        # Brackets are no wildcards in IAM.
-        escaped = pattern.replace("[", "[[]")
-        if fnmatch.fnmatchcase(value, escaped.lower() if ignore_case else escaped):
-            return True
-    return False
-
-
-# Any: JSON.
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -34,7 +34,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Registry(Generic[R]):
+class Records(Generic[R]):
     """The resources of one kind.
 
     Args:

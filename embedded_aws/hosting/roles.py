@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.records import VALIDATION
+from embedded_aws.policies import listed
 
 
 def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
@@ -45,12 +46,10 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
 
 def _is_trusted(policy: Any, account_id: str) -> bool:
     document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
-    statements = document["Statement"]
-    for statement in statements if isinstance(statements, list) else [statements]:
+    for statement in listed(document["Statement"]):
         principal = statement.get("Principal", {})
-        services = principal.get("Service", []) if isinstance(principal, dict) else []
-        named = services if isinstance(services, list) else [services]
-        if statement["Effect"] != "Allow" or "sagemaker.amazonaws.com" not in named:
+        services = listed(principal.get("Service", [])) if isinstance(principal, dict) else []
+        if statement["Effect"] != "Allow" or "sagemaker.amazonaws.com" not in services:
             continue
         if _is_for(account_id, statement.get("Condition", {}).get("StringEquals", {})):
             return True
@@ -60,4 +59,4 @@ def _is_trusted(policy: Any, account_id: str) -> bool:
 def _is_for(account_id: str, equal: Any) -> bool:
     """Returns whether the account meets the condition `aws:SourceAccount`, if there is one."""
     accounts = [value for key, value in equal.items() if key.lower() == "aws:sourceaccount"]
-    return all(account_id in (item if isinstance(item, list) else [item]) for item in accounts)
+    return all(account_id in listed(item) for item in accounts)

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from embedded_aws.api import respond
 from embedded_aws.hosting import event_stream
 from embedded_aws.hosting.connections import (
     ContainerStream,
@@ -117,7 +118,7 @@ class InvocationApi:
             headers = [("Content-Type", "application/json"), request_id]
             if error.code is not None:
                 headers.append(("x-amzn-ErrorType", error.code))
-            return _respond(start_response, error.status, headers, content)
+            return respond(start_response, error.status, headers, content)
         headers = [("x-Amzn-Invoked-Production-Variant", invocation.variant.name), request_id]
         if _CUSTOM_ATTRIBUTES in answer.headers:
             headers.append((_CUSTOM_ATTRIBUTES, answer.headers[_CUSTOM_ATTRIBUTES]))
@@ -126,7 +127,7 @@ class InvocationApi:
             if content_type is not None:
                 headers.append(("Content-Type", content_type))
             invocation.finish()
-            return _respond(start_response, 200, headers, body)
+            return respond(start_response, 200, headers, body)
         headers.append(("Content-Type", "application/vnd.amazon.eventstream"))
         if content_type is not None:
             headers.append(("X-Amzn-SageMaker-Content-Type", content_type))
@@ -321,10 +322,3 @@ def _model_error(status: int, text: str, region: str, name: str) -> _InvocationE
             "LogStreamArn": f"arn:aws:logs:{region}:{ACCOUNT_ID}:log-group:{group}",
         },
     )
-
-
-def _respond(
-    start_response: StartResponse, status: int, headers: list[tuple[str, str]], body: bytes
-) -> Iterable[bytes]:
-    start_response(f"{status} ", [*headers, ("Content-Length", str(len(body)))])
-    return [body]

@@ -64,10 +64,10 @@ class Hosting:
         self._context = HostingContext(clients, directory, families, time_scale)
         tags = tags or Tags()
         models = Models(clients, tags)
-        configs = EndpointConfigs(models.registry, tags)
-        self._endpoints = Endpoints(self._context, models.registry, configs.registry, tags)
+        configs = EndpointConfigs(models.records, tags)
+        self._endpoints = Endpoints(self._context, models.records, configs.records, tags)
         self._machines = MachineSampler(
-            self._endpoints.registry.all, self.metrics, time_scale=time_scale
+            self._endpoints.records.all, self.metrics, time_scale=time_scale
         )
         operations: Mapping[str, Operation] = {
             "CreateModel": models.create,
@@ -95,13 +95,13 @@ class Hosting:
 
     def find_endpoint(self, region: str, name: str) -> Endpoint | None:
         """Returns an endpoint, whatever its status, or None."""
-        return self._endpoints.registry.find(region, name)
+        return self._endpoints.records.find(region, name)
 
     def summaries(self) -> list[dict[str, str]]:
         """Returns region, name and status of every endpoint, oldest first."""
         return [
             {"region": endpoint.region, "name": endpoint.name, "status": endpoint.status}
-            for endpoint in self._endpoints.registry.all()
+            for endpoint in self._endpoints.records.all()
         ]
 
     def close(self) -> None:

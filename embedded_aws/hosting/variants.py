@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import secrets
 import shutil
 import threading
@@ -82,6 +84,9 @@ class RunningVariant:
         model: the CreateModel request of its model.
 
     Attributes:
+        image: the model's image.
+        role: ARN of the model's execution role.
+        home: the directory that stands for the instance's disk.
         connections: connections to the process; valid once `start` returned.
         weight: share of the requests, relative to the other variants' weights.
         instance_count: as declared or scaled since; one process serves for all instances.
@@ -105,11 +110,13 @@ class RunningVariant:
         self.instance_count = int(declared["InitialInstanceCount"])
         self.log_group = f"/aws/sagemaker/Endpoints/{endpoint_name}"
         self._model = model
+        self.role: str | None = model.get("ExecutionRoleArn")
         self._container = primary_container(model)
+        self.image: str = self._container["Image"]
         # In the form of an EC2 instance id, which names the stream in SageMaker too.
         self._instance_id = f"i-{secrets.token_hex(9)[:17]}"
-        self._home = context.directory / "instances" / self._instance_id
-        self._model_directory = self._home / "model"
+        self.home = context.directory / "instances" / self._instance_id
+        self._model_directory = self.home / "model"
         self._port: int | None = None
         self._process: ContainerProcess | None = None
         self._log: LogStream | None = None
@@ -120,23 +127,6 @@ class RunningVariant:
         self._in_flight = 0
         self._idle = threading.Condition()
         self.connections: ContainerConnections
-
-    @property
-    def image(self) -> str:
-        """Returns the model's image."""
-        image: str = self._container["Image"]
-        return image
-
-    @property
-    def role(self) -> str | None:
-        """Returns the ARN of the model's execution role."""
-        role: str | None = self._model.get("ExecutionRoleArn")
-        return role
-
-    @property
-    def home(self) -> Path:
-        """Returns the directory that stands for the instance's disk."""
-        return self._home
 
     @property
     def supervisor_id(self) -> int | None:
@@ -173,12 +163,13 @@ class RunningVariant:
             region=self._region,
             port=port,
             model_directory=self._model_directory,
-            home=self._home,
+            home=self.home,
             endpoint_url=None if isolated else self._context.clients.endpoint_url,
         )
-        process = self._launch(family, environment)
-        self._await_health(process)
-        self._healthy.set()
+        limit_seconds = self.declared.get(
+            "ContainerStartupHealthCheckTimeoutInSeconds", _DEFAULT_HEALTH_CHECK_SECONDS
+        )
+        self._await_health(self._launch(family, environment), limit_seconds)
         self._keeper = threading.Thread(
             target=self._keep_running, args=(family, environment), name="keeper", daemon=True
         )
@@ -226,9 +217,9 @@ class RunningVariant:
         if self._port is not None:
             self._context.ports.give_back(self._port)
             self._port = None
-        if self._home.exists():
+        if self.home.exists():
             model_data.remove(self._model_directory)
-            shutil.rmtree(self._home, ignore_errors=True)
+            shutil.rmtree(self.home, ignore_errors=True)
 
     def _download(self) -> None:
         source = ModelSource.of(self._container)
@@ -255,7 +246,7 @@ class RunningVariant:
             self._process = ContainerProcess(
                 command=family.command,
                 environment=environment,
-                directory=self._home,
+                directory=self.home,
                 on_line=self._write,
                 grace_seconds=_STOP_GRACE_SECONDS * self._context.time_scale,
             )
@@ -266,20 +257,19 @@ class RunningVariant:
         if log is not None:
             log.write(line)
 
-    def _await_health(self, process: ContainerProcess) -> None:
-        limit = self.declared.get(
-            "ContainerStartupHealthCheckTimeoutInSeconds", _DEFAULT_HEALTH_CHECK_SECONDS
-        )
-        deadline = time.monotonic() + limit * self._context.time_scale
+    def _await_health(self, process: ContainerProcess, limit_seconds: float) -> None:
+        """Puts the program into service once /ping answers 200."""
+        deadline = time.monotonic() + limit_seconds * self._context.time_scale
         pause = _FIRST_PING_SECONDS
         while not self.connections.is_healthy():
             if process.exited.wait(pause):
                 what = f"The container exited with status {process.exit_status}"
                 raise VariantStartError(self._ping_reason(what, process))
             if time.monotonic() > deadline:
-                what = f"The container did not answer /ping with 200 within {limit} seconds"
+                what = f"The container did not answer /ping with 200 within {limit_seconds} seconds"
                 raise VariantStartError(self._ping_reason(what, process))
             pause = min(pause * 1.5, _LAST_PING_SECONDS)
+        self._healthy.set()
 
     def _ping_reason(self, what: str, process: ContainerProcess) -> str:
         """Returns SageMaker's sentence, followed by the container's last lines of output."""
@@ -313,25 +303,6 @@ class RunningVariant:
             if self._stopping.wait(pause * self._context.time_scale):
                 return
             pause = min(pause * 2, _LAST_RESTART_SECONDS)
-            try:
-                self._await_return(self._launch(family, environment))
-            except VariantStartError:
-                return
-
-    def _await_return(self, process: ContainerProcess) -> None:
-        """Puts a restarted program back into service once /ping answers 200, however late."""
-        pause = _FIRST_PING_SECONDS
-        while not self.connections.is_healthy():
-            if process.exited.wait(pause):
-                return
-            pause = min(pause * 1.5, _LAST_PING_SECONDS)
-        self._healthy.set()
-
-
-def deployed_image(variant: RunningVariant, since: Any) -> dict[str, Any]:
-    """Returns a member of DescribeEndpoint's DeployedImages."""
-    return {
-        "SpecifiedImage": variant.image,
-        "ResolvedImage": variant.image,
-        "ResolutionTime": since,
-    }
+            # A program that ends again is restarted again, however long it takes to answer.
+            with contextlib.suppress(VariantStartError):
+                self._await_health(self._launch(family, environment), math.inf)

@@ -129,12 +129,6 @@ class AlarmDefinition:
     missing: Missing
     minimum_samples: float = 0.0
 
-    @property
-    def statistic(self) -> str | None:
-        """Returns the watched metric's statistic; None for a formula."""
-        source = self.metrics.get(self.watched)
-        return source.statistic if source else None
-
 
 def definition_of(alarm: Mapping[str, Any]) -> AlarmDefinition:
     """Returns the definition of an alarm.

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
 
+from embedded_aws.api import without_none
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.identity import ACCOUNT_ID
 from embedded_aws.monitoring.evaluation import State
@@ -183,26 +184,26 @@ def _trigger(alarm: Any) -> dict[str, Any]:
 
 
 def _query(query: Any) -> dict[str, Any]:
-    described: dict[str, Any] = {"Id": query.id}
-    if query.label is not None:
-        described["Label"] = query.label
-    if query.expression is not None:
-        described["Expression"] = query.expression
-    if query.metric_stat is not None:
-        stat = query.metric_stat
-        described["MetricStat"] = {
-            "Metric": {
-                "Dimensions": _dimensions(stat.metric.dimensions),
-                "MetricName": stat.metric.metric_name,
-                "Namespace": stat.metric.namespace,
-            },
-            "Period": stat.period,
-            "Stat": stat.stat,
+    stat = query.metric_stat
+    return without_none(
+        {
+            "Id": query.id,
+            "Label": query.label,
+            "Expression": query.expression,
+            "MetricStat": None if stat is None else _metric_stat(stat),
+            "ReturnData": query.return_data is not False,
         }
-        if stat.unit is not None:
-            described["MetricStat"]["Unit"] = stat.unit
-    described["ReturnData"] = query.return_data is not False
-    return described
+    )
+
+
+def _metric_stat(stat: Any) -> dict[str, Any]:
+    metric = {
+        "Dimensions": _dimensions(stat.metric.dimensions),
+        "MetricName": stat.metric.metric_name,
+        "Namespace": stat.metric.namespace,
+    }
+    described = {"Metric": metric, "Period": stat.period, "Stat": stat.stat, "Unit": stat.unit}
+    return without_none(described)
 
 
 def _dimensions(dimensions: Sequence[Any]) -> list[dict[str, str]]:

@@ -106,11 +106,11 @@ class Samples:
     def add(self, datum: Any) -> None:
         """Adds a datum of moto's back end, whatever its form."""
         if isinstance(datum, MinuteOfValues):
-            self._add_set(datum)
+            self._add_set(datum.sample_count, datum.sum, datum.min, datum.max)
             self._add_values(zip(datum.values, datum.counts, strict=True))
         elif isinstance(datum, MetricAggregatedDatum):
             if datum.sample_count > 0:
-                self._add_set(datum)
+                self._add_set(datum.sample_count, datum.sum, datum.min, datum.max)
                 # The two cases in which percentiles of a statistic set are available:
                 # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Statistics-definitions.html
                 same = datum.min == datum.max and datum.sum == datum.min * datum.sample_count
@@ -119,10 +119,7 @@ class Samples:
                 else:
                     self._occurrences = None
         else:
-            self.count += 1
-            self._total += datum.value
-            self._low = min(self._low, datum.value)
-            self._high = max(self._high, datum.value)
+            self._add_set(1, datum.value, datum.value, datum.value)
             self._add_values([(datum.value, 1)])
 
     def statistic(self, name: str) -> float | None:
@@ -137,16 +134,15 @@ class Samples:
         """
         if not self.count:
             return None
-        if name == "SampleCount":
-            return self.count
-        if name == "Sum":
-            return self._total
-        if name == "Average":
-            return self._total / self.count
-        if name == "Minimum":
-            return self._low
-        if name == "Maximum":
-            return self._high
+        values = {
+            "SampleCount": self.count,
+            "Average": self._total / self.count,
+            "Sum": self._total,
+            "Minimum": self._low,
+            "Maximum": self._high,
+        }
+        if name in values:
+            return values[name]
         percent = percentile_of(name)
         if percent is None:
             raise ValueError(f"not a statistic: {name}")
@@ -171,11 +167,11 @@ class Samples:
         # A rounded value may lie outside the measured range.
         return min(max(value, self._low), self._high)
 
-    def _add_set(self, datum: Any) -> None:
-        self.count += datum.sample_count
-        self._total += datum.sum
-        self._low = min(self._low, datum.min)
-        self._high = max(self._high, datum.max)
+    def _add_set(self, count: float, total: float, low: float, high: float) -> None:
+        self.count += count
+        self._total += total
+        self._low = min(self._low, low)
+        self._high = max(self._high, high)
 
     def _add_values(self, pairs: Iterable[tuple[float, float]]) -> None:
         if self._occurrences is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from embedded_aws.api import without_none
 from embedded_aws.hosting.records import now
 
 UNDER_WAY = ("InProgress", "Stopping")
@@ -79,42 +80,42 @@ class TrainingJob:
     def describe(self) -> dict[str, Any]:
         """Returns DescribeTrainingJob's answer."""
         with self.lock:
-            described: dict[str, Any] = {
-                "EnableNetworkIsolation": False,
-                "EnableInterContainerTrafficEncryption": False,
-                "EnableManagedSpotTraining": False,
-                **self.parameters,
-                "TrainingJobArn": self.arn,
-                "TrainingJobStatus": self.status,
-                "SecondaryStatus": self.secondary,
-                "SecondaryStatusTransitions": [dict(item) for item in self.transitions],
-                "CreationTime": self.created,
-                "LastModifiedTime": self.modified,
-            }
-            optional = {
-                "TrainingStartTime": self.started,
-                "TrainingEndTime": self.ended,
-                "FailureReason": self.failure_reason,
-            }
-            described |= {key: value for key, value in optional.items() if value is not None}
-            if self.model_artifacts is not None:
-                described["ModelArtifacts"] = {"S3ModelArtifacts": self.model_artifacts}
+            model = self.model_artifacts
+            seconds = None
             if self.started is not None and self.ended is not None:
                 seconds = int((self.ended - self.started).total_seconds())
-                described |= {"TrainingTimeInSeconds": seconds, "BillableTimeInSeconds": seconds}
-            return described
+            return without_none(
+                {
+                    "EnableNetworkIsolation": False,
+                    "EnableInterContainerTrafficEncryption": False,
+                    "EnableManagedSpotTraining": False,
+                    **self.parameters,
+                    "TrainingJobArn": self.arn,
+                    "TrainingJobStatus": self.status,
+                    "SecondaryStatus": self.secondary,
+                    "SecondaryStatusTransitions": [dict(item) for item in self.transitions],
+                    "CreationTime": self.created,
+                    "LastModifiedTime": self.modified,
+                    "TrainingStartTime": self.started,
+                    "TrainingEndTime": self.ended,
+                    "FailureReason": self.failure_reason,
+                    "ModelArtifacts": {"S3ModelArtifacts": model} if model is not None else None,
+                    "TrainingTimeInSeconds": seconds,
+                    "BillableTimeInSeconds": seconds,
+                }
+            )
 
     def summary(self) -> dict[str, Any]:
         """Returns the job in the form of ListTrainingJobs."""
         with self.lock:
-            found: dict[str, Any] = {
-                "TrainingJobName": self.name,
-                "TrainingJobArn": self.arn,
-                "CreationTime": self.created,
-                "LastModifiedTime": self.modified,
-                "TrainingJobStatus": self.status,
-                "SecondaryStatus": self.secondary,
-            }
-            if self.ended is not None:
-                found["TrainingEndTime"] = self.ended
-            return found
+            return without_none(
+                {
+                    "TrainingJobName": self.name,
+                    "TrainingJobArn": self.arn,
+                    "CreationTime": self.created,
+                    "LastModifiedTime": self.modified,
+                    "TrainingJobStatus": self.status,
+                    "SecondaryStatus": self.secondary,
+                    "TrainingEndTime": self.ended,
+                }
+            )

@@ -26,7 +26,7 @@ from embedded_aws.hosting.model_data import ModelDataError, download_prefix
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.records import now
 from embedded_aws.hosting.role_access import RoleAccess
-from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
+from embedded_aws.training.jobs import TrainingJob
 from embedded_aws.training.layout import Layout
 from embedded_aws.training.requests import channel_place
 
@@ -294,12 +294,6 @@ class JobRun:
                 tar.add(path, path.relative_to(directory).as_posix())
         self._s3.upload_file(str(archive), bucket, key, ExtraArgs=dict(extra))
         archive.unlink()
-
-
-def is_under_way(job: TrainingJob) -> bool:
-    """Returns whether a job has not ended."""
-    with job.lock:
-        return job.status in UNDER_WAY
 
 
 def exits_within(process: ContainerProcess, seconds: float) -> bool:

@@ -15,11 +15,11 @@ from embedded_aws.hosting.families import (
 )
 from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.logs import LogShipper
-from embedded_aws.hosting.records import VALIDATION, Registry, now, page
+from embedded_aws.hosting.records import VALIDATION, Records, now, page
 from embedded_aws.hosting.tags import Tags
-from embedded_aws.training.jobs import TrainingJob
+from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
 from embedded_aws.training.requests import checked_family
-from embedded_aws.training.run import JobRun, TrainingContext, is_under_way
+from embedded_aws.training.run import JobRun, TrainingContext
 
 
 class Training:
@@ -52,9 +52,7 @@ class Training:
         self._families = families
         self._logs = LogShipper(clients)
         self._context = TrainingContext(clients, directory / "training", self._logs, time_scale)
-        self._registry: Registry[TrainingJob] = Registry(
-            noun="training job", arn_type="training-job"
-        )
+        self._records: Records[TrainingJob] = Records(noun="training job", arn_type="training-job")
         self._runs: dict[str, JobRun] = {}
         self._lock = threading.Lock()
         self._closing = False
@@ -68,7 +66,7 @@ class Training:
     def create(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles CreateTrainingJob."""
         name = parameters["TrainingJobName"]
-        arn = self._registry.arn(caller, name)
+        arn = self._records.arn(caller, name)
         family = checked_family(caller, parameters, self._clients, self._families)
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
         job = TrainingJob(caller.region, name, arn, now(), kept)
@@ -76,13 +74,13 @@ class Training:
         with self._lock:
             if self._closing:
                 raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
-            if self._registry.find(caller.region, name) is not None:
+            if self._records.find(caller.region, name) is not None:
                 raise ApiError(
                     "ResourceInUse",
                     "Training job names must be unique within an AWS account and region, and a "
                     f"training job with this name already exists ({arn})",
                 )
-            self._registry.add(caller, job)
+            self._records.add(caller, job)
             self._runs[arn] = run
         self._tags.create(arn, parameters.get("Tags", []))
         run.start()
@@ -94,7 +92,7 @@ class Training:
 
     def list(self, caller: Caller, parameters: dict[str, Any]) -> dict[str, Any]:
         """Handles ListTrainingJobs."""
-        jobs = self._registry.all(caller.region)
+        jobs = self._records.all(caller.region)
         if status := parameters.get("StatusEquals"):
             jobs = [job for job in jobs if job.status == status]
         # Unlike the lists of hosting, this list begins with the oldest.
@@ -110,7 +108,7 @@ class Training:
         """Handles StopTrainingJob."""
         job = self._find(caller, parameters)
         with job.lock:
-            if not is_under_way(job):
+            if job.status not in UNDER_WAY:
                 raise ApiError(
                     VALIDATION,
                     f"The request was rejected because the training job is in status {job.status}.",
@@ -133,7 +131,7 @@ class Training:
         self._logs.close()
 
     def _find(self, caller: Caller, parameters: Mapping[str, Any]) -> TrainingJob:
-        job = self._registry.find(caller.region, parameters["TrainingJobName"])
+        job = self._records.find(caller.region, parameters["TrainingJobName"])
         if job is None:
             raise ApiError(VALIDATION, "Requested resource not found.")
         return job

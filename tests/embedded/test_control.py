@@ -115,7 +115,7 @@ def test_taken_port_is_the_users_problem(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(LocalAwsError) as caught:
             control.start(tmp_path, port)
-    assert caught.value.message == (
+    assert str(caught.value) == (
         f"Port {port} cannot be used: Address already in use. Stop the program that has it, or "
         f"choose another port: `slipway local start --port {port + 1}`."
     )

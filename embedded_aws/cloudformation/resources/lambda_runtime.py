@@ -11,7 +11,6 @@ allows the action; resources and conditions of the policy are not checked.
 
 from __future__ import annotations
 
-import fnmatch
 import io
 import json
 import threading
@@ -19,13 +18,14 @@ import time
 import types
 import uuid
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+from embedded_aws.policies import listed, matches
 
 _ENTRY = "handle"
 # Operations whose IAM action has another name.
@@ -122,7 +122,7 @@ class LambdaRuntime:
         answers: list[Any] = []
         name = arn.rpartition(":")[2]
         user = f"arn:aws:sts::{context.account_id}:assumed-role/{function.role_name}/{name}"
-        allowed = tuple(_allowed_actions(context, function.role_name))
+        allowed = list(_allowed_actions(context, function.role_name))
         error: Exception | None = None
         try:
             function.entry(
@@ -147,7 +147,7 @@ class LambdaRuntime:
 class _PermittedClient:
     """A boto3 client whose operations fail unless the function's role allows the action."""
 
-    def __init__(self, client: Any, user: str, allowed: Collection[str]) -> None:
+    def __init__(self, client: Any, user: str, allowed: list[str]) -> None:
         self._client = client
         self._user = user
         self._allowed = allowed
@@ -157,7 +157,7 @@ class _PermittedClient:
         if operation is not None:
             service = self._client.meta.service_model.signing_name
             action = f"{service}:{_ACTIONS.get(operation, operation)}"
-            if not any(fnmatch.fnmatchcase(action, pattern) for pattern in self._allowed):
+            if not matches(self._allowed, action):
                 message = (
                     f"User: {self._user} is not authorized to perform: {action} because "
                     f"no identity-based policy allows the {action} action"
@@ -194,8 +194,7 @@ def _allowed_actions(context: ResourceContext, role_name: str) -> Iterator[str]:
         document = iam.get_role_policy(RoleName=role_name, PolicyName=name)["PolicyDocument"]
         for statement in document["Statement"]:
             if statement["Effect"] == "Allow":
-                actions = statement["Action"]
-                yield from [actions] if isinstance(actions, str) else actions
+                yield from listed(statement["Action"])
 
 
 def _write_log(context: ResourceContext, function: DeployedFunction) -> None:

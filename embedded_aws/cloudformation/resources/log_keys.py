@@ -5,15 +5,15 @@ moto cannot change the key of a log group either.
 
 from __future__ import annotations
 
-import fnmatch
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.logs.models import logs_backends
 
 from embedded_aws.cloudformation.resources.base import ResourceContext, ResourceFailedError
+from embedded_aws.policies import listed, matches
 
 # The operations that CloudWatch Logs calls with the log group as the encryption context.
 _ACTIONS = ("kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey")
@@ -71,11 +71,11 @@ def check_log_key(context: ResourceContext, group_name: str, key_arn: str) -> No
 
 def _allows(statement: Mapping[str, Any], service: str, action: str, group_arn: str) -> bool:
     principal = statement.get("Principal", {})
-    services = principal if isinstance(principal, str) else principal.get("Service", ())
+    services = principal if isinstance(principal, str) else principal.get("Service", [])
     return (
         statement["Effect"] == "Allow"
-        and bool({service, "*"} & set(_listed(services)))
-        and any(_matches(action, pattern) for pattern in _listed(statement.get("Action", ())))
+        and bool({service, "*"} & set(listed(services)))
+        and matches(statement.get("Action", []), action)
         and _is_for(statement.get("Condition", {}), group_arn)
     )
 
@@ -86,17 +86,9 @@ def _is_for(conditions: Mapping[str, Mapping[str, Any]], group_arn: str) -> bool
     Other condition keys are not evaluated.
     """
     return all(
-        any(_matches(group_arn, pattern) for pattern in _listed(patterns))
+        matches(patterns, group_arn)
         for operator, keys in conditions.items()
         if operator in _POSITIVE
         for key, patterns in keys.items()
         if key.lower() == _CONTEXT_KEY
     )
-
-
-def _matches(value: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(value, pattern)
-
-
-def _listed(value: str | Iterable[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
