@@ -253,13 +253,19 @@ def _modification(
         if name in handler.create_only:
             recreation = "Conditionally" if dynamic else "Always"
         differing.append(PropertyChange(name, recreation, dynamic))
-    attributes = []
-    if existing.metadata != definition.metadata:
-        attributes.append("Metadata")
-    if existing.deletion_policy != definition.deletion_policy:
-        attributes.append("DeletionPolicy")
-    if existing.update_replace_policy != definition.update_replace_policy:
-        attributes.append("UpdateReplacePolicy")
+    attributes = tuple(
+        attribute
+        for attribute, before, after in (
+            ("Metadata", existing.metadata, definition.metadata),
+            ("DeletionPolicy", existing.deletion_policy, definition.deletion_policy),
+            (
+                "UpdateReplacePolicy",
+                existing.update_replace_policy,
+                definition.update_replace_policy,
+            ),
+        )
+        if before != after
+    )
     settled = existing.status not in ("CREATE_FAILED", "UPDATE_FAILED")
     if settled and not differing and not attributes:
         return None
@@ -276,5 +282,5 @@ def _modification(
         existing.physical_id,
         replacement,
         tuple(differing),
-        tuple(attributes),
+        attributes,
     )

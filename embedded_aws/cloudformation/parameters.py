@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,13 @@ from typing import Any
 from embedded_aws.api import ApiError
 
 _SSM_VALUE = re.compile(r"AWS::SSM::Parameter::Value<(?P<inner>.+)>")
+# The measure of a value, how it compares with the bound, and the rule in AWS's words.
+_BOUNDS: Mapping[str, tuple[Callable[[str], float], Callable[[float, float], bool], str]] = {
+    "MinLength": (len, operator.ge, "must contain at least {} characters"),
+    "MaxLength": (len, operator.le, "must contain at most {} characters"),
+    "MinValue": (float, operator.ge, "must be a number not less than {}"),
+    "MaxValue": (float, operator.le, "must be a number not greater than {}"),
+}
 # Reads names from the parameter store; unknown names are left out.
 ReadParameters = Callable[[list[str]], Mapping[str, str]]
 
@@ -149,14 +157,9 @@ def _check(name: str, definition: Mapping[str, Any], item: str) -> None:
     pattern = definition.get("AllowedPattern")
     if pattern is not None and not re.fullmatch(pattern, item):
         raise refuse(f"must match pattern {pattern}")
-    if "MinLength" in definition and len(item) < int(definition["MinLength"]):
-        raise refuse(f"must contain at least {definition['MinLength']} characters")
-    if "MaxLength" in definition and len(item) > int(definition["MaxLength"]):
-        raise refuse(f"must contain at most {definition['MaxLength']} characters")
-    if "MinValue" in definition and float(item) < float(definition["MinValue"]):
-        raise refuse(f"must be a number not less than {definition['MinValue']}")
-    if "MaxValue" in definition and float(item) > float(definition["MaxValue"]):
-        raise refuse(f"must be a number not greater than {definition['MaxValue']}")
+    for bound, (measure, fits, rule) in _BOUNDS.items():
+        if bound in definition and not fits(measure(item), float(definition[bound])):
+            raise refuse(rule.format(definition[bound]))
 
 
 def _invalid(message: str) -> ApiError:

@@ -259,23 +259,19 @@ def _check_references(
     outputs: Mapping[str, Mapping[str, Any]],
 ) -> None:
     known = set(parameters) | set(resources) | PSEUDO_PARAMETERS
-    missing = [
+    by_resources = (
         name
         for definition in resources.values()
         for name in (*referenced_names(dict(definition.properties)), *definition.depends_on)
-        if name not in known
-    ]
-    if missing:
-        raise _invalid(
-            f"Template format error: Unresolved resource dependencies [{_listed(missing)}] in the "
-            "Resources block of the template"
-        )
-    missing = [name for name in referenced_names(dict(outputs)) if name not in known]
-    if missing:
-        raise _invalid(
-            f"Template format error: Unresolved resource dependencies [{_listed(missing)}] in the "
-            "Outputs block of the template"
-        )
+    )
+    by_outputs = referenced_names(dict(outputs))
+    for block, names in (("Resources", by_resources), ("Outputs", by_outputs)):
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise _invalid(
+                f"Template format error: Unresolved resource dependencies [{_listed(missing)}] in "
+                f"the {block} block of the template"
+            )
     allowed = set(parameters) | PSEUDO_PARAMETERS
     missing = [name for name in referenced_names(dict(conditions)) if name not in allowed]
     if missing:

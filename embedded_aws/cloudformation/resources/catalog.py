@@ -15,7 +15,7 @@ from embedded_aws.cloudformation.resources.iam import (
     ManagedPolicyHandler,
     RoleHandler,
 )
-from embedded_aws.cloudformation.resources.inert import inert_handlers
+from embedded_aws.cloudformation.resources.inert import InertHandler
 from embedded_aws.cloudformation.resources.kms import AliasHandler, KeyHandler
 from embedded_aws.cloudformation.resources.lambda_runtime import LambdaRuntime
 from embedded_aws.cloudformation.resources.monitoring import (
@@ -40,11 +40,6 @@ from embedded_aws.cloudformation.resources.ssm import ParameterHandler
 
 # Slipway's own custom resources, whose functions can run here.
 CUSTOM_TYPES = ("Custom::SlipwayFoundation", "Custom::SlipwayScaling")
-
-
-def custom_handlers(runtime: LambdaRuntime) -> list[ResourceHandler]:
-    """Returns a handler for each type of custom resource."""
-    return [CustomResourceHandler(name, runtime) for name in CUSTOM_TYPES]
 
 
 def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
@@ -77,7 +72,9 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
         TopicHandler(),
         TopicPolicyHandler(),
         VpcEndpointHandler(),
-        *inert_handlers(),
+        # CDK emits these types. A handle without a condition stands for "no resource" there.
+        InertHandler("AWS::CDK::Metadata", frozenset({"Analytics", "Modules"})),
+        InertHandler("AWS::CloudFormation::WaitConditionHandle", frozenset()),
         *stored_handlers(),
     ]
 
@@ -85,6 +82,7 @@ def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:
 def resource_handlers() -> list[ResourceHandler]:
     """Returns a handler for every type: this package's handlers, and moto's for the other types."""
     runtime = LambdaRuntime()
-    own = [*own_handlers(runtime), *custom_handlers(runtime)]
+    custom = [CustomResourceHandler(name, runtime) for name in CUSTOM_TYPES]
+    own = [*own_handlers(runtime), *custom]
     taken = {handler.type_name for handler in own}
     return own + [handler for handler in moto_handlers() if handler.type_name not in taken]

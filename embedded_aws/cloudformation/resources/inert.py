@@ -37,12 +37,3 @@ class InertHandler(ResourceHandler):
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Does nothing."""
-
-
-def inert_handlers() -> list[ResourceHandler]:
-    """Returns handlers of the types that CDK emits for its own purposes."""
-    return [
-        InertHandler("AWS::CDK::Metadata", frozenset({"Analytics", "Modules"})),
-        # A handle without a condition is the usual stand-in for "no resource".
-        InertHandler("AWS::CloudFormation::WaitConditionHandle", frozenset()),
-    ]
