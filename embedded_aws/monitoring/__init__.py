@@ -8,7 +8,7 @@ alarms. An alarm passes through it in this order:
 - `samples` turns metric data into data points;
 - `evaluation` decides the state from the data points, and `reasons` explains it: pure functions;
 - `states` changes the state and `notifications` tells the alarm's topics;
-- `evaluator` is the thread that does this on the clock.
+- `evaluator` is the thread that does this on the clock, and `service` joins it with `api`.
 
 docs/embedded-aws/monitoring.md lists what is evaluated and what is not.
 """

@@ -7,46 +7,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _HOST = "algo-1"
 
 
-@dataclass(frozen=True)
 class Layout:
     """One job's directories.
 
     Args:
         root: stands for /opt/ml.
+
+    Attributes:
+        config: the directory for /opt/ml/input/config.
+        model: the directory for /opt/ml/model.
+        output: the directory for /opt/ml/output.
+        output_data: the directory for /opt/ml/output/data.
     """
 
-    root: Path
-
-    @property
-    def config(self) -> Path:
-        """Returns the directory for /opt/ml/input/config."""
-        return self.root / "input" / "config"
-
-    @property
-    def model(self) -> Path:
-        """Returns the directory for /opt/ml/model."""
-        return self.root / "model"
-
-    @property
-    def output(self) -> Path:
-        """Returns the directory for /opt/ml/output."""
-        return self.root / "output"
-
-    @property
-    def output_data(self) -> Path:
-        """Returns the directory for /opt/ml/output/data."""
-        return self.output / "data"
+    def __init__(self, root: Path) -> None:
+        self._inputs = root / "input"
+        self.config = self._inputs / "config"
+        self.model = root / "model"
+        self.output = root / "output"
+        self.output_data = self.output / "data"
 
     def channel(self, name: str) -> Path:
         """Returns the directory for /opt/ml/input/data/CHANNEL."""
-        return self.root / "input" / "data" / name
+        return self._inputs / "data" / name
 
     def make(self, parameters: Mapping[str, Any]) -> None:
         """Makes the directories and the files of configuration.
