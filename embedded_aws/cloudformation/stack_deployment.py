@@ -1,8 +1,8 @@
 """Brings a stack to its desired state, resource by resource, in CloudFormation's order.
 
 Resources come in dependency order. A replacement is made before the replaced resource is deleted.
-Deletions come only once everything else has succeeded. After a
-failure, `stack_rollback` undoes the finished steps.
+Deletions come only once everything else has succeeded. After a failure, `stack_rollback` undoes the
+finished steps.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import dataclasses
 from embedded_aws.cloudformation.desired_state import DesiredState, StackScope, with_stack_tags
 from embedded_aws.cloudformation.intrinsics import Evaluator, TemplateError
 from embedded_aws.cloudformation.resource_steps import ResourceSteps, StepFailedError
+from embedded_aws.cloudformation.resources.base import ResourceHandler, changed
 from embedded_aws.cloudformation.stack import now
 from embedded_aws.cloudformation.stack_contents import Output, StackResource
 from embedded_aws.cloudformation.stack_rollback import (
@@ -126,23 +127,23 @@ class StackDeployment:
                 steps.fail(planned, "CREATE", "The failed resource cannot be deleted")
             del self._stack.resources[logical_id]
             existing = None
-        if existing is None:
-            if logical_id in self._desired.adopted:
-                steps.adopt(planned)
-            else:
-                steps.create(planned)
-            return
-        must_replace = any(
-            existing.properties.get(name) != properties.get(name) for name in handler.create_only
-        )
+        if existing is not None:
+            self._change(existing, planned, handler)
+        elif logical_id in self._desired.adopted:
+            steps.adopt(planned)
+        else:
+            steps.create(planned)
+
+    def _change(
+        self, existing: StackResource, planned: StackResource, handler: ResourceHandler
+    ) -> None:
+        """Changes a resource in place, or replaces it if that is not possible."""
+        steps, properties = self._steps, planned.properties
+        must_replace = changed(existing.properties, properties, *handler.create_only)
         if not must_replace and steps.update(existing, planned):
             return
-        name_property = handler.name_property
-        if (
-            name_property is not None
-            and name_property in properties
-            and properties[name_property] == existing.properties.get(name_property)
-        ):
+        name = handler.name_property or ""
+        if name in properties and properties[name] == existing.properties.get(name):
             steps.fail(
                 planned,
                 "UPDATE",
@@ -151,7 +152,7 @@ class StackDeployment:
             )
         journal = self._stack.journal
         if journal is not None:
-            kept = journal.resources.get(logical_id)
+            kept = journal.resources.get(planned.logical_id)
             if kept is None or not kept.is_same_object(existing):
                 journal.superseded.append(existing)
         steps.create(planned, replacing=existing)
