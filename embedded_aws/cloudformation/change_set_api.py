@@ -152,9 +152,7 @@ class ChangeSetApi:
 
     def list_change_sets(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListChangeSets."""
-        stack = find_stack(
-            self._store, caller, parameters["StackName"], "Stack [{name}] does not exist"
-        )
+        stack = find_stack(self._store, caller, parameters)
         change_sets = list(stack.change_sets.values())
         return page("Summaries", change_sets, partial(change_set_summary, stack), parameters)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from embedded_aws.cloudformation.document import scalar_text
 from embedded_aws.cloudformation.graph import entries
 from embedded_aws.cloudformation.intrinsics import Evaluator, Lookups, ResourceScope, TemplateError
 from embedded_aws.cloudformation.parameters import ParameterValue
@@ -102,8 +103,7 @@ class DesiredState:
                     "a String."
                 )
             export = evaluator.evaluate(body.get("Export", {})).get("Name")
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            outputs[key] = Output(key, text, body.get("Description"), export)
+            outputs[key] = Output(key, scalar_text(value), body.get("Description"), export)
         return outputs
 
     def broken_rules(self, evaluator: Evaluator) -> list[str]:

@@ -1,6 +1,6 @@
 """Reads a template's text: JSON, or YAML with CloudFormation's short-form functions.
 
-It works on text only; `template` gives the sections their meaning.
+It works on text and scalars only; `template` gives the sections their meaning.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[s
 
 
 _Loader.add_multi_constructor("!", _short_form)
+
+
+def scalar_text(value: Any) -> str:
+    """Returns a scalar as CloudFormation writes it: booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_document(text: str) -> dict[str, Any]:

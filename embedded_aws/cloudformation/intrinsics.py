@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
+from embedded_aws.cloudformation.document import scalar_text
 from embedded_aws.cloudformation.graph import SUB_VARIABLE, get_att_target
 
 # {{resolve:ssm:/name}} and other dynamic references
@@ -255,10 +256,8 @@ class Evaluator:
 
 def _string(value: Any) -> str:
     """Returns a scalar as text, as CloudFormation joins it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str | int | float):
-        return str(value)
+        return scalar_text(value)
     raise TemplateError(f"Template error: {json.dumps(value, default=str)} is not a string")
 
 

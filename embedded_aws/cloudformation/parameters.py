@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embedded_aws.api import ApiError
+from embedded_aws.cloudformation.document import scalar_text
 
 _SSM_VALUE = re.compile(r"AWS::SSM::Parameter::Value<(?P<inner>.+)>")
 # The measure of a value, how it compares with the bound, and the rule in AWS's words.
@@ -106,9 +107,7 @@ def _texts(
 
 
 def _default(default: Any) -> str:
-    if isinstance(default, bool):
-        return "true" if default else "false"
-    return ",".join(map(str, default)) if isinstance(default, list) else str(default)
+    return ",".join(map(str, default)) if isinstance(default, list) else scalar_text(default)
 
 
 def _is_ssm(type_name: str) -> bool:

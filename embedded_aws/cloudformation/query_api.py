@@ -9,7 +9,7 @@ from typing import Any
 from embedded_aws.api import ApiError, Caller, Operation, without_none
 from embedded_aws.cloudformation.request_reader import IAM_TYPES, RequestReader
 from embedded_aws.cloudformation.resources.registry import ResourceRegistry
-from embedded_aws.cloudformation.stack import Stack, StackStore
+from embedded_aws.cloudformation.stack import StackStore
 from embedded_aws.cloudformation.stack_api import find_stack
 from embedded_aws.cloudformation.stack_contents import StackResource
 from embedded_aws.cloudformation.template import Template
@@ -25,7 +25,6 @@ from embedded_aws.cloudformation.views import (
 )
 
 _NO_ID = "Stack with id {name} does not exist"
-_NO_STACK = "Stack [{name}] does not exist"
 
 
 class QueryApi:
@@ -64,7 +63,7 @@ class QueryApi:
     def describe_stacks(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeStacks."""
         if "StackName" in parameters:
-            return {"Stacks": [stack_view(self._stack(caller, parameters, _NO_ID))]}
+            return {"Stacks": [stack_view(find_stack(self._store, caller, parameters, _NO_ID))]}
         live = [s for s in self._store.all(caller.region) if s.status != "DELETE_COMPLETE"]
         return page("Stacks", live, stack_view, parameters)
 
@@ -82,14 +81,14 @@ class QueryApi:
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Handles DescribeStackEvents: newest first."""
-        stack = self._stack(caller, parameters, _NO_STACK)
+        stack = find_stack(self._store, caller, parameters)
         return page("StackEvents", stack.events[::-1], partial(event_view, stack), parameters)
 
     def describe_events(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles DescribeEvents, with the same events; change sets have no events here."""
         if "StackName" not in parameters or "ChangeSetName" in parameters:
             return {"OperationEvents": []}
-        stack = self._stack(caller, parameters, _NO_STACK)
+        stack = find_stack(self._store, caller, parameters)
         only_failed = parameters.get("Filters", {}).get("FailedEvents", False)
         selected = [
             event
@@ -100,7 +99,7 @@ class QueryApi:
 
     def list_stack_resources(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles ListStackResources."""
-        stack = self._stack(caller, parameters, _NO_ID)
+        stack = find_stack(self._store, caller, parameters, _NO_ID)
         resources = list(stack.resources.values())
         return page(
             "StackResourceSummaries", resources, partial(resource_summary, stack), parameters
@@ -112,7 +111,7 @@ class QueryApi:
         """Handles DescribeStackResources, by stack or by physical id."""
         wanted = parameters.get("PhysicalResourceId")
         if "StackName" in parameters:
-            stacks = [self._stack(caller, parameters, _NO_ID)]
+            stacks = [find_stack(self._store, caller, parameters, _NO_ID)]
         elif wanted is not None:
             stacks = [
                 stack
@@ -137,7 +136,7 @@ class QueryApi:
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Handles DescribeStackResource."""
-        stack = self._stack(caller, parameters, _NO_STACK)
+        stack = find_stack(self._store, caller, parameters)
         logical_id = parameters["LogicalResourceId"]
         resource: StackResource | None = stack.resources.get(logical_id)
         if resource is None:
@@ -149,7 +148,7 @@ class QueryApi:
 
     def get_template(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles GetTemplate, of a stack or of one of its change sets."""
-        stack = self._stack(caller, parameters, _NO_ID)
+        stack = find_stack(self._store, caller, parameters, _NO_ID)
         desired = stack.desired
         wanted = parameters.get("ChangeSetName")
         if wanted is not None:
@@ -164,7 +163,7 @@ class QueryApi:
     def get_template_summary(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles GetTemplateSummary, of a stack or of a template that was never deployed."""
         if "StackName" in parameters:
-            stack = self._stack(caller, parameters, _NO_ID)
+            stack = find_stack(self._store, caller, parameters, _NO_ID)
             if stack.desired is None:
                 raise ApiError("ValidationError", _NO_ID.format(name=stack.name))
             template = stack.desired.template
@@ -206,9 +205,6 @@ class QueryApi:
         if not importers:
             raise ApiError("ValidationError", f"Export '{name}' is not imported by any stack.")
         return page("Imports", importers, str, parameters)
-
-    def _stack(self, caller: Caller, parameters: Mapping[str, Any], message: str) -> Stack:
-        return find_stack(self._store, caller, parameters["StackName"], message)
 
 
 def _described(template: Template) -> dict[str, Any]:

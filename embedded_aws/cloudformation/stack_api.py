@@ -11,21 +11,26 @@ from embedded_aws.cloudformation.stack import UPDATABLE, Stack, StackStore, now
 from embedded_aws.cloudformation.stack_operations import StackOperations
 
 
-def find_stack(store: StackStore, caller: Caller, name: str, message: str) -> Stack:
-    """Returns the stack of that name or id.
+def find_stack(
+    store: StackStore,
+    caller: Caller,
+    parameters: Mapping[str, Any],
+    message: str = "Stack [{name}] does not exist",
+) -> Stack:
+    """Returns the stack that a request names.
 
     Args:
         store: every stack.
         caller: its region is searched.
-        name: name or id of the stack.
+        parameters: the request; StackName is a name or an id.
         message: answer if there is no such stack; `{name}` in it is replaced.
 
     Raises:
         ApiError: there is no such stack.
     """
-    stack = store.find(caller.region, name)
+    stack = store.find(caller.region, parameters["StackName"])
     if stack is None:
-        raise ApiError("ValidationError", message.format(name=name))
+        raise ApiError("ValidationError", message.format(name=parameters["StackName"]))
     return stack
 
 
@@ -90,7 +95,7 @@ class StackApi:
 
     def update_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles UpdateStack."""
-        stack = self._stack(caller, parameters)
+        stack = find_stack(self._store, caller, parameters)
         self._stack_operations.check_updatable(stack)
         desired = self._reader.read_desired_state(caller, parameters, stack)
         desired, plan = self._reader.plan_changes(stack.identity, desired, stack)
@@ -132,7 +137,7 @@ class StackApi:
 
     def rollback_stack(self, caller: Caller, parameters: dict[str, Any]) -> Mapping[str, Any]:
         """Handles RollbackStack."""
-        stack = self._stack(caller, parameters)
+        stack = find_stack(self._store, caller, parameters)
         stack.client_token = parameters.get("ClientRequestToken")
         self._stack_operations.roll_back(
             stack, retain_except_on_create=bool(parameters.get("RetainExceptOnCreate"))
@@ -141,26 +146,21 @@ class StackApi:
 
     def continue_update_rollback(self, caller: Caller, parameters: dict[str, Any]) -> None:
         """Handles ContinueUpdateRollback."""
-        stack = self._stack(caller, parameters)
+        stack = find_stack(self._store, caller, parameters)
         stack.client_token = parameters.get("ClientRequestToken")
         self._stack_operations.continue_rollback(stack, skip=parameters.get("ResourcesToSkip", []))
 
     def cancel_update_stack(self, caller: Caller, parameters: dict[str, Any]) -> None:
         """Handles CancelUpdateStack."""
-        self._stack_operations.cancel_update(self._stack(caller, parameters))
+        self._stack_operations.cancel_update(find_stack(self._store, caller, parameters))
 
     def update_termination_protection(
         self, caller: Caller, parameters: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Handles UpdateTerminationProtection."""
-        stack = self._stack(caller, parameters)
+        stack = find_stack(self._store, caller, parameters)
         stack.termination_protection = parameters["EnableTerminationProtection"]
         return {"StackId": stack.identity.id}
-
-    def _stack(self, caller: Caller, parameters: Mapping[str, Any]) -> Stack:
-        return find_stack(
-            self._store, caller, parameters["StackName"], "Stack [{name}] does not exist"
-        )
 
 
 def rollback_disabled(parameters: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from embedded_aws.api import respond
@@ -165,35 +166,23 @@ class InvocationApi:
         )
 
 
+@dataclass(kw_only=True)
 class _Invocation:
     """One request at a variant's container, from `RunningVariant.enter` to `finish`."""
 
-    def __init__(
-        self,
-        *,
-        variant: RunningVariant,
-        body: bytes,
-        headers: Mapping[str, str],
-        region: str,
-        endpoint_name: str,
-        request_id: str,
-        timeout_seconds: float,
-        begun: float,
-        metrics: MetricPublisher,
-    ) -> None:
-        self.variant = variant
-        self._body = body
-        self._headers = headers
-        self._region = region
-        self._endpoint_name = endpoint_name
-        self._request_id = request_id
-        self._timeout_seconds = timeout_seconds
-        self._begun = begun
-        self._metrics = metrics
-        self._sent = time.perf_counter()
-        self._answered: float | None = None
-        self._status = 0
-        self._stream: ContainerStream | None = None
+    variant: RunningVariant
+    body: bytes
+    headers: Mapping[str, str]
+    region: str
+    endpoint_name: str
+    request_id: str
+    timeout_seconds: float
+    begun: float
+    metrics: MetricPublisher
+    sent: float = field(default_factory=time.perf_counter)
+    answered: float | None = None
+    status: int = 0
+    stream: ContainerStream | None = None
 
     def ask(self) -> ContainerStream:
         """Returns the beginning of a successful answer.
@@ -204,13 +193,13 @@ class _Invocation:
         if not self.variant.is_healthy:
             raise _InvocationError(503, "ServiceUnavailable", {"Message": _NO_INSTANCE})
         with self._named_errors():
-            self._stream = self.variant.connections.open(
-                self._body, self._headers, timeout_seconds=self._timeout_seconds
+            self.stream = self.variant.connections.open(
+                self.body, self.headers, timeout_seconds=self.timeout_seconds
             )
-            stream = self._stream
+            stream = self.stream
             if not 200 <= stream.status < 300:
                 text = b"".join(stream.chunks()).decode(errors="replace")
-                self._status = stream.status
+                self.status = stream.status
                 raise self._model_error(stream.status, text)
         return stream
 
@@ -222,8 +211,8 @@ class _Invocation:
         """
         with self._named_errors():
             body = b"".join(stream.chunks())
-        self._answered = time.perf_counter()
-        self._status = stream.status
+        self.answered = time.perf_counter()
+        self.status = stream.status
         if len(body) > MAX_BODY_BYTES:
             raise self._model_error(stream.status, f"The response exceeds {MAX_BODY_BYTES} bytes.")
         return body
@@ -233,7 +222,7 @@ class _Invocation:
         try:
             for chunk in stream.chunks():
                 yield event_stream.event("PayloadPart", chunk)
-            self._status = stream.status
+            self.status = stream.status
         except ContainerTimeoutError:
             yield _stream_error("ModelInvocationTimeExceeded", _TIMED_OUT)
         except ContainerUnreachableError as error:
@@ -244,19 +233,19 @@ class _Invocation:
     def finish(self) -> None:
         """Counts the request and releases the variant."""
         now = time.perf_counter()
-        if self._stream is not None:
-            self._stream.close()
+        if self.stream is not None:
+            self.stream.close()
         self.variant.leave()
-        model_seconds = (self._answered or now) - self._sent
-        self._metrics.record(
+        model_seconds = (self.answered or now) - self.sent
+        self.metrics.record(
             Invocation(
-                region=self._region,
-                endpoint_name=self._endpoint_name,
+                region=self.region,
+                endpoint_name=self.endpoint_name,
                 variant_name=self.variant.name,
                 instance_count=self.variant.instance_count,
-                status=self._status,
+                status=self.status,
                 model_seconds=model_seconds,
-                overhead_seconds=now - self._begun - model_seconds,
+                overhead_seconds=now - self.begun - model_seconds,
             )
         )
 
@@ -267,11 +256,11 @@ class _Invocation:
         except ContainerTimeoutError:
             raise self._model_error(0, _TIMED_OUT) from None
         except ContainerUnreachableError as error:
-            message = f"{_BROKEN_CONNECTION} regarding request {self._request_id}. ({error})"
+            message = f"{_BROKEN_CONNECTION} regarding request {self.request_id}. ({error})"
             raise _InvocationError(500, "InternalFailure", {"Message": message}) from error
 
     def _model_error(self, status: int, text: str) -> _InvocationError:
-        return _model_error(status, text, self._region, self._endpoint_name)
+        return _model_error(status, text, self.region, self.endpoint_name)
 
 
 def _operation(environ: WSGIEnvironment) -> tuple[str, bool]:

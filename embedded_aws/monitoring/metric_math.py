@@ -254,14 +254,6 @@ def _average(points: Sequence[Point]) -> Point:
     return None if total is None else total / len(points)
 
 
-def _lowest(points: Sequence[Point]) -> Point:
-    return min((p for p in points if p is not None), default=None)
-
-
-def _highest(points: Sequence[Point]) -> Point:
-    return max((p for p in points if p is not None), default=None)
-
-
 def _if(values: Sequence[Value]) -> Series:
     if not 2 <= len(values) <= 3 or any(isinstance(value, SeriesArray) for value in values):
         raise ExpressionError("IF takes a condition, a value and maybe another, none an array")
@@ -338,6 +330,6 @@ _EACH: Mapping[str, Callable[[float], float]] = {
 _AGGREGATES: Mapping[str, Callable[[Sequence[Point]], Point]] = {
     "SUM": _sum,
     "AVG": _average,
-    "MIN": _lowest,
-    "MAX": _highest,
+    "MIN": lambda points: min((p for p in points if p is not None), default=None),
+    "MAX": lambda points: max((p for p in points if p is not None), default=None),
 }

@@ -15,6 +15,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from embedded_aws.cloudformation.document import scalar_text
 from embedded_aws.cloudformation.resources.base import Properties, ResourceFailedError, changed
 
 _BOOLEANS = {"true": True, "false": False}
@@ -160,8 +161,4 @@ def _scalar(kind: str, value: Any) -> Any:
         return int(value)
     if kind in ("float", "double") and not isinstance(value, bool):
         return float(value)
-    if kind == "string":
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return str(value)
-    return value
+    return scalar_text(value) if kind == "string" else value

@@ -12,6 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from embedded_aws.cloudformation.document import scalar_text
 from embedded_aws.cloudformation.resources.api_calls import allowed_members
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
@@ -185,9 +186,7 @@ def _as_text(value: Any) -> Any:
         return {key: _as_text(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_as_text(item) for item in value]
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if value is None else str(value)
+    return value if value is None else scalar_text(value)
 
 
 def _package(context: ResourceContext, code: Properties) -> bytes:

@@ -140,48 +140,31 @@ class InlinePolicyHandler(ResourceHandler):
     def create(self, context: ResourceContext, properties: Properties) -> Physical:
         """Adds the policy to every principal."""
         physical_id = context.physical_name(maximum=_NAME_LENGTH)
-        self._put(context, properties)
+        self._set(context.client("iam"), {}, properties)
         return Physical(physical_id, {"Id": physical_id})
 
     def update(
         self, context: ResourceContext, physical_id: str, old: Properties, new: Properties
     ) -> Attributes:
         """Writes the policy again, and removes it from principals that left the lists."""
-        self._put(context, new)
-        renamed = changed(old, new, "PolicyName")
-        for kind, principals in _principals(old):
-            left = [p for p in principals if renamed or p not in new.get(f"{kind}s", [])]
-            self._remove(context, kind, left, old["PolicyName"])
+        self._set(context.client("iam"), old, new)
         return {"Id": physical_id}
 
     def delete(self, context: ResourceContext, physical_id: str, properties: Properties) -> None:
         """Removes the policy from every principal."""
-        for kind, principals in _principals(properties):
-            self._remove(context, kind, principals, properties["PolicyName"])
+        self._set(context.client("iam"), properties, {})
 
-    def _put(self, context: ResourceContext, properties: Properties) -> None:
-        for kind, principals in _principals(properties):
-            for principal in principals:
-                call(
-                    context.client("iam"),
-                    f"Put{kind}Policy",
-                    {
-                        f"{kind}Name": principal,
-                        "PolicyName": properties["PolicyName"],
-                        "PolicyDocument": document_text(properties["PolicyDocument"]),
-                    },
-                )
-
-    def _remove(
-        self, context: ResourceContext, kind: str, principals: list[str], policy_name: str
-    ) -> None:
-        for principal in principals:
+    def _set(self, client: Any, old: Properties, new: Properties) -> None:
+        before = {(*principal, old["PolicyName"]) for principal in _principals(old)}
+        after = {(*principal, new["PolicyName"]) for principal in _principals(new)}
+        for kind, principal, policy in sorted(after):
+            document = document_text(new["PolicyDocument"])
+            request = {f"{kind}Name": principal, "PolicyName": policy, "PolicyDocument": document}
+            call(client, f"Put{kind}Policy", request)
+        for kind, principal, policy in sorted(before - after):
             with ignoring(_MISSING):
-                call(
-                    context.client("iam"),
-                    f"Delete{kind}Policy",
-                    {f"{kind}Name": principal, "PolicyName": policy_name},
-                )
+                request = {f"{kind}Name": principal, "PolicyName": policy}
+                call(client, f"Delete{kind}Policy", request)
 
 
 class ManagedPolicyHandler(ResourceHandler):
@@ -247,8 +230,7 @@ class ManagedPolicyHandler(ResourceHandler):
 
     def _attach(self, context: ResourceContext, arn: str, old: Properties, new: Properties) -> None:
         client = context.client("iam")
-        before = {(kind, name) for kind, names in _principals(old) for name in names}
-        after = {(kind, name) for kind, names in _principals(new) for name in names}
+        before, after = _principals(old), _principals(new)
         for kind, name in sorted(after - before):
             call(client, f"Attach{kind}Policy", {f"{kind}Name": name, "PolicyArn": arn})
         for kind, name in sorted(before - after):
@@ -300,5 +282,7 @@ class InstanceProfileHandler(ResourceHandler):
                 client.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
 
 
-def _principals(properties: Properties) -> list[tuple[str, list[str]]]:
-    return [(kind, list(properties.get(f"{kind}s", []))) for kind in ("Role", "User", "Group")]
+def _principals(properties: Properties) -> set[tuple[str, str]]:
+    """Returns the kind and the name of every role, user and group of a policy."""
+    kinds = ("Role", "User", "Group")
+    return {(kind, name) for kind in kinds for name in properties.get(f"{kind}s", [])}

@@ -109,29 +109,37 @@ class StoredHandler(ResourceHandler):
 
 def stored_handlers() -> list[ResourceHandler]:
     """Returns the handlers of AWS::SageMaker::Model and AWS::SageMaker::EndpointConfig."""
-    model = {
-        "Containers",
-        "EnableNetworkIsolation",
-        "ExecutionRoleArn",
-        "InferenceExecutionConfig",
-        "PrimaryContainer",
-        "VpcConfig",
-    }
-    endpoint_config = {
-        "AsyncInferenceConfig",
-        "DataCaptureConfig",
-        "EnableNetworkIsolation",
-        "ExecutionRoleArn",
-        "ExplainerConfig",
-        "KmsKeyId",
-        "MetricsConfig",
-        "ProductionVariants",
-        "ShadowProductionVariants",
-        "VpcConfig",
-    }
     return [
-        StoredHandler("Model", frozenset(model)),
-        StoredHandler("EndpointConfig", frozenset(endpoint_config)),
+        StoredHandler(
+            "Model",
+            frozenset(
+                {
+                    "Containers",
+                    "EnableNetworkIsolation",
+                    "ExecutionRoleArn",
+                    "InferenceExecutionConfig",
+                    "PrimaryContainer",
+                    "VpcConfig",
+                }
+            ),
+        ),
+        StoredHandler(
+            "EndpointConfig",
+            frozenset(
+                {
+                    "AsyncInferenceConfig",
+                    "DataCaptureConfig",
+                    "EnableNetworkIsolation",
+                    "ExecutionRoleArn",
+                    "ExplainerConfig",
+                    "KmsKeyId",
+                    "MetricsConfig",
+                    "ProductionVariants",
+                    "ShadowProductionVariants",
+                    "VpcConfig",
+                }
+            ),
+        ),
     ]
 
 
