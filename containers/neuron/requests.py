@@ -11,21 +11,23 @@ stricter. An unknown field or parameter is an error. A text that is too long is 
 the request asks to cut it off.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
-from containers.neuron.request_fields import FieldReader, Problems, text_problem
-from containers.serving.json_requests import json_type_name, parse_json_object
+from containers.serving.fields import Choice, Flag, Text, Texts, WholeNumber
+from containers.serving.objects import Inputs, Object, OneOrMany
 
-AGGREGATION_STRATEGIES: Final = ("none", "simple", "first", "average", "max")
-SCORE_FUNCTIONS: Final = ("softmax", "sigmoid", "none")
+_AGGREGATION_STRATEGIES: Final = ("none", "simple", "first", "average", "max")
+_SCORE_FUNCTIONS: Final = ("softmax", "sigmoid", "none")
 
-MOST_ANSWERS: Final = 100
-MOST_LABELS: Final = 10_000
+_MOST_ANSWERS: Final = 100
+_MOST_LABELS: Final = 10_000
 # `transformers`' default; in tokens.
-DEFAULT_ANSWER_TOKENS: Final = 15
-LEAST_WINDOW_TOKENS: Final = 8
+_DEFAULT_ANSWER_TOKENS: Final = 15
+_LEAST_WINDOW_TOKENS: Final = 8
+_OVERLAP: Final = "Tokens that two windows share; without it half of a window's, and at most 128."
+_TRUNCATION: Final = "A text that is too long is cut off; otherwise it is an error."
+_PARAMETERS: Final = "A parameter that is not known is an error."
 
 
 @dataclass(frozen=True)
@@ -43,276 +45,142 @@ class RequestLimits:
     max_characters: int = 200_000
 
 
-@dataclass(frozen=True)
-class Question:
+def _longest(limits: RequestLimits) -> int:
+    return limits.sequence_length
+
+
+def _answer_tokens(limits: RequestLimits) -> int:
+    return min(_DEFAULT_ANSWER_TOKENS, limits.sequence_length)
+
+
+def _max_inputs(limits: RequestLimits) -> int:
+    return limits.max_inputs
+
+
+def _max_characters(limits: RequestLimits) -> int:
+    return limits.max_characters
+
+
+def _inputs_meaning(limits: RequestLimits) -> str:
+    return (
+        f"One or several. All windows together, of {limits.sequence_length} tokens, are at most "
+        f"{limits.max_inputs}."
+    )
+
+
+_Texts: TypeAlias = Annotated[
+    Inputs[str],
+    OneOrMany(Text(max_characters=_max_characters), _max_inputs, is_required=True),
+    _inputs_meaning,
+]
+
+
+class Question(NamedTuple):
     """A question, and the text that holds the answer."""
 
-    question: str
-    context: str
+    question: Annotated[str, Text(max_characters=_max_characters, is_required=True), ""]
+    context: Annotated[str, Text(max_characters=_max_characters, is_required=True), ""]
 
 
-@dataclass(frozen=True)
-class QuestionRequest:
-    """Questions, and the settings of their answers.
+class QuestionParameters(NamedTuple):
+    """The parameters of question answering."""
 
-    Attributes:
-        questions: at least one.
-        is_list: whether the questions came as an array; the answer is then an array too.
-        top_k: answers to each question.
-        max_answer_tokens: longest answer, in tokens.
-        max_question_tokens: tokens after which a question is cut off; None refuses a question that
-            leaves no room for the context.
-        max_window_tokens: longest window, special tokens and question included.
-        overlap_tokens: tokens of the context that two windows share; None is half of a window's,
-            and 128 at most.
-        handle_impossible_answer: whether "no answer", an empty text, can be an answer.
-        align_to_words: whether an answer begins and ends with whole words.
-    """
-
-    questions: tuple[Question, ...]
-    is_list: bool
-    top_k: int
-    max_answer_tokens: int
-    max_question_tokens: int | None
-    max_window_tokens: int
-    overlap_tokens: int | None
-    handle_impossible_answer: bool
-    align_to_words: bool
+    top_k: Annotated[int, WholeNumber(1, _MOST_ANSWERS, default=1), "Answers to each question."]
+    max_answer_len: Annotated[
+        int, WholeNumber(1, _longest, default=_answer_tokens), "Longest answer, in tokens."
+    ]
+    max_question_len: Annotated[
+        int | None,
+        WholeNumber(1, _longest),
+        "The question is cut off after that many tokens; without it one that leaves no room for "
+        "the context is an error.",
+    ]
+    max_seq_len: Annotated[
+        int,
+        WholeNumber(_LEAST_WINDOW_TOKENS, _longest, default=_longest),
+        "Longest window, in tokens, question and special tokens included.",
+    ]
+    doc_stride: Annotated[int | None, WholeNumber(0, _longest), _OVERLAP]
+    handle_impossible_answer: Annotated[
+        bool, Flag(default=False), 'Makes "no answer", an empty text, one.'
+    ]
+    align_to_words: Annotated[
+        bool, Flag(default=True), "An answer begins and ends with whole words."
+    ]
 
 
-@dataclass(frozen=True)
-class SequenceRequest:
-    """Texts to be classified.
+class QuestionRequest(NamedTuple):
+    """Questions, and the settings of their answers."""
 
-    Attributes:
-        texts: at least one.
-        is_list: whether the texts came as an array.
-        top_k: labels of each text.
-        score_function: function that turns logits into scores; None is the function that the model
-            was trained for.
-        truncate: whether a text that is too long is cut off.
-    """
-
-    texts: tuple[str, ...]
-    is_list: bool
-    top_k: int
-    score_function: str | None
-    truncate: bool
+    inputs: Annotated[
+        Inputs[Question],
+        OneOrMany(Object(Question, "Question"), _max_inputs, is_required=True),
+        _inputs_meaning,
+    ]
+    parameters: Annotated[
+        QuestionParameters,
+        Object(QuestionParameters, "Parameters", noun="parameter"),
+        _PARAMETERS,
+    ]
 
 
-@dataclass(frozen=True)
-class TokenRequest:
-    """Texts whose tokens are to be classified.
+class SequenceParameters(NamedTuple):
+    """The parameters of sequence classification."""
 
-    Attributes:
-        texts: at least one.
-        is_list: whether the texts came as an array.
-        aggregation_strategy: one of `AGGREGATION_STRATEGIES`.
-        ignore_labels: labels that are not shown.
-        overlap_tokens: tokens that two windows of a long text share; None is half of a window's,
-            and 128 at most.
-    """
-
-    texts: tuple[str, ...]
-    is_list: bool
-    aggregation_strategy: str
-    ignore_labels: tuple[str, ...]
-    overlap_tokens: int | None
+    top_k: Annotated[int, WholeNumber(1, _MOST_LABELS, default=1), "Labels of each text."]
+    function_to_apply: Annotated[
+        str | None,
+        Choice(_SCORE_FUNCTIONS),
+        "What makes scores of the model's outputs; without it what it was trained for.",
+    ]
+    truncation: Annotated[bool, Flag(default=False), _TRUNCATION]
 
 
-@dataclass(frozen=True)
-class EmbeddingRequest:
-    """Texts to be embedded.
+class SequenceRequest(NamedTuple):
+    """Texts to be classified."""
 
-    Attributes:
-        texts: at least one.
-        is_list: whether the texts came as an array.
-        normalize: whether the vectors get length 1; None does as the model was trained.
-        truncate: whether a text that is too long is cut off.
-    """
-
-    texts: tuple[str, ...]
-    is_list: bool
-    normalize: bool | None
-    truncate: bool
+    inputs: _Texts
+    parameters: Annotated[
+        SequenceParameters,
+        Object(SequenceParameters, "Parameters", noun="parameter"),
+        _PARAMETERS,
+    ]
 
 
-def parse_question_request(body: bytes, limits: RequestLimits) -> QuestionRequest:
-    """Parses the body of a question answering request.
+class TokenParameters(NamedTuple):
+    """The parameters of token classification."""
 
-    Raises:
-        InvalidRequestError: the message names every problem.
-    """
-    problems = Problems()
-    document, fields = _document(body, problems)
-    parameters = _parameters(document, fields, problems)
-    questions, is_list = _questions(document, fields, limits, problems)
-    longest = limits.sequence_length
-    request = QuestionRequest(
-        questions=questions,
-        is_list=is_list,
-        top_k=parameters.whole_number("top_k", 1, MOST_ANSWERS, default=1),
-        max_answer_tokens=parameters.whole_number(
-            "max_answer_len", 1, longest, default=min(DEFAULT_ANSWER_TOKENS, longest)
-        ),
-        max_question_tokens=parameters.optional_whole_number("max_question_len", 1, longest),
-        max_window_tokens=parameters.whole_number(
-            "max_seq_len", LEAST_WINDOW_TOKENS, longest, default=longest
-        ),
-        overlap_tokens=parameters.optional_whole_number("doc_stride", 0, longest),
-        handle_impossible_answer=parameters.flag("handle_impossible_answer", default=False),
-        align_to_words=parameters.flag("align_to_words", default=True),
-    )
-    _finish(fields, parameters, problems)
-    return request
+    aggregation_strategy: Annotated[
+        str,
+        Choice(_AGGREGATION_STRATEGIES, default="simple"),
+        "What makes entities of tokens.",
+    ]
+    ignore_labels: Annotated[
+        tuple[str, ...],
+        Texts(Text(min_characters=0), 0, _MOST_LABELS, default=("O",)),
+        "Labels that are left out.",
+    ]
+    stride: Annotated[int | None, WholeNumber(0, _longest), _OVERLAP]
 
 
-def parse_sequence_request(body: bytes, limits: RequestLimits) -> SequenceRequest:
-    """Parses the body of a sequence classification request.
+class TokenRequest(NamedTuple):
+    """Texts whose tokens are to be classified."""
 
-    Raises:
-        InvalidRequestError: the message names every problem.
-    """
-    problems = Problems()
-    document, fields = _document(body, problems)
-    parameters = _parameters(document, fields, problems)
-    texts, is_list = _texts(document, fields, limits, problems)
-    score_function = parameters.choice("function_to_apply", SCORE_FUNCTIONS, default="softmax")
-    request = SequenceRequest(
-        texts=texts,
-        is_list=is_list,
-        top_k=parameters.whole_number("top_k", 1, MOST_LABELS, default=1),
-        score_function=score_function if parameters.is_given("function_to_apply") else None,
-        truncate=parameters.flag("truncation", default=False),
-    )
-    _finish(fields, parameters, problems)
-    return request
+    inputs: _Texts
+    parameters: Annotated[
+        TokenParameters,
+        Object(TokenParameters, "Parameters", noun="parameter"),
+        _PARAMETERS,
+    ]
 
 
-def parse_token_request(body: bytes, limits: RequestLimits) -> TokenRequest:
-    """Parses the body of a token classification request.
+class EmbeddingRequest(NamedTuple):
+    """Texts to be embedded; the options stand beside `inputs`."""
 
-    Raises:
-        InvalidRequestError: the message names every problem.
-    """
-    problems = Problems()
-    document, fields = _document(body, problems)
-    parameters = _parameters(document, fields, problems)
-    texts, is_list = _texts(document, fields, limits, problems)
-    ignored = parameters.optional_texts("ignore_labels", max_texts=MOST_LABELS)
-    request = TokenRequest(
-        texts=texts,
-        is_list=is_list,
-        aggregation_strategy=parameters.choice(
-            "aggregation_strategy", AGGREGATION_STRATEGIES, default="simple"
-        ),
-        ignore_labels=("O",) if ignored is None else ignored,
-        overlap_tokens=parameters.optional_whole_number("stride", 0, limits.sequence_length),
-    )
-    _finish(fields, parameters, problems)
-    return request
-
-
-def parse_embedding_request(body: bytes, limits: RequestLimits) -> EmbeddingRequest:
-    """Parses the body of an embedding request, whose options stand beside `inputs`.
-
-    Raises:
-        InvalidRequestError: the message names every problem.
-    """
-    problems = Problems()
-    document, fields = _document(body, problems)
-    texts, is_list = _texts(document, fields, limits, problems)
-    normalize = fields.flag("normalize", default=True)
-    request = EmbeddingRequest(
-        texts=texts,
-        is_list=is_list,
-        normalize=normalize if fields.is_given("normalize") else None,
-        truncate=fields.flag("truncate", default=False),
-    )
-    _finish(fields, None, problems)
-    return request
-
-
-# Any: JSON.
-def _document(body: bytes, problems: Problems) -> tuple[dict[str, Any], FieldReader]:
-    document = parse_json_object(body)
-    return document, FieldReader(document, problems, kind="field")
-
-
-def _parameters(
-    document: Mapping[str, Any], fields: FieldReader, problems: Problems
-) -> FieldReader:
-    values = document.get("parameters", {})
-    if not isinstance(values, dict):
-        problems.add(f"parameters must be an object, not {json_type_name(values)}.")
-        values = {}
-    fields.know("inputs", "parameters")
-    return FieldReader(values, problems, kind="parameter")
-
-
-def _finish(fields: FieldReader, parameters: FieldReader | None, problems: Problems) -> None:
-    fields.refuse_unknown()
-    if parameters is not None:
-        parameters.refuse_unknown()
-    problems.finish()
-
-
-def _texts(
-    document: Mapping[str, Any], fields: FieldReader, limits: RequestLimits, problems: Problems
-) -> tuple[tuple[str, ...], bool]:
-    values, is_list = _inputs(document, fields, limits, problems, "a string")
-    texts: list[str] = []
-    for name, value in values:
-        problem = text_problem(name, value, max_characters=limits.max_characters)
-        if problem is not None:
-            problems.add(problem)
-        else:
-            texts.append(value)
-    return tuple(texts), is_list
-
-
-def _questions(
-    document: Mapping[str, Any], fields: FieldReader, limits: RequestLimits, problems: Problems
-) -> tuple[tuple[Question, ...], bool]:
-    expected = "an object with question and context"
-    values, is_list = _inputs(document, fields, limits, problems, expected)
-    questions: list[Question] = []
-    for name, value in values:
-        if not isinstance(value, dict):
-            problems.add(f"{name} must be {expected}, not {json_type_name(value)}.")
-            continue
-        reader = FieldReader(value, problems, kind="field", where=f"{name}.")
-        questions.append(
-            Question(
-                question=reader.text("question", max_characters=limits.max_characters),
-                context=reader.text("context", max_characters=limits.max_characters),
-            )
-        )
-        reader.refuse_unknown()
-    return tuple(questions), is_list
-
-
-def _inputs(
-    document: Mapping[str, Any],
-    fields: FieldReader,
-    limits: RequestLimits,
-    problems: Problems,
-    expected: str,
-) -> tuple[list[tuple[str, Any]], bool]:
-    """Returns the values under `inputs`, each with its name, and whether they are in an array."""
-    fields.know("inputs")
-    if "inputs" not in document:
-        problems.add(f"The field inputs is missing: {expected}, or an array of them.")
-        return [], False
-    inputs = document["inputs"]
-    if not isinstance(inputs, list):
-        return [("inputs", inputs)], False
-    if not inputs:
-        problems.add(f"inputs is an empty array: it must hold {expected}.")
-    if len(inputs) > limits.max_inputs:
-        problems.add(
-            f"inputs holds {len(inputs)} texts: it must hold 1 to {limits.max_inputs}, the "
-            "endpoint's max_queue_length."
-        )
-        return [], True
-    return [(f"inputs[{index}]", value) for index, value in enumerate(inputs)], True
+    inputs: _Texts
+    normalize: Annotated[
+        bool | None,
+        Flag(),
+        "Vectors get length 1; without it what the model was trained for.",
+    ]
+    truncate: Annotated[bool, Flag(default=False), _TRUNCATION]

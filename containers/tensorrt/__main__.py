@@ -44,9 +44,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         )
         sys.exit(EXIT_OPERATOR_PROBLEM)
     configure_logging(serving.log_level, sys.stdout)
-    limits = RequestLimits(
-        generation.max_new_tokens, serving.max_batch_size, serving.max_queue_length
-    )
+    limits = RequestLimits(generation, serving.max_batch_size, serving.max_queue_length)
     metrics = open_metrics(serving)
     predictor = TextGenerationPredictor(
         generation,
@@ -54,7 +52,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         max_texts=limits.max_texts,
         metrics=metrics,
     )
-    document = openapi_document(generation, limits)
+    document = openapi_document(limits)
     run_until_terminated(predictor, serving, metrics=metrics, document=document)
 
 

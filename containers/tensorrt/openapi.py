@@ -1,55 +1,19 @@
-"""The OpenAPI document of an endpoint, generated from the tables that requests are checked with."""
+"""The OpenAPI document of an endpoint: its requests and answers, with its own limits."""
 
 from typing import Any
 
 from containers.serving.openapi import JSON, Schema, endpoint_document, object_schema, reference
-from containers.tensorrt.parameters import Parameters, RequestLimits
-from containers.tensorrt.requests import FIELDS, STREAM
-from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.requests import GenerationRequests
 
 
-def openapi_document(settings: GenerationSettings, limits: RequestLimits) -> Schema:
-    """Returns the OpenAPI document of an endpoint.
-
-    Args:
-        settings: gives the longest prompt and the default number of new tokens.
-        limits: the endpoint's limits, which become bounds of the schemas.
-    """
-    parameters = Parameters(limits)
-    longest = settings.max_input_tokens
-    prompt = "at most " + (f"{longest} tokens" if longest else "as many tokens as the model takes")
-    properties: dict[str, Schema] = {
-        "inputs": {
-            "oneOf": [
-                {"type": "string", "minLength": 1},
-                {
-                    "type": "array",
-                    "items": {"type": "string", "minLength": 1},
-                    "minItems": 1,
-                    "maxItems": limits.max_texts,
-                },
-            ],
-            "description": f"One text or several, each of {prompt}. Several sequences to each text "
-            f"must fit one batch: {limits.max_batch_size} sequences together.",
-        },
-        "parameters": reference("Parameters"),
-        "stream": STREAM.schema(),
-    }
-    schemas = {
-        "Request": object_schema({name: properties[name] for name in FIELDS}, required=["inputs"]),
-        "Parameters": object_schema(
-            {name: parameter.schema() for name, parameter in parameters.by_name.items()}
-        )
-        | {
-            "description": "A parameter that is not known, would have no effect or contradicts "
-            f"another one is an error. Without max_new_tokens it is {settings.default_new_tokens}, "
-            "or what the model's positions leave."
-        },
+def openapi_document(limits: RequestLimits) -> Schema:
+    """Returns the OpenAPI document of an endpoint with these limits."""
+    answer = object_schema({"generated_text": {"type": "string"}}, required=["generated_text"])
+    schemas: dict[str, Schema] = {
         "Answers": {
             "type": "array",
-            "items": object_schema(
-                {"generated_text": {"type": "string"}}, required=["generated_text"]
-            ),
+            "items": answer,
             "description": "All answers to the first text, then the next one's.",
         },
         "Event": {"type": "string", "description": "data: and a JSON object, for each piece."},
@@ -66,14 +30,14 @@ def openapi_document(settings: GenerationSettings, limits: RequestLimits) -> Sch
                 "text/event-stream": {"schema": reference("Event")},
             },
         },
-        schemas=schemas,
+        schemas=GenerationRequests(limits).description.components() | schemas,
     )
 
 
 # Any: JSON.
 def _examples(limits: RequestLimits) -> dict[str, tuple[str, Any]]:
     """Returns examples of valid requests for this endpoint."""
-    new_tokens = min(12, limits.max_new_tokens)
+    new_tokens = min(12, limits.generation.max_new_tokens)
     examples: dict[str, tuple[str, dict[str, Any]]] = {
         "greedy": (
             "The likeliest continuation.",

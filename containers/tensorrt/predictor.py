@@ -20,7 +20,8 @@ from containers.tensorrt.model_directory import (
     check_files,
     read_config,
 )
-from containers.tensorrt.requests import parse_generation_request
+from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.runtimes import selection
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import StepSession
@@ -72,8 +73,7 @@ class TextGenerationPredictor:
         open_session: OpenSession | None = None,
     ) -> None:
         self._settings = settings
-        self._max_batch_size = max_batch_size
-        self._max_texts = max_texts
+        self._requests = GenerationRequests(RequestLimits(settings, max_batch_size, max_texts))
         self._open_session = open_session or partial(
             selection.open_session, max_batch_size=max_batch_size
         )
@@ -138,36 +138,29 @@ class TextGenerationPredictor:
         Raises:
             InvalidRequestError: the body is not a valid request.
         """
-        request = parse_generation_request(
-            body,
-            max_new_tokens=self._settings.max_new_tokens,
-            max_batch_size=self._max_batch_size,
-            max_texts=self._max_texts,
-        )
-        encoded = self._tokenizer.encode(request.texts, max_tokens=self._max_input_tokens)
+        request = self._requests.parse(body)
+        texts, asked = request.inputs.values, request.parameters
+        sampling, beams = asked.sampling, asked.beams
+        encoded = self._tokenizer.encode(texts, max_tokens=self._max_input_tokens)
         inputs: list[TextInput] = []
-        for index, (text, token_ids) in enumerate(zip(request.texts, encoded, strict=True)):
+        for index, (text, token_ids) in enumerate(zip(texts, encoded, strict=True)):
             prompt = Prompt(
                 token_ids=token_ids,
-                max_new_tokens=self._new_tokens(
-                    len(token_ids), request.max_new_tokens, index=index
-                ),
-                sampling=request.sampling,
-                beams=request.beams,
+                max_new_tokens=self._new_tokens(len(token_ids), asked.max_new_tokens, index=index),
+                sampling=sampling,
+                beams=beams,
             )
-            text_before = text if request.return_full_text else ""
-            for completion in range(request.completions):
-                sampling = request.sampling and replace(
-                    request.sampling, stream=(index, completion)
+            inputs += [
+                TextInput(
+                    replace(
+                        prompt, sampling=sampling and replace(sampling, stream=(index, completion))
+                    ),
+                    text_before=text if asked.return_full_text else "",
+                    stop_texts=asked.stop or (),
+                    is_streamed=request.stream,
                 )
-                inputs.append(
-                    TextInput(
-                        replace(prompt, sampling=sampling),
-                        text_before,
-                        request.stop_texts,
-                        request.is_streamed,
-                    )
-                )
+                for completion in range(1 if beams else asked.num_return_sequences)
+            ]
         return tuple(inputs)
 
     def is_streamed(self, inputs: Sequence[TextInput]) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from containers.neuron.pooling import normalized
-from containers.neuron.requests import EmbeddingRequest, parse_embedding_request
+from containers.neuron.requests import EmbeddingRequest
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting, json_array
+from containers.serving.objects import request_description
 
 
 class Embeddings:
@@ -14,11 +15,14 @@ class Embeddings:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
+        self._description = request_description(EmbeddingRequest, setting.limits)
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns a row for each text."""
-        request = parse_embedding_request(body, self._setting.limits)
-        return self._setting.whole_texts(request, parameter="truncate")
+        request = self._description.parse(body)
+        return self._setting.whole_texts(
+            request.inputs, request, truncate=request.truncate, parameter="truncate"
+        )
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> list[float]:
         """Returns the text's vector."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from containers.neuron.answers import WindowAnswers, question_answers, window_answers
 from containers.neuron.requests import Question, QuestionRequest
-from containers.neuron.requests import parse_question_request as parse_request
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window, context_windows
 from containers.serving.errors import InvalidRequestError
+from containers.serving.objects import request_description
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,20 @@ class QuestionAnswering:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
+        self._description = request_description(QuestionRequest, setting.limits)
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the windows of every question, question after question."""
-        request = parse_request(body, self._setting.limits)
+        request = self._description.parse(body)
         inputs: list[RowInput] = []
-        for number, question in enumerate(request.questions):
-            name = f"inputs[{number}]" if request.is_list else "inputs"
-            inputs += self._windows(request, number, name, question)
+        for number, question in enumerate(request.inputs.values):
+            inputs += self._windows(request, number, question)
             if len(inputs) > self._setting.max_inputs:
                 raise InvalidRequestError(
-                    f"The contexts up to {name} make {len(inputs)} windows of "
-                    f"{request.max_window_tokens} tokens; the endpoint's max_queue_length allows "
-                    f"{self._setting.max_inputs} in a request. Send shorter contexts, or fewer."
+                    f"The contexts up to {request.inputs.name(number)} make {len(inputs)} windows "
+                    f"of {request.parameters.max_seq_len} tokens; the endpoint's max_queue_length "
+                    f"allows {self._setting.max_inputs} in a request. Send shorter contexts, or "
+                    "fewer."
                 )
         return tuple(inputs)
 
@@ -57,36 +58,38 @@ class QuestionAnswering:
             outputs["start_logits"],
             outputs["end_logits"],
             context.window,
-            top_k=context.request.top_k,
-            max_answer_tokens=context.request.max_answer_tokens,
+            top_k=context.request.parameters.top_k,
+            max_answer_tokens=context.request.parameters.max_answer_len,
         )
         return _WindowOutput(context, answers)
 
     def render(self, outputs: Sequence[_WindowOutput]) -> bytes:
         """Returns one object for each question, or an array of them with `top_k` above 1."""
         request = outputs[0].context.request
+        asked = request.parameters
         answers: list[Any] = []
         for _, group in groupby(outputs, key=lambda output: output.context.question_number):
             windows = list(group)
             best = question_answers(
                 windows[0].context.text,
                 [window.answers for window in windows],
-                top_k=request.top_k,
-                handle_impossible_answer=request.handle_impossible_answer,
-                align_to_words=request.align_to_words,
+                top_k=asked.top_k,
+                handle_impossible_answer=asked.handle_impossible_answer,
+                align_to_words=asked.align_to_words,
             )
-            answers.append(best if request.top_k > 1 else best[0])
-        return json.dumps(answers if request.is_list else answers[0], ensure_ascii=False).encode()
+            answers.append(best if asked.top_k > 1 else best[0])
+        return json.dumps(
+            answers if request.inputs.is_list else answers[0], ensure_ascii=False
+        ).encode()
 
     def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
         """Returns the number of spans of all windows, which are sorted and joined."""
         return sum(len(output.answers.spans) for output in outputs)
 
-    def _windows(
-        self, request: QuestionRequest, number: int, name: str, question: Question
-    ) -> list[RowInput]:
+    def _windows(self, request: QuestionRequest, number: int, question: Question) -> list[RowInput]:
+        name, parameters = request.inputs.name(number), request.parameters
         tokenizer = self._setting.tokenizer
-        asked = tokenizer.tokenize(question.question).token_ids[: request.max_question_tokens]
+        asked = tokenizer.tokenize(question.question).token_ids[: parameters.max_question_len]
         text = tokenizer.tokenize(question.context)
         if not len(text):
             raise InvalidRequestError(f"{name}.context holds no token that the model knows.")
@@ -95,8 +98,8 @@ class QuestionAnswering:
             asked,
             text,
             name=name,
-            max_tokens=request.max_window_tokens,
-            overlap=request.overlap_tokens,
+            max_tokens=parameters.max_seq_len,
+            overlap=parameters.doc_stride,
         )
         return [
             self._setting.bucketed(window.row, _WindowContext(request, number, text, window))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from containers.neuron.labels import best_labels, scores
-from containers.neuron.requests import SequenceRequest, parse_sequence_request
+from containers.neuron.requests import SequenceRequest
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.serving.objects import request_description
 
 
 @dataclass(frozen=True)
@@ -22,25 +23,29 @@ class SequenceClassification:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
+        self._description = request_description(SequenceRequest, setting.limits)
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns a row for each text."""
-        request = parse_sequence_request(body, self._setting.limits)
-        return self._setting.whole_texts(request, parameter="truncation")
+        request = self._description.parse(body)
+        return self._setting.whole_texts(
+            request.inputs, request, truncate=request.parameters.truncation, parameter="truncation"
+        )
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _TextOutput:
         """Finds the best labels of a text."""
         request: SequenceRequest = value.context
-        function = request.score_function or self._setting.score_function
+        asked = request.parameters
+        function = asked.function_to_apply or self._setting.score_function
         labels = best_labels(
-            scores(outputs["logits"], function), self._setting.label_names, top_k=request.top_k
+            scores(outputs["logits"], function), self._setting.label_names, top_k=asked.top_k
         )
         return _TextOutput(request, labels)
 
     def render(self, outputs: Sequence[_TextOutput]) -> bytes:
         """Returns an array of labels, or an array of such arrays if the texts came as an array."""
         answers = [output.labels for output in outputs]
-        is_list = outputs[0].request.is_list
+        is_list = outputs[0].request.inputs.is_list
         return json.dumps(answers if is_list else answers[0], ensure_ascii=False).encode()
 
     def values_to_render(self, outputs: Sequence[_TextOutput]) -> int:

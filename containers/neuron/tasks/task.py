@@ -11,9 +11,10 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from containers.neuron.requests import EmbeddingRequest, RequestLimits, SequenceRequest
+from containers.neuron.requests import RequestLimits
 from containers.neuron.tokenization import Row, TextTokenizer
 from containers.neuron.windows import whole_text
+from containers.serving.objects import Inputs
 
 # Entries of an array that are written before other threads get a turn.
 _ENTRIES_AT_ONCE: Final = 100
@@ -70,12 +71,14 @@ class TaskSetting:
         return RowInput(row, bucket, context)
 
     def whole_texts(
-        self, request: EmbeddingRequest | SequenceRequest, *, parameter: str
+        self, inputs: Inputs[str], context: Any, *, truncate: bool, parameter: str
     ) -> tuple[RowInput, ...]:
         """Returns a row for each text of a request; the texts are not cut into windows.
 
         Args:
-            request: also becomes the context of each row.
+            inputs: the texts.
+            context: the context of each row.
+            truncate: whether a text that is too long is cut off.
             parameter: name of the parameter that asks to cut texts off, for messages.
 
         Raises:
@@ -86,14 +89,14 @@ class TaskSetting:
                 whole_text(
                     self.tokenizer.single,
                     self.tokenizer.tokenize(text),
-                    name=f"inputs[{number}]" if request.is_list else "inputs",
+                    name=inputs.name(number),
                     parameter=parameter,
                     max_tokens=self.buckets[-1],
-                    truncate=request.truncate,
+                    truncate=truncate,
                 ),
-                request,
+                context,
             )
-            for number, text in enumerate(request.texts)
+            for number, text in enumerate(inputs.values)
         )
 
 

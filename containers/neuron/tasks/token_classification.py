@@ -8,11 +8,12 @@ import numpy as np
 
 from containers.neuron.entities import entities
 from containers.neuron.labels import Scores, scores
-from containers.neuron.requests import TokenRequest, parse_token_request
+from containers.neuron.requests import TokenRequest
 from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting, json_array
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window, kept_tokens, text_windows
 from containers.serving.errors import InvalidRequestError
+from containers.serving.objects import request_description
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,22 @@ class TokenClassification:
 
     def __init__(self, setting: TaskSetting) -> None:
         self._setting = setting
+        self._description = request_description(TokenRequest, setting.limits)
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the windows of every text, text after text."""
-        request = parse_token_request(body, self._setting.limits)
+        request = self._description.parse(body)
         tokenizer = self._setting.tokenizer
         inputs: list[RowInput] = []
-        for number, content in enumerate(request.texts):
-            name = f"inputs[{number}]" if request.is_list else "inputs"
+        for number, content in enumerate(request.inputs.values):
+            name = request.inputs.name(number)
             text = tokenizer.tokenize(content)
             windows = text_windows(
                 tokenizer.single,
                 text,
                 name=name,
                 max_tokens=self._setting.buckets[-1],
-                overlap=request.overlap_tokens,
+                overlap=request.parameters.stride,
             )
             inputs += [
                 self._setting.bucketed(window.row, _WindowContext(request, number, text, window))
@@ -80,12 +82,12 @@ class TokenClassification:
                     text,
                     _token_scores(windows),
                     self._setting.label_names,
-                    strategy=request.aggregation_strategy,
-                    ignore_labels=request.ignore_labels,
+                    strategy=request.parameters.aggregation_strategy,
+                    ignore_labels=request.parameters.ignore_labels,
                 )
             )
         texts = list(map(json_array, answers))
-        return (f"[{', '.join(texts)}]" if request.is_list else texts[0]).encode()
+        return (f"[{', '.join(texts)}]" if request.inputs.is_list else texts[0]).encode()
 
     def values_to_render(self, outputs: Sequence[_WindowOutput]) -> int:
         """Returns the number of tokens of all windows; each may be an entity of its own."""

@@ -10,9 +10,12 @@ import pytest
 
 from containers.lmi.handler import slipway_requests as ours
 from containers.serving.errors import InvalidRequestError
-from containers.tensorrt import requests as theirs
+from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.requests import GenerationRequests
+from containers.tensorrt.settings import GenerationSettings
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 
+THEIRS = GenerationRequests(RequestLimits(GenerationSettings(max_new_tokens=42)))
 LIMITS = {"max_new_tokens": 42, "max_inputs": 3, "max_top_k": 1_000_000}
 
 
@@ -25,9 +28,7 @@ def message_of(parse: Any, error: type[Exception], body: bytes, **limits: int) -
 @pytest.mark.parametrize("body", REFUSED_ALIKE, ids=lambda body: repr(body[:70]))
 def test_what_the_other_container_refuses_is_refused_in_the_same_words(body: bytes) -> None:
     message = message_of(ours.parse_generation_request, ours.InvalidRequestError, body, **LIMITS)
-    expected = message_of(
-        theirs.parse_generation_request, InvalidRequestError, body, max_new_tokens=42
-    )
+    expected = message_of(THEIRS.parse, InvalidRequestError, body)
     # The least temperature is another one, and is said to be; and answers are not streamed.
     assert message.replace("0.01 to", "0.001 to") == expected.replace(", stream.", ".")
 
@@ -45,16 +46,17 @@ def test_what_the_other_container_refuses_is_refused_in_the_same_words(body: byt
 def test_what_both_take_means_the_same(inputs: Any, parameters: dict[str, Any]) -> None:
     body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
     request = ours.parse_generation_request(body, **LIMITS)
-    expected = theirs.parse_generation_request(body, max_new_tokens=42)
+    expected = THEIRS.parse(body)
+    asked = expected.parameters
     assert (request.texts, request.max_new_tokens, request.return_full_text) == (
-        expected.texts,
-        expected.max_new_tokens,
-        expected.return_full_text,
+        expected.inputs.values,
+        asked.max_new_tokens,
+        asked.return_full_text,
     )
-    assert (request.sampling is None) == (expected.sampling is None)
-    if request.sampling and expected.sampling:
+    assert (request.sampling is None) == (asked.sampling is None)
+    if request.sampling and asked.sampling:
         for name in ("temperature", "top_k", "top_p", "seed"):
-            assert getattr(request.sampling, name) == getattr(expected.sampling, name)
+            assert getattr(request.sampling, name) == getattr(asked.sampling, name)
 
 
 @pytest.mark.parametrize(

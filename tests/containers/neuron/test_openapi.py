@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,16 @@ from containers.neuron.manifest import TASK_OUTPUTS
 from containers.neuron.openapi import document_of_directory, openapi_document
 from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.requests import (
+    EmbeddingRequest,
+    QuestionRequest,
     RequestLimits,
-    parse_embedding_request,
-    parse_question_request,
-    parse_sequence_request,
-    parse_token_request,
+    SequenceRequest,
+    TokenRequest,
 )
 from containers.neuron.settings import EncoderSettings
 from containers.serving.documentation import render_page
 from containers.serving.errors import InvalidRequestError
+from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
 from embedded_aws.hosting.families import FAMILIES
 from tests.containers.neuron.loaded_predictor import answer, loaded
@@ -33,13 +33,13 @@ from tests.containers.neuron.running_program import client_of, serving
 SAMPLE = Path("samples/bert-qa/model")
 LIMITS = RequestLimits(sequence_length=32, max_inputs=20, max_characters=1000)
 SMALLEST = RequestLimits(sequence_length=8, max_inputs=1, max_characters=100)
-PARSERS: dict[str, Callable[[bytes, RequestLimits], object]] = {
-    "question-answering": parse_question_request,
-    "sequence-classification": parse_sequence_request,
-    "token-classification": parse_token_request,
-    "embeddings": parse_embedding_request,
+REQUESTS: dict[str, type[Any]] = {
+    "question-answering": QuestionRequest,
+    "sequence-classification": SequenceRequest,
+    "token-classification": TokenRequest,
+    "embeddings": EmbeddingRequest,
 }
-INPUTS: dict[str, Any] = dict.fromkeys(PARSERS, "a") | {
+INPUTS: dict[str, Any] = dict.fromkeys(REQUESTS, "a") | {
     "question-answering": {"question": "a", "context": "b"}
 }
 
@@ -60,18 +60,18 @@ def examples_of(document: dict[str, Any]) -> dict[str, Any]:
 
 def is_taken(task: str, body: object, limits: RequestLimits = LIMITS) -> bool:
     try:
-        PARSERS[task](json.dumps(body).encode(), limits)
+        request_description(REQUESTS[task], limits).parse(json.dumps(body).encode())
     except InvalidRequestError:
         return False
     return True
 
 
 def test_every_task_has_a_document() -> None:
-    assert set(PARSERS) == set(TASK_OUTPUTS)
+    assert set(REQUESTS) == set(TASK_OUTPUTS)
 
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
-@pytest.mark.parametrize("task", PARSERS)
+@pytest.mark.parametrize("task", REQUESTS)
 def test_it_is_a_valid_openapi_document_and_the_page_is_made_of_it(
     task: str, limits: RequestLimits
 ) -> None:
@@ -88,7 +88,7 @@ def test_it_is_a_valid_openapi_document_and_the_page_is_made_of_it(
         assert is_taken(task, example, limits)
 
 
-@pytest.mark.parametrize("task", PARSERS)
+@pytest.mark.parametrize("task", REQUESTS)
 def test_its_examples_are_answered(
     task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +150,7 @@ VALUES = strategies.one_of(
 )
 FIELDS = [
     (task, name)
-    for task in PARSERS
+    for task in REQUESTS
     for name in (
         openapi_document(task, LIMITS)["components"]["schemas"]
         .get("Parameters", {})
@@ -180,7 +180,7 @@ def test_parser_and_document_agree_on_every_value(task: str, name: str) -> None:
     agree()
 
 
-@pytest.mark.parametrize("task", PARSERS)
+@pytest.mark.parametrize("task", REQUESTS)
 @pytest.mark.parametrize(
     "inputs", ["a", "", [], ["a"], ["a"] * 21, [""], {"question": "a"}, {"context": "a"}, None, 1]
 )
@@ -189,7 +189,7 @@ def test_parser_and_document_agree_on_inputs(task: str, inputs: Any) -> None:
     assert schema.is_valid({"inputs": inputs}) == is_taken(task, {"inputs": inputs})
 
 
-@pytest.mark.parametrize("task", PARSERS)
+@pytest.mark.parametrize("task", REQUESTS)
 @pytest.mark.parametrize("field", ["parameters", "normalize", "stream", "input"])
 def test_both_know_the_same_fields(task: str, field: str) -> None:
     schema = schema_of(openapi_document(task, LIMITS), "Request")

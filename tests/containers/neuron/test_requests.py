@@ -1,41 +1,52 @@
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from containers.neuron.requests import (
+    EmbeddingRequest,
     Question,
+    QuestionParameters,
+    QuestionRequest,
     RequestLimits,
-    parse_embedding_request,
-    parse_question_request,
-    parse_sequence_request,
-    parse_token_request,
+    SequenceParameters,
+    SequenceRequest,
+    TokenParameters,
+    TokenRequest,
 )
 from containers.serving.errors import InvalidRequestError
+from containers.serving.objects import Inputs, request_description
 
 LIMITS = RequestLimits(sequence_length=128, max_inputs=3, max_characters=40)
 QUESTION = {"question": "Who?", "context": "Ada."}
-Parse = Callable[[bytes, RequestLimits], Any]
 
 
-def refusal(parse: Parse, document: object) -> str:
+def parse(request: type[Any], document: object, limits: RequestLimits = LIMITS) -> Any:
+    return request_description(request, limits).parse(json.dumps(document).encode())
+
+
+def refusal(request: type[Any], document: object, limits: RequestLimits = LIMITS) -> str:
     with pytest.raises(InvalidRequestError) as caught:
-        parse(json.dumps(document).encode(), LIMITS)
+        parse(request, document, limits)
     return str(caught.value)
 
 
 def test_a_question_with_nothing_else_has_the_defaults_of_transformers() -> None:
-    request = parse_question_request(json.dumps({"inputs": QUESTION}).encode(), LIMITS)
-    assert request.questions == (Question("Who?", "Ada."),)
-    assert not request.is_list
-    assert (request.top_k, request.max_answer_tokens, request.max_window_tokens) == (1, 15, 128)
-    assert (request.max_question_tokens, request.overlap_tokens) == (None, None)
-    assert (request.handle_impossible_answer, request.align_to_words) == (False, True)
+    request = parse(QuestionRequest, {"inputs": QUESTION})
+    assert request.inputs == Inputs((Question("Who?", "Ada."),), is_list=False)
+    assert request.parameters == QuestionParameters(
+        top_k=1,
+        max_answer_len=15,
+        max_question_len=None,
+        max_seq_len=128,
+        doc_stride=None,
+        handle_impossible_answer=False,
+        align_to_words=True,
+    )
 
 
 def test_every_parameter_of_a_question_is_read() -> None:
-    body = {
+    body: dict[str, Any] = {
         "inputs": [QUESTION, QUESTION],
         "parameters": {
             "top_k": 3,
@@ -47,17 +58,14 @@ def test_every_parameter_of_a_question_is_read() -> None:
             "align_to_words": False,
         },
     }
-    request = parse_question_request(json.dumps(body).encode(), LIMITS)
-    assert len(request.questions) == 2
-    assert request.is_list
-    assert (request.top_k, request.max_answer_tokens, request.max_window_tokens) == (3, 7, 64)
-    assert (request.max_question_tokens, request.overlap_tokens) == (9, 0)
-    assert (request.handle_impossible_answer, request.align_to_words) == (True, False)
+    request = parse(QuestionRequest, body)
+    assert request.inputs == Inputs((Question(**QUESTION),) * 2, is_list=True)
+    assert request.parameters._asdict() == body["parameters"]
 
 
 def test_all_problems_of_a_question_are_reported_at_once() -> None:
     message = refusal(
-        parse_question_request,
+        QuestionRequest,
         {
             "inputs": [{"question": "", "contxt": "x"}, "text"],
             "parameters": {"top_k": 0, "max_answer_len": "9", "topk": 1},
@@ -70,10 +78,10 @@ def test_all_problems_of_a_question_are_reported_at_once() -> None:
         "Unknown field 'contxt' in inputs[0] (did you mean context?); allowed: question, context. "
         "inputs[1] must be an object with question and context, not a string. "
         "top_k=0 is not within 1 to 100. "
-        "max_answer_len must be a whole number, not '9'. "
-        "Unknown field 'options'; allowed: inputs, parameters. "
+        "max_answer_len must be a whole number, not a string. "
         "Unknown parameter 'topk' (did you mean top_k?); allowed: top_k, max_answer_len, "
-        "max_question_len, max_seq_len, doc_stride, handle_impossible_answer, align_to_words."
+        "max_question_len, max_seq_len, doc_stride, handle_impossible_answer, align_to_words. "
+        "Unknown field 'options'; allowed: inputs, parameters."
     )
 
 
@@ -117,76 +125,69 @@ def test_all_problems_of_a_question_are_reported_at_once() -> None:
     ],
 )
 def test_a_bad_question_names_its_field(document: object, message: str) -> None:
-    assert refusal(parse_question_request, document) == message
+    assert refusal(QuestionRequest, document) == message
 
 
 def test_half_of_a_surrogate_pair_is_named() -> None:
     with pytest.raises(InvalidRequestError, match="half of a surrogate pair at character 1"):
-        parse_sequence_request(rb'{"inputs": "a\ud83d"}', LIMITS)
+        request_description(SequenceRequest, LIMITS).parse(rb'{"inputs": "a\ud83d"}')
 
 
 def test_a_flood_of_problems_is_cut_off() -> None:
     limits = RequestLimits(sequence_length=128, max_inputs=10_000)
-    with pytest.raises(InvalidRequestError) as caught:
-        parse_sequence_request(json.dumps({"inputs": [0] * 5000}).encode(), limits)
-    assert str(caught.value).startswith("inputs[0] must be a string, not a number. ")
-    assert str(caught.value).endswith("And 4990 more problems.")
+    message = refusal(SequenceRequest, {"inputs": [0] * 5000}, limits)
+    assert message.startswith("inputs[0] must be a string, not a number. ")
+    assert message.endswith("And 4990 more problems.")
 
 
 def test_a_text_to_be_classified() -> None:
-    request = parse_sequence_request(b'{"inputs": "good"}', LIMITS)
-    assert (request.texts, request.is_list, request.top_k) == (("good",), False, 1)
-    assert (request.score_function, request.truncate) == (None, False)
+    request = parse(SequenceRequest, {"inputs": "good"})
+    assert request == (Inputs(("good",), is_list=False), SequenceParameters(1, None, False))
     body = {
         "inputs": ["a", "b"],
         "parameters": {"top_k": 2, "function_to_apply": "sigmoid", "truncation": True},
     }
-    request = parse_sequence_request(json.dumps(body).encode(), LIMITS)
-    assert (request.texts, request.is_list, request.top_k) == (("a", "b"), True, 2)
-    assert (request.score_function, request.truncate) == ("sigmoid", True)
+    request = parse(SequenceRequest, body)
+    assert request == (Inputs(("a", "b"), is_list=True), SequenceParameters(2, "sigmoid", True))
 
 
 def test_an_unknown_score_function_is_refused_with_the_known_ones() -> None:
-    message = refusal(
-        parse_sequence_request, {"inputs": "a", "parameters": {"function_to_apply": "relu"}}
-    )
+    message = refusal(SequenceRequest, {"inputs": "a", "parameters": {"function_to_apply": "relu"}})
     assert message == "function_to_apply must be one of softmax, sigmoid, none, not 'relu'."
 
 
 def test_a_text_with_entities() -> None:
-    request = parse_token_request(b'{"inputs": "Ada"}', LIMITS)
-    assert (request.aggregation_strategy, request.ignore_labels) == ("simple", ("O",))
-    assert request.overlap_tokens is None
+    request = parse(TokenRequest, {"inputs": "Ada"})
+    assert request.parameters == TokenParameters("simple", ("O",), stride=None)
     body = {
         "inputs": "Ada",
         "parameters": {"aggregation_strategy": "max", "ignore_labels": [], "stride": 4},
     }
-    request = parse_token_request(json.dumps(body).encode(), LIMITS)
-    assert (request.aggregation_strategy, request.ignore_labels) == ("max", ())
-    assert request.overlap_tokens == 4
+    request = parse(TokenRequest, body)
+    assert request.parameters == TokenParameters("max", (), stride=4)
 
 
 def test_labels_to_ignore_must_be_texts() -> None:
-    message = refusal(
-        parse_token_request, {"inputs": "a", "parameters": {"ignore_labels": ["O", 1]}}
-    )
-    assert message == "ignore_labels must be an array of strings."
+    message = refusal(TokenRequest, {"inputs": "a", "parameters": {"ignore_labels": ["O", 1]}})
+    assert message == "ignore_labels[1] must be a string, not a number."
 
 
 def test_a_text_to_be_embedded_has_its_options_beside_it() -> None:
-    request = parse_embedding_request(b'{"inputs": "a", "truncate": true}', LIMITS)
-    assert (request.texts, request.normalize, request.truncate) == (("a",), None, True)
-    request = parse_embedding_request(b'{"inputs": ["a"], "normalize": false}', LIMITS)
-    assert (request.is_list, request.normalize) == (True, False)
-    message = refusal(parse_embedding_request, {"inputs": "a", "parameters": {}})
+    request = parse(EmbeddingRequest, {"inputs": "a", "truncate": True})
+    assert request == (Inputs(("a",), is_list=False), None, True)
+    request = parse(EmbeddingRequest, {"inputs": ["a"], "normalize": False})
+    assert request == (Inputs(("a",), is_list=True), False, False)
+    message = refusal(EmbeddingRequest, {"inputs": "a", "parameters": {}})
     assert message == "Unknown field 'parameters'; allowed: inputs, normalize, truncate."
 
 
 @pytest.mark.parametrize(
-    "parse",
-    [parse_question_request, parse_sequence_request, parse_token_request, parse_embedding_request],
+    "request_type",
+    [QuestionRequest, SequenceRequest, TokenRequest, EmbeddingRequest],
 )
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"inputs": "a", "inputs": "b"}'])
-def test_what_is_no_json_object_is_refused_by_every_task(parse: Parse, body: bytes) -> None:
+def test_what_is_no_json_object_is_refused_by_every_task(
+    request_type: type[Any], body: bytes
+) -> None:
     with pytest.raises(InvalidRequestError, match="The body"):
-        parse(body, LIMITS)
+        request_description(request_type, LIMITS).parse(body)

@@ -27,8 +27,8 @@ from containers.tensorrt.settings import GenerationSettings
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=6, default_new_tokens=3)
-LIMITS = RequestLimits(max_new_tokens=6, max_batch_size=4, max_texts=12)
-DOCUMENT = openapi_document(SETTINGS, LIMITS)
+LIMITS = RequestLimits(SETTINGS, max_batch_size=4, max_texts=12)
+DOCUMENT = openapi_document(LIMITS)
 pytestmark = pytest.mark.timeout(900)
 
 GOOD = {"inputs": "Amazon S3 bucket", "parameters": {"max_new_tokens": 2}}
@@ -129,7 +129,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 TEXTS = st.text(min_size=1, max_size=60)
-NAMES = list(Parameters(LIMITS).by_name)
+NAMES = list(Parameters._fields)
 # In range, or next to it.
 LIKELY = {
     "max_new_tokens": st.integers(0, 7),

@@ -14,20 +14,26 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from containers.serving.documentation import render_page
 from containers.serving.errors import ERROR_KINDS, InvalidRequestError
+from containers.serving.objects import Object
+from containers.serving.problems import Problems
 from containers.serving.server import ModelServer
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
-from containers.tensorrt.requests import parse_generation_request
+from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
 from embedded_aws.hosting.families import FAMILIES
 from tests.containers.tensorrt.running_program import PATIENCE_SECONDS, running_program
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
-LIMITS = RequestLimits(max_new_tokens=42, max_batch_size=8, max_texts=20)
-SMALLEST = RequestLimits(max_new_tokens=1, max_batch_size=1, max_texts=1)
+LIMITS = RequestLimits(SETTINGS, max_batch_size=8, max_texts=20)
+SMALLEST = RequestLimits(
+    GenerationSettings(max_input_tokens=16, max_new_tokens=1, default_new_tokens=1),
+    max_batch_size=1,
+    max_texts=1,
+)
 IS_DEEP = settings.get_current_profile_name() == "deep"
 
 
@@ -40,18 +46,16 @@ def schema_of(document: dict[str, Any], name: str) -> Draft202012Validator:
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
 def test_it_is_a_valid_openapi_document(limits: RequestLimits) -> None:
-    document = openapi_document(SETTINGS, limits)
+    document = openapi_document(limits)
     # As it is served.
     OpenAPIV31SpecValidator(json.loads(json.dumps(document))).validate()
 
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
 def test_its_examples_are_answered(limits: RequestLimits) -> None:
-    document = openapi_document(SETTINGS, limits)
+    document = openapi_document(limits)
     predictor = TextGenerationPredictor(
-        GenerationSettings(
-            max_input_tokens=16, max_new_tokens=limits.max_new_tokens, default_new_tokens=1
-        ),
+        limits.generation,
         max_batch_size=limits.max_batch_size,
         max_texts=limits.max_texts,
     )
@@ -70,7 +74,7 @@ def test_its_examples_are_answered(limits: RequestLimits) -> None:
 
 
 def test_it_holds_the_limits_of_this_endpoint() -> None:
-    schemas = openapi_document(SETTINGS, LIMITS)["components"]["schemas"]
+    schemas = openapi_document(LIMITS)["components"]["schemas"]
     parameters = schemas["Parameters"]["properties"]
     assert parameters["max_new_tokens"]["maximum"] == 42
     assert parameters["num_beams"]["maximum"] == 8
@@ -82,7 +86,7 @@ def test_it_holds_the_limits_of_this_endpoint() -> None:
 
 
 def test_it_names_every_error() -> None:
-    document = openapi_document(SETTINGS, LIMITS)
+    document = openapi_document(LIMITS)
     answers = document["paths"]["/invocations"]["post"]["responses"]
     for kind in ERROR_KINDS.values():
         assert kind.code in answers[str(kind.status)]["description"]
@@ -103,10 +107,10 @@ VALUES = strategies.one_of(
 )
 
 
-@pytest.mark.parametrize("name", list(Parameters(LIMITS).by_name))
+@pytest.mark.parametrize("name", Parameters._fields)
 def test_parser_and_document_agree_on_every_value(name: str) -> None:
-    document = openapi_document(SETTINGS, LIMITS)
-    parameter = Parameters(LIMITS).by_name[name]
+    document = openapi_document(LIMITS)
+    parameters = Object(Parameters, "Parameters").within(LIMITS)
     schema = Draft202012Validator(
         document["components"]["schemas"]["Parameters"]["properties"][name]
     )
@@ -117,12 +121,9 @@ def test_parser_and_document_agree_on_every_value(name: str) -> None:
         is_float_without_fraction = isinstance(value, float) and value.is_integer()
         if is_float_without_fraction and schema.schema["type"] == "integer":
             return  # JSON Schema takes 3.0 for an integer, and the parser does not
-        try:
-            parameter.read({name: value})
-            is_taken = True
-        except InvalidRequestError:
-            is_taken = False
-        assert schema.is_valid(value) == is_taken
+        problems = Problems()
+        parameters.read({name: value}, "", problems)
+        assert schema.is_valid(value) == (not problems.concern(name))
 
     if name == "early_stopping":  # its schema names no type
         schema.schema["type"] = ["boolean", "string"]
@@ -131,13 +132,13 @@ def test_parser_and_document_agree_on_every_value(name: str) -> None:
 
 @pytest.mark.parametrize("field", ["inputs", "parameters", "stream", "input", "options"])
 def test_both_know_the_same_fields(field: str) -> None:
-    document = openapi_document(SETTINGS, LIMITS)
+    document = openapi_document(LIMITS)
     body = {"inputs": "a", "parameters": {}, "stream": False} | {field: {"stop": ["x"]}}
     if field in ("inputs", "stream"):
         body[field] = {"inputs": ["a"], "stream": True}[field]
     is_valid = schema_of(document, "Request").is_valid(body)
     try:
-        parse_generation_request(json.dumps(body).encode(), max_new_tokens=42)
+        GenerationRequests(LIMITS).parse(json.dumps(body).encode())
         is_taken = True
     except InvalidRequestError:
         is_taken = False
@@ -157,7 +158,7 @@ def test_the_embedded_aws_runs_the_program_with_its_docs(tmp_path: Path) -> None
 
 @pytest.mark.anyio
 async def test_a_local_run_shows_both_and_the_page_loads_nothing() -> None:
-    document = openapi_document(SETTINGS, LIMITS)
+    document = openapi_document(LIMITS)
     server = ModelServer(
         TextGenerationPredictor(SETTINGS), ServingSettings(serves_docs=True), document=document
     )
@@ -175,5 +176,5 @@ async def test_a_local_run_shows_both_and_the_page_loads_nothing() -> None:
     assert page.text == render_page(document)
     for loading in ("<script", "<link", "<img", "<iframe", "src=", "@import", "url(", "http"):
         assert loading not in page.text
-    for name in Parameters(LIMITS).by_name:
+    for name in Parameters._fields:
         assert f"<code>{name}</code>" in page.text

@@ -9,14 +9,18 @@ import pytest
 
 from containers.serving.errors import InvalidRequestError
 from containers.tensorrt.beam_search import Beams
-from containers.tensorrt.requests import GenerationRequest, parse_generation_request
+from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.requests import GenerationRequest, GenerationRequests
+from containers.tensorrt.sampling import Sampling
+from containers.tensorrt.settings import GenerationSettings
 
 LIMIT = "the endpoint's max_batch_size"
+REQUESTS = GenerationRequests(RequestLimits(GenerationSettings(max_new_tokens=42), 8))
 
 
-def parse(parameters: dict[str, Any], inputs: Any = "text") -> GenerationRequest:
-    body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
-    return parse_generation_request(body, max_new_tokens=42, max_batch_size=8)
+def parse(parameters: Any, inputs: Any = "text", **fields: Any) -> GenerationRequest:
+    document = {"inputs": inputs, "parameters": parameters, **fields}
+    return REQUESTS.parse(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,7 @@ def test_the_sequences_of_a_request_fit_one_batch(
     name = "num_return_sequences" if parameters else "num_beams"
     asked = parameters | {name: sequences}
     most = 8 // sequences
-    assert len(parse(asked, ["a"] * most).texts) == most
+    assert len(parse(asked, ["a"] * most).inputs.values) == most
     with pytest.raises(InvalidRequestError) as caught:
         parse(asked, ["a"] * (most + 1))
     assert str(caught.value) == (
@@ -109,15 +113,19 @@ def test_the_sequences_of_a_request_fit_one_batch(
 
 
 def test_texts_of_one_sequence_may_be_more_than_a_batch() -> None:
-    assert len(parse({}, ["a"] * 20).texts) == 20
+    assert len(parse({}, ["a"] * 20).inputs.values) == 20
 
 
 def test_defaults_are_greedy_and_those_of_hugging_face() -> None:
     plain = parse({})
-    assert (plain.sampling, plain.beams, plain.completions, plain.stop_texts) == (None, None, 1, ())
+    asked = plain.parameters
+    assert (asked.sampling, asked.beams, asked.sequences, asked.stop) == (None, None, 1, None)
+    assert not plain.stream
     # One beam and one answer are what greedy decoding is.
     assert parse({"num_beams": 1, "num_return_sequences": 1}) == plain
-    assert parse({"num_beams": 3}).beams == Beams(3, 1, length_penalty=1.0, early_stopping=False)
+    assert parse({"num_beams": 3}).parameters.beams == Beams(
+        3, 1, length_penalty=1.0, early_stopping=False
+    )
 
 
 def test_what_is_asked_is_what_is_read() -> None:
@@ -127,21 +135,15 @@ def test_what_is_asked_is_what_is_read() -> None:
         "length_penalty": -2,
         "early_stopping": "never",
     }
-    assert parse(asked).beams == Beams(3, 2, length_penalty=-2.0, early_stopping="never")
+    assert parse(asked).parameters.beams == Beams(3, 2, length_penalty=-2.0, early_stopping="never")
     sampled = parse({"do_sample": True, "num_return_sequences": 8, "stop": ["\n", "END"]})
-    assert (sampled.completions, sampled.stop_texts) == (8, ("\n", "END"))
+    assert sampled.parameters.sampling == Sampling()
+    assert (sampled.parameters.sequences, sampled.parameters.stop) == (8, ("\n", "END"))
 
 
 def test_a_stream_is_one_answer_to_one_text() -> None:
-    def streamed(parameters: dict[str, Any], inputs: Any, stream: Any = True) -> GenerationRequest:
-        document = {"inputs": inputs, "parameters": parameters, "stream": stream}
-        return parse_generation_request(
-            json.dumps(document).encode(), max_new_tokens=42, max_batch_size=8
-        )
-
-    assert streamed({}, ["a"]).is_streamed
-    assert not streamed({}, ["a", "b"], stream=False).is_streamed
-    assert not parse({}).is_streamed
+    assert parse({}, ["a"], stream=True).stream
+    assert not parse({}, ["a", "b"], stream=False).stream
     refused: list[tuple[dict[str, Any], Any, Any, str]] = [
         (
             {}, ["a", "b"], True,
@@ -157,5 +159,104 @@ def test_a_stream_is_one_answer_to_one_text() -> None:
     ]  # fmt: skip
     for parameters, inputs, stream, message in refused:
         with pytest.raises(InvalidRequestError) as caught:
-            streamed(parameters, inputs, stream)
+            parse(parameters, inputs, stream=stream)
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fields", "messages"),
+    [
+        (
+            {"max_new_tokens": 0, "do_sample": "yes", "stop": ["", 5], "topk": 1},
+            {"inputs": ["a", "", 5], "stream": 1, "strem": True},
+            [
+                "inputs[1] is an empty string: it must hold some text.",
+                "inputs[2] must be a string, not a number.",
+                "max_new_tokens=0 is not within 1 to 42.",
+                "do_sample must be true or false, not a string.",
+                "stop[0] has 0 characters: it must have 1 to 1000.",
+                "stop[1] must be a string, not a number.",
+                "Unknown parameter 'topk' (did you mean top_k?); allowed: max_new_tokens, "
+                "do_sample, temperature, top_k, top_p, seed, stop, num_return_sequences, "
+                "num_beams, length_penalty, early_stopping, return_full_text.",
+                "stream must be true or false, not a number.",
+                "Unknown field 'strem' (did you mean stream?); allowed: inputs, parameters, "
+                "stream.",
+            ],
+        ),
+        (
+            {"temperature": 101, "seed": 1},
+            {"inputs": ["a", "b"], "stream": True},
+            [
+                "temperature=101 is not within 0.001 to 100.",
+                "temperature, seed would have no effect: set do_sample to true as well.",
+                "stream=true and inputs of 2 texts do not go together: send one text, or set "
+                "stream to false.",
+            ],
+        ),
+        (
+            {"do_sample": True, "num_beams": 3, "num_return_sequences": 4, "stop": ["x"]},
+            {"inputs": ["a"] * 3},
+            [
+                "do_sample=true and num_beams=3 do not go together: leave one of them out.",
+                "stop and num_beams=3 do not go together: leave one of them out.",
+                "num_return_sequences=4 exceeds num_beams=3: a search has one answer per beam; "
+                "raise num_beams or ask for fewer.",
+                "inputs holds 3 texts of 4 sequences each (num_beams or num_return_sequences), 12 "
+                "together; the endpoint computes at most 8 at a time (max_batch_size): send at "
+                "most 2, or ask for fewer sequences.",
+            ],
+        ),
+        (
+            {"inputs": 1, "num_beams": 2},
+            {"inputs": ["a"] * 5},
+            [
+                "Unknown parameter 'inputs'; allowed: max_new_tokens, do_sample, temperature, "
+                "top_k, top_p, seed, stop, num_return_sequences, num_beams, length_penalty, "
+                "early_stopping, return_full_text.",
+                "inputs holds 5 texts of 2 sequences each (num_beams or num_return_sequences), 10 "
+                "together; the endpoint computes at most 8 at a time (max_batch_size): send at "
+                "most 4, or ask for fewer sequences.",
+            ],
+        ),
+        (
+            [],
+            {"inputs": None},
+            [
+                "inputs must be a string or an array of strings, not null.",
+                "parameters must be an object, not an array.",
+            ],
+        ),
+    ],
+)
+def test_every_problem_is_reported_at_once(
+    parameters: Any, fields: dict[str, Any], messages: list[str]
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        parse(parameters, **fields)
+    assert str(caught.value) == " ".join(messages)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"num_beams": 9, "length_penalty": 2.0}, f"num_beams=9 is not within 1 to 8, {LIMIT}."),
+        ({"do_sample": 1, "top_k": 3}, "do_sample must be true or false, not a number."),
+        (
+            {"num_return_sequences": 2, "do_sample": "true"},
+            "do_sample must be true or false, not a string.",
+        ),
+    ],
+)
+def test_no_problem_follows_from_a_value_that_is_not_known(
+    parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        parse(parameters)
+    assert str(caught.value) == message
+
+
+def test_a_flood_of_problems_is_cut_off() -> None:
+    document = {"inputs": "a", **{f"option {number}": 1 for number in range(5000)}}
+    with pytest.raises(InvalidRequestError, match=r"And 4990 more problems\.$"):
+        REQUESTS.parse(json.dumps(document).encode())

@@ -1,0 +1,44 @@
+"""The problems of a request, which are collected and reported at once."""
+
+from typing import Final
+
+from containers.serving.errors import InvalidRequestError
+
+# More problems help nobody, and the answer could become as large as the request.
+_MOST_PROBLEMS_SHOWN: Final = 10
+
+
+class Problems:
+    """The problems of one request, each a sentence that names the field."""
+
+    def __init__(self) -> None:
+        self._fields: set[str] = set()
+        self._shown: list[str] = []
+        self._count = 0
+
+    @property
+    def are_too_many(self) -> bool:
+        """Returns whether a further problem is only counted."""
+        return self._count >= _MOST_PROBLEMS_SHOWN
+
+    def add(self, path: str, sentence: str) -> None:
+        """Adds a problem of the value at `path`."""
+        self._fields.add(path.partition("[")[0])
+        if not self.are_too_many:
+            self._shown.append(sentence)
+        self._count += 1
+
+    def concern(self, *names: str) -> bool:
+        """Returns whether one of the fields has a problem."""
+        return not self._fields.isdisjoint(names)
+
+    def finish(self) -> None:
+        """Raises if there were problems; called after all fields were read.
+
+        Raises:
+            InvalidRequestError: the message holds up to ten problems.
+        """
+        if self._shown:
+            others = self._count - len(self._shown)
+            more = [f"And {others} more problems."] if others else []
+            raise InvalidRequestError(" ".join([*self._shown, *more]))
