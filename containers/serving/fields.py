@@ -6,13 +6,11 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import Any, ClassVar, Final, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from containers.serving.json_requests import json_type_name
 from containers.serving.openapi import Schema
-from containers.serving.problems import Problems
-
-_LONGEST_SHOWN_CHARACTERS: Final = 100
+from containers.serving.problems import LONGEST_SHOWN_CHARACTERS, Problems
 
 # Any: a value, or a function of the endpoint's limits that returns the value.
 Bound: TypeAlias = Any
@@ -194,7 +192,7 @@ class Choice(Kind):
         """Returns the problem with a value that is not among the allowed ones."""
         if value in self.allowed:
             return None
-        is_short = isinstance(value, str) and len(value) <= _LONGEST_SHOWN_CHARACTERS
+        is_short = isinstance(value, str) and len(value) <= LONGEST_SHOWN_CHARACTERS
         return f" must be {self.expected}, not {ascii(value) if is_short else self.shown(value)}."
 
     def value_schema(self) -> Schema:

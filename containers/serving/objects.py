@@ -12,15 +12,13 @@ may also be a function of the endpoint's limits.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, Self, TypeVar, get_type_hints
 
 from containers.serving.fields import Bound, Kind, Text
 from containers.serving.json_requests import parse_json_object
 from containers.serving.openapi import Schema, object_schema, reference
-from containers.serving.problems import Problems
+from containers.serving.problems import LONGEST_SHOWN_CHARACTERS, Problems
 from containers.serving.suggestions import nearest_name_hint
-
-_LONGEST_SHOWN_CHARACTERS: Final = 100
 
 ReadT = TypeVar("ReadT")
 
@@ -114,7 +112,7 @@ class Object(Kind, Generic[ReadT]):
         return components
 
     def _unknown(self, name: str, where: str) -> str:
-        shown = name[:_LONGEST_SHOWN_CHARACTERS]
+        shown = name[:LONGEST_SHOWN_CHARACTERS]
         place = f" in {where.removesuffix('.')}" if where else ""
         hint = nearest_name_hint(shown, self.kinds)
         return f"Unknown {self.noun} {shown!r}{place}{hint}; allowed: {', '.join(self.kinds)}."

@@ -4,6 +4,8 @@ from typing import Final
 
 from containers.serving.errors import InvalidRequestError
 
+# Longest part of a client's string that a problem shows.
+LONGEST_SHOWN_CHARACTERS: Final = 100
 # More problems help nobody, and the answer could become as large as the request.
 _MOST_PROBLEMS_SHOWN: Final = 10
 

@@ -22,7 +22,6 @@ from containers.neuron.requests import (
     TokenRequest,
 )
 from containers.neuron.settings import EncoderSettings
-from containers.serving.documentation import render_page
 from containers.serving.errors import InvalidRequestError
 from containers.serving.objects import request_description
 from containers.serving.settings import ServingSettings
@@ -72,15 +71,10 @@ def test_every_task_has_a_document() -> None:
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
 @pytest.mark.parametrize("task", REQUESTS)
-def test_it_is_a_valid_openapi_document_and_the_page_is_made_of_it(
-    task: str, limits: RequestLimits
-) -> None:
+def test_it_is_a_valid_openapi_document(task: str, limits: RequestLimits) -> None:
     document = openapi_document(task, limits)
     # As it is served.
     OpenAPIV31SpecValidator(json.loads(json.dumps(document))).validate()
-    page = render_page(document)
-    for name in document["components"]["schemas"]:
-        assert f'<h2 id="{name}">' in page
     examples = examples_of(document)
     assert ("several" in examples) == (limits.max_inputs > 1)
     for example in examples.values():
@@ -209,6 +203,6 @@ def test_the_embedded_aws_runs_the_program_with_its_docs() -> None:
         client_of(seen) as client,
     ):
         document = client.get("/openapi.json").json()
-        assert "max_answer_len" in client.get("/docs").text
+        assert "SwaggerUIBundle" in client.get("/docs").text
     inputs = document["components"]["schemas"]["Request"]["properties"]["inputs"]
     assert inputs["oneOf"][1]["maxItems"] == 31
