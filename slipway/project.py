@@ -27,12 +27,12 @@ from slipway.config.load import (
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
+from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.planning.families import FAMILIES, situation_of
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan, ImageBase
 from slipway.planning.resolve import resolve
 from slipway.planning.situation import Situation
-from slipway.publishing.image_sources import IMAGE_SOURCES, image_digest
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,13 @@ from slipway.config.environments import Environment
 from slipway.config.names import LOCAL
 from slipway.config.schema import is_model_name
 from slipway.errors import UserError
+from slipway.image_sources import IMAGE_SOURCES
 from slipway.planning.artifact_place import FOUNDATION_ID, artifact_place
 from slipway.planning.artifacts import any_source, has_source
 from slipway.planning.families import situation_of
 from slipway.planning.plan import ImagePlan
 from slipway.planning.rules import isolation
 from slipway.project import Project
-from slipway.publishing.image_sources import IMAGE_SOURCES
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack

@@ -14,9 +14,9 @@ from constructs import Construct
 
 from slipway.config.environments import Environment
 from slipway.config.sections.keys import ARTIFACT_KEY
+from slipway.image_sources import copy_image_files
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImageBase, ImagePlan
-from slipway.publishing.image_sources import copy_image_files
 from stacks.constructs.image_build import ImageBuild, ImageToBuild
 from stacks.foundation_ids import ARTIFACT_KEY_ARN, read_id
 

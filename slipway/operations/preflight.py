@@ -8,11 +8,11 @@ from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
+from slipway.image_sources import IMAGE_SOURCES
 from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.plan import DeploymentPlan
-from slipway.publishing.image_sources import IMAGE_SOURCES
 from slipway.publishing.store import other_key
 
 _OUR_REPOSITORIES = "slipway/"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pathspec
 import pytest
 
-from slipway.publishing.image_sources import IMAGE_SOURCES, image_files
+from slipway.image_sources import IMAGE_SOURCES, image_files
 
 ROOT = Path(__file__).parents[2]
 

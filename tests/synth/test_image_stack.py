@@ -25,11 +25,11 @@ from moto.server import ThreadedMotoServer
 from slipway.facts.images import ImageFacts, image
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.facts.tensorrt.releases import tensorrt_releases
+from slipway.image_sources import image_digest
 from slipway.planning.families.neuron.image import image_bases
 from slipway.planning.images import compiler_image
 from slipway.planning.plan import ImagePlan
 from slipway.project import Project
-from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
 from stacks.constructs.image_build import ImageBuild, ImageToBuild, build_specification
 from stacks.image_stack import images_to_build

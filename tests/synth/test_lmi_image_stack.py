@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from slipway.facts.images import image
+from slipway.image_sources import image_digest
 from slipway.planning.families.lmi.image import image_bases
 from slipway.project import Project
-from slipway.publishing.image_sources import image_digest
 from stacks.assembly import Selection, add_stacks
 from stacks.image_stack import images_to_build
 from tests.support.linting import lint

@@ -34,7 +34,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "slipway/facts/instances.py": "neuron is a kind of accelerator",
     "slipway/planning/images.py": "neuron is a kind of accelerator",
     "slipway/planning/rules/hardware.py": "neuron is a kind of accelerator",
-    "slipway/publishing/image_sources.py": "the table of the files of each image",
+    "slipway/image_sources.py": "the table of the files of each image",
 }
 _ROOM = re.compile(
     rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"

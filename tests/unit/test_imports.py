@@ -14,8 +14,8 @@ EVERYTHING = "import pkgutil, slipway, importlib\n" + (
 
 
 def loaded(code: str) -> set[str]:
-    """Returns the top-level packages that a fresh interpreter has after running the code."""
-    script = f"{code}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    """Returns the modules that a fresh interpreter has after running the code."""
+    script = f"{code}\nimport sys\nprint(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -26,7 +26,10 @@ def loaded(code: str) -> set[str]:
     ("code", "forbidden"),
     [
         (f"import {', '.join(CORE)}", {"boto3", "botocore", "aws_cdk", "jsii"}),
-        ("import slipway.project", {"boto3", "botocore", "aws_cdk", "jsii"}),
+        (
+            "import slipway.project",
+            {"boto3", "botocore", "aws_cdk", "jsii", "slipway.publishing", "slipway.operations"},
+        ),
         (EVERYTHING, {"aws_cdk", "jsii", "constructs"}),
         ("import slipway.cli.main", {"boto3", "botocore", "rich", "moto", "aws_cdk", "jsii"}),
         pytest.param(

@@ -14,8 +14,8 @@ import pytest
 
 from embedded_aws.hosting.families import FAMILIES, find_family
 from embedded_aws.hosting.families.lmi import djl_serving
+from slipway.image_sources import copy_image_files
 from slipway.planning.families.lmi.handlers import OUR_HANDLERS
-from slipway.publishing.image_sources import copy_image_files
 from stacks.image_stack import SERVING_TARGET
 
 ROOT = Path(__file__).parents[3]

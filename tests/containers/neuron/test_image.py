@@ -13,8 +13,8 @@ import pytest
 
 from slipway.facts.images import image
 from slipway.facts.neuron.drivers import newest_neuron_version
+from slipway.image_sources import image_files
 from slipway.planning.families.neuron.image import NEURON_BASES
-from slipway.publishing.image_sources import image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 

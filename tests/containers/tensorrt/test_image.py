@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from slipway.facts.tensorrt.releases import tensorrt_releases
-from slipway.publishing.image_sources import copy_image_files, image_files
+from slipway.image_sources import copy_image_files, image_files
 from stacks.image_stack import COMPILER_TARGET, SERVING_TARGET
 from tests.support import dockerfiles
 from tests.support.groups import load

@@ -16,7 +16,7 @@ from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.runtimes import onnx_runtime
 from containers.tensorrt.runtimes.selection import open_session
 from containers.tensorrt.settings import GenerationSettings
-from slipway.publishing.image_sources import copy_image_files
+from slipway.image_sources import copy_image_files
 from tests.support.servers import captured_logs
 
 ROOT = Path(__file__).parents[4]

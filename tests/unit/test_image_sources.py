@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slipway.errors import UserError
-from slipway.publishing.image_sources import (
+from slipway.image_sources import (
     IMAGE_SOURCES,
     copy_image_files,
     image_digest,
@@ -90,7 +90,7 @@ def test_the_place_of_the_project_does_not_count(root, tmp_path_factory):
 
 
 def test_lmis_image_is_the_handler_and_how_it_is_built():
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     found = [path.relative_to(root).as_posix() for path in image_files(root, "lmi")]
     assert found[0] == "containers/lmi/Dockerfile"
     assert "containers/lmi/handler/slipway_deepspeed.py" in found
