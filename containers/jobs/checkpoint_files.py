@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from containers.serving.json_files import read_object
+from containers.serving.predictor import ModelLoadError
+
 SAFETENSORS_FILE: Final = "model.safetensors"
 PICKLED_FILE: Final = "pytorch_model.bin"
 
@@ -41,14 +44,10 @@ def checked_weight_files(
 def json_object(path: Path, problems: list[str]) -> dict[str, Any] | None:
     """Returns a file's JSON object; None after a problem, which is appended to `problems`."""
     try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        problems.append(f"{path} is not valid JSON: {error}")
+        return read_object(path)
+    except ModelLoadError as error:
+        problems.append(str(error))
         return None
-    if not isinstance(document, dict):
-        problems.append(f"{path} must hold a JSON object")
-        return None
-    return document
 
 
 def _no_weights(directory: Path, *, takes_pickles: bool) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
+from containers.serving.json_files import read_object
+from containers.serving.predictor import ModelLoadError
 from containers.serving.suggestions import nearest_name_hint
 
 HYPERPARAMETERS_FILE: Final = "hyperparameters.json"
@@ -26,17 +28,12 @@ class HyperparameterReader:
     def open(cls, input_config_dir: Path) -> "HyperparameterReader | str":
         """Reads the file; returns the problem as a string if it cannot be read."""
         path = input_config_dir / HYPERPARAMETERS_FILE
-        try:
-            document = json.loads(path.read_bytes())
-        except FileNotFoundError:
+        if not path.exists():
             return f"{path} is missing: start the job with HyperParameters"
-        except OSError as error:
-            return f"cannot read {path}: {error.strerror}"
-        except (ValueError, RecursionError) as error:
-            return f"{path} is not valid JSON: {error}"
-        if not isinstance(document, dict):
-            return f"{path} must hold a JSON object"
-        return cls(document)
+        try:
+            return cls(read_object(path))
+        except ModelLoadError as error:
+            return str(error)
 
     def text(
         self, name: str, allowed: re.Pattern[str], expectation: str, default: str | None = None

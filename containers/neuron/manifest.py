@@ -8,18 +8,23 @@ none of these.
 A worker imports this: it keeps to Python 3.10 and the standard library.
 """
 
-import dataclasses
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from containers.neuron.pooling import POOLINGS
+from containers.serving.json_files import (
+    TEXTS,
+    DescriptionFile,
+    Field,
+    is_whole,
+    one_of,
+    whole_number,
+)
 from containers.serving.predictor import ModelLoadError
 
 MANIFEST_FILE: Final = "neuron.json"
-FORMAT_VERSION: Final = 1
 
 QUESTION_ANSWERING: Final = "question-answering"
 SEQUENCE_CLASSIFICATION: Final = "sequence-classification"
@@ -138,10 +143,8 @@ class Expectations:
 
 def write_manifest(manifest: Manifest, model_dir: Path) -> None:
     """Writes neuron.json into `model_dir`."""
-    document = {"format_version": FORMAT_VERSION} | dataclasses.asdict(manifest)
-    document["graphs"] = {str(length): manifest.graphs[length] for length in manifest.buckets}
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    (model_dir / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    ascending = {length: manifest.graphs[length] for length in manifest.buckets}
+    _FILE.write(model_dir, asdict(manifest) | {"graphs": ascending})
 
 
 def read_manifest(model_dir: Path) -> Manifest:
@@ -150,34 +153,7 @@ def read_manifest(model_dir: Path) -> Manifest:
     Raises:
         ModelLoadError: one line with every problem.
     """
-    path = model_dir / MANIFEST_FILE
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise ModelLoadError(
-            f"{model_dir} lacks {MANIFEST_FILE}, which tells what the model was compiled for: "
-            f"{_REMEDY}"
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise ModelLoadError(f"{path} must hold a JSON object")
-    version = document.pop("format_version", None)
-    if version != FORMAT_VERSION or isinstance(version, bool):
-        raise ModelLoadError(
-            f"{path} has format_version {json.dumps(version)}, and this container reads "
-            f"{FORMAT_VERSION}: {_REMEDY}"
-        )
-    problems = [f"{name} is missing" for name in _EXPECTED if name not in document]
-    problems += [f"{name} is not a field of it" for name in document if name not in _EXPECTED]
-    problems += [
-        f"{name} must be {expected}, not {json.dumps(document[name])}"
-        for name, (expected, is_right) in _EXPECTED.items()
-        if name in document and not is_right(document[name])
-    ]
-    problems = problems or _contradictions(document)
-    if problems:
-        raise ModelLoadError(f"{path}: {'; '.join(problems)}; {_REMEDY}")
+    document = _FILE.read(model_dir)
     document["graphs"] = {int(length): name for length, name in document["graphs"].items()}
     for name in ("inputs", "outputs", "compiler_arguments"):
         document[name] = tuple(document[name])
@@ -269,15 +245,11 @@ def _contradictions(document: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _whole(value: object, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
-
-
-def _file_name(value: object) -> bool:
+def _is_file_name(value: object) -> bool:
     return isinstance(value, str) and value not in ("", ".", "..") and Path(value).name == value
 
 
-def _graphs(value: object) -> bool:
+def _are_graphs(value: object) -> bool:
     return (
         isinstance(value, dict)
         and bool(value)
@@ -285,56 +257,46 @@ def _graphs(value: object) -> bool:
             length.isascii()
             and length.isdigit()
             and len(length) < 6
-            and _whole(int(length), _LONGEST_SEQUENCE_TOKENS)
+            and is_whole(int(length), 1, _LONGEST_SEQUENCE_TOKENS)
             and str(int(length)) == length
-            and _file_name(name)
+            and _is_file_name(name)
             for length, name in value.items()
         )
     )
 
 
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-def _one_of(allowed: Any) -> tuple[str, Callable[[object], bool]]:
-    names = tuple(allowed)
-    return f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names
-
-
-# Field -> what it must be, in words and as a check.
-_EXPECTED: Final[Mapping[str, tuple[str, Callable[[object], bool]]]] = {
-    "task": _one_of(TASK_OUTPUTS),
-    "target": _one_of(TARGET_RUNTIMES),
-    "runtime": _one_of(RUNTIME_PACKAGES),
-    "batch_size": (
-        f"a whole number from 1 to {_LARGEST_BATCH}",
-        lambda value: _whole(value, _LARGEST_BATCH),
-    ),
-    "pipeline_cores": (
-        f"a whole number from 1 to {_MOST_CORES}",
-        lambda value: _whole(value, _MOST_CORES),
-    ),
-    "dtype": _one_of(DTYPES),
-    "graphs": ("an object of file names by sequence length", _graphs),
-    "inputs": (
-        f"an array of different names out of {', '.join(INPUT_NAMES)}",
-        lambda value: (
-            _texts(value)
-            and isinstance(value, list)
-            and set(value) <= set(INPUT_NAMES)
-            and len(set(value)) == len(value)
+_FILE: Final = DescriptionFile(
+    name=MANIFEST_FILE,
+    format_version=1,
+    subject="what the model was compiled for",
+    remedy=_REMEDY,
+    fields={
+        "task": one_of(TASK_OUTPUTS),
+        "target": one_of(TARGET_RUNTIMES),
+        "runtime": one_of(RUNTIME_PACKAGES),
+        "batch_size": whole_number(_LARGEST_BATCH),
+        "pipeline_cores": whole_number(_MOST_CORES),
+        "dtype": one_of(DTYPES),
+        "graphs": Field("an object of file names by sequence length", _are_graphs),
+        "inputs": Field(
+            f"an array of different names out of {', '.join(INPUT_NAMES)}",
+            lambda value: (
+                isinstance(value, list)
+                and all(name in INPUT_NAMES for name in value)
+                and len(set(value)) == len(value)
+            ),
         ),
-    ),
-    "outputs": ("an array of texts", _texts),
-    "pooling": (
-        f"null or one of {', '.join(POOLINGS)}",
-        lambda value: value is None or (isinstance(value, str) and value in POOLINGS),
-    ),
-    "normalize": ("true or false", lambda value: isinstance(value, bool)),
-    "versions": (
-        "an object of texts",
-        lambda value: isinstance(value, dict) and _texts(list(value.values())),
-    ),
-    "compiler_arguments": ("an array of texts", _texts),
-}
+        "outputs": TEXTS,
+        "pooling": Field(
+            f"null or one of {', '.join(POOLINGS)}",
+            lambda value: value is None or value in POOLINGS,
+        ),
+        "normalize": Field("true or false", lambda value: isinstance(value, bool)),
+        "versions": Field(
+            "an object of texts",
+            lambda value: isinstance(value, dict) and TEXTS.accepts(list(value.values())),
+        ),
+        "compiler_arguments": TEXTS,
+    },
+    contradictions=_contradictions,
+)

@@ -3,7 +3,6 @@
 Required: neuron.json and the graphs that it names, config.json and tokenizer.json.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,16 +13,26 @@ from containers.neuron.manifest import (
     TOKEN_CLASSIFICATION,
     Manifest,
 )
+from containers.serving.json_files import (
+    POSITIVE,
+    Field,
+    is_whole,
+    one_of,
+    problems_with,
+    read_object,
+)
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE, missing_files
 from containers.serving.predictor import ModelLoadError
-
-CONFIG_FILE: Final = "config.json"
-TOKENIZER_FILE: Final = "tokenizer.json"
 
 _LABELLED_TASKS: Final = (SEQUENCE_CLASSIFICATION, TOKEN_CLASSIFICATION)
 _SCORE_FUNCTIONS: Final = {
     "multi_label_classification": "sigmoid",
     "regression": "none",
     "single_label_classification": "softmax",
+}
+_SIZES: Final = {
+    "vocab_size": POSITIVE,
+    "pad_token_id": Field("a token id", lambda value: is_whole(value, 0)),
 }
 
 
@@ -50,10 +59,7 @@ def check_files(model_dir: Path) -> None:
     Raises:
         ModelLoadError: the message names all missing files.
     """
-    if not model_dir.is_dir():
-        raise ModelLoadError(f"{model_dir} is not a directory: no model data was mounted")
-    names = (MANIFEST_FILE, CONFIG_FILE, TOKENIZER_FILE)
-    missing = [name for name in names if not (model_dir / name).is_file()]
+    missing = missing_files(model_dir, (MANIFEST_FILE, CONFIG_FILE, TOKENIZER_FILE))
     if missing:
         raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}")
 
@@ -64,8 +70,7 @@ def check_graphs(model_dir: Path, manifest: Manifest) -> None:
     Raises:
         ModelLoadError: the message names all missing files.
     """
-    names = sorted(set(manifest.graphs.values()))
-    missing = [name for name in names if not (model_dir / name).is_file()]
+    missing = missing_files(model_dir, sorted(set(manifest.graphs.values())))
     if missing:
         raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}, which {MANIFEST_FILE} names")
 
@@ -77,36 +82,20 @@ def read_config(model_dir: Path, task: str) -> ModelConfig:
         ModelLoadError: the message names every field that is missing or not usable.
     """
     path = model_dir / CONFIG_FILE
-    try:
-        config = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise ModelLoadError(f"{path} must hold a JSON object")
-    problems: list[str] = []
-    vocabulary_size = config.get("vocab_size")
-    if not _is_whole(vocabulary_size, 1):
-        problems.append(
-            f"vocab_size must be a positive whole number, not {json.dumps(vocabulary_size)}"
-        )
-    pad_token_id = config.get("pad_token_id", 0)
-    if not _is_whole(pad_token_id, 0):
-        problems.append(f"pad_token_id must be a token id, not {json.dumps(pad_token_id)}")
+    config = {"pad_token_id": 0} | read_object(path)
+    problems = problems_with(config, _SIZES)
     labels = _labels(config, problems) if task in _LABELLED_TASKS else ()
-    kind = config.get("problem_type")
-    if kind is not None and kind not in _SCORE_FUNCTIONS:
-        problems.append(
-            f"problem_type must be one of {', '.join(_SCORE_FUNCTIONS)}, not {json.dumps(kind)}"
-        )
+    if config.get("problem_type") is not None:
+        problems += problems_with(config, {"problem_type": one_of(_SCORE_FUNCTIONS)})
     if problems:
         raise ModelLoadError(f"{path}: {'; '.join(problems)}")
     # A single label is a yes or no, as in `transformers`.
     by_default = "sigmoid" if len(labels) == 1 else "softmax"
     return ModelConfig(
-        vocabulary_size=vocabulary_size or 0,
-        pad_token_id=pad_token_id,
+        vocabulary_size=config["vocab_size"],
+        pad_token_id=config["pad_token_id"],
         label_names=labels,
-        score_function=_SCORE_FUNCTIONS[kind] if kind else by_default,
+        score_function=_SCORE_FUNCTIONS.get(config.get("problem_type") or "", by_default),
     )
 
 
@@ -123,7 +112,3 @@ def _labels(config: dict[str, Any], problems: list[str]) -> tuple[str, ...]:
         problems.append("id2label must name the labels by their numbers, from 0 without gaps")
         return ()
     return tuple(labels[number] for number in numbers)
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -24,7 +24,6 @@ from containers.neuron.manifest import (
     read_manifest,
 )
 from containers.neuron.model_directory import (
-    TOKENIZER_FILE,
     ModelConfig,
     check_files,
     check_graphs,
@@ -41,6 +40,7 @@ from containers.neuron.tokenization import TextTokenizer
 from containers.neuron.workers import RestartPolicy, WorkerPool
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
+from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import ServingSettings
 

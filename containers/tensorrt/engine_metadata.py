@@ -4,15 +4,14 @@
 for an engine of another version or another GPU names neither. Nothing here imports TensorRT.
 """
 
-import dataclasses
 import hashlib
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from containers.serving.json_files import POSITIVE, DescriptionFile, one_of, text
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import ModelConfig
 
@@ -20,16 +19,31 @@ ENGINE_FILE: Final = "model.engine"
 METADATA_FILE: Final = "engine.json"
 TIMING_CACHE_FILE: Final = "timing.cache"
 
-FORMAT_VERSION: Final = 1
-
 # Numbers of the engine's optimisation profiles.
 PREFILL_PROFILE: Final = 0
 DECODE_PROFILE: Final = 1
 
-_COMPUTE_CAPABILITY: Final = re.compile(r"sm[1-9][0-9]{1,2}")
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_PRECISIONS: Final = ("fp16", "fp32")
 _REMEDY: Final = "publish the model again, which builds the engine anew"
+_FILE: Final = DescriptionFile(
+    name=METADATA_FILE,
+    format_version=1,
+    subject="what the engine was built for",
+    remedy=_REMEDY,
+    fields={
+        "tensorrt_version": text("a text", str.strip),
+        "compute_capability": text('like "sm86"', re.compile(r"sm[1-9][0-9]{1,2}").fullmatch),
+        "gpu_name": text("a text", str.strip),
+        "graph_sha256": text("64 hexadecimal digits", re.compile(r"[0-9a-f]{64}").fullmatch),
+        "precision": one_of(("fp16", "fp32")),
+        "max_batch_size": POSITIVE,
+        "max_input_tokens": POSITIVE,
+        "max_new_tokens": POSITIVE,
+        "layers": POSITIVE,
+        "heads": POSITIVE,
+        "head_dim": POSITIVE,
+        "vocabulary_size": POSITIVE,
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -94,9 +108,7 @@ def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
 
 def write_metadata(model_dir: Path, metadata: EngineMetadata) -> None:
     """Writes engine.json into `model_dir`."""
-    document = {"format_version": FORMAT_VERSION} | dataclasses.asdict(metadata)
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    (model_dir / METADATA_FILE).write_text(text, encoding="utf-8")
+    _FILE.write(model_dir, asdict(metadata))
 
 
 def read_metadata(model_dir: Path) -> EngineMetadata:
@@ -106,36 +118,7 @@ def read_metadata(model_dir: Path) -> EngineMetadata:
         ModelLoadError: the file is missing or of another format, or names every field that is
             missing, unknown or not usable.
     """
-    path = model_dir / METADATA_FILE
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise ModelLoadError(
-            f"{model_dir} lacks {METADATA_FILE}, which tells what the engine was built for: "
-            f"{_REMEDY}"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise ModelLoadError(f"{path} must hold a JSON object")
-    version = document.pop("format_version", None)
-    if version != FORMAT_VERSION or isinstance(version, bool):
-        raise ModelLoadError(
-            f"{path} has format_version {json.dumps(version)}, and this container reads "
-            f"{FORMAT_VERSION}: {_REMEDY}"
-        )
-    fields = {field.name: field.type for field in dataclasses.fields(EngineMetadata)}
-    problems = [f"{name} is missing" for name in fields if name not in document]
-    problems += [f"{name} is not a field of it" for name in document if name not in fields]
-    problems += [
-        f"{name} must be {expectation}, not {json.dumps(document[name])}"
-        for name, field_type in fields.items()
-        if name in document
-        and (expectation := _unmet_expectation(name, field_type, document[name])) is not None
-    ]
-    if problems:
-        raise ModelLoadError(f"{path}: {'; '.join(problems)}; {_REMEDY}")
-    return EngineMetadata(**document)
+    return EngineMetadata(**_FILE.read(model_dir))
 
 
 def check_engine(
@@ -209,18 +192,3 @@ def check_engine(
     ]
     if problems:
         raise ModelLoadError(f"{ENGINE_FILE} cannot serve here: {'; '.join(problems)}; {_REMEDY}")
-
-
-def _unmet_expectation(name: str, field_type: Any, value: object) -> str | None:
-    """Returns what a field's value must be if it is something else, or None."""
-    if field_type is int:
-        valid = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        return None if valid else "a positive whole number"
-    if name == "precision":
-        return None if value in _PRECISIONS else f"one of {', '.join(_PRECISIONS)}"
-    text = value if isinstance(value, str) else ""
-    if name == "compute_capability":
-        return None if _COMPUTE_CAPABILITY.fullmatch(text) else 'like "sm86"'
-    if name == "graph_sha256":
-        return None if _SHA256.fullmatch(text) else "64 hexadecimal digits"
-    return None if text.strip() else "a text"

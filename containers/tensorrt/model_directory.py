@@ -10,15 +10,19 @@ import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from containers.serving.json_files import POSITIVE, problems_with, read_object
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE, missing_files
 from containers.serving.predictor import ModelLoadError
 
 GRAPH_FILE: Final = "model.onnx"
-CONFIG_FILE: Final = "config.json"
 GENERATION_CONFIG_FILE: Final = "generation_config.json"
-TOKENIZER_FILE: Final = "tokenizer.json"
 ENGINE_SUFFIXES: Final = (".engine", ".plan")
+
+_SIZES: Final = dict.fromkeys(
+    ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size"), POSITIVE
+)
 
 # TensorProto.external_data is a list of StringStringEntryProto {key = 1, value = 2}. In the wire
 # format an entry with the key "location" is these bytes, then the value's length and the value.
@@ -53,9 +57,7 @@ def check_files(model_dir: Path) -> None:
     Raises:
         ModelLoadError: the message names all missing files.
     """
-    if not model_dir.is_dir():
-        raise ModelLoadError(f"{model_dir} is not a directory: no model data was mounted")
-    missing = [name for name in (CONFIG_FILE, TOKENIZER_FILE) if not (model_dir / name).is_file()]
+    missing = missing_files(model_dir, (CONFIG_FILE, TOKENIZER_FILE))
     graph = model_dir / GRAPH_FILE
     if graph.is_file():
         missing += [
@@ -93,19 +95,12 @@ def read_config(model_dir: Path) -> ModelConfig:
     Raises:
         ModelLoadError: the message names every field that is missing or not usable.
     """
-    config = _read_object(model_dir / CONFIG_FILE)
+    config = read_object(model_dir / CONFIG_FILE)
     generation = model_dir / GENERATION_CONFIG_FILE
-    overrides = _read_object(generation) if generation.is_file() else {}
-    problems: list[str] = []
-    sizes: dict[str, int] = {}
-    for name in ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size"):
-        value = config.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            problems.append(f"{name} must be a positive whole number, not {json.dumps(value)}")
-            value = 1
-        sizes[name] = value
-    if sizes["n_embd"] % sizes["n_head"] and not problems:
-        problems.append(f"n_embd={sizes['n_embd']} is not a multiple of n_head={sizes['n_head']}")
+    overrides = read_object(generation) if generation.is_file() else {}
+    problems = problems_with(config, _SIZES)
+    if not problems and config["n_embd"] % config["n_head"]:
+        problems.append(f"n_embd={config['n_embd']} is not a multiple of n_head={config['n_head']}")
     eos = overrides.get("eos_token_id", config.get("eos_token_id"))
     eos_list = eos if isinstance(eos, list) else [] if eos is None else [eos]
     if not all(isinstance(token, int) for token in eos_list):
@@ -113,20 +108,10 @@ def read_config(model_dir: Path) -> ModelConfig:
     if problems:
         raise ModelLoadError(f"{model_dir / CONFIG_FILE}: {'; '.join(problems)}")
     return ModelConfig(
-        layers=sizes["n_layer"],
-        heads=sizes["n_head"],
-        head_dim=sizes["n_embd"] // sizes["n_head"],
-        max_positions=sizes["n_positions"],
-        vocabulary_size=sizes["vocab_size"],
+        layers=config["n_layer"],
+        heads=config["n_head"],
+        head_dim=config["n_embd"] // config["n_head"],
+        max_positions=config["n_positions"],
+        vocabulary_size=config["vocab_size"],
         eos_token_ids=frozenset(eos_list),
     )
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise ModelLoadError(f"{path} must hold a JSON object")
-    return document

@@ -11,11 +11,11 @@ from typing import Any
 from containers.serving.errors import InvalidRequestError
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
+from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError, StepResult
 from containers.serving.settings import ServingSettings
 from containers.tensorrt.generation import Continuation, DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import (
-    TOKENIZER_FILE,
     ModelConfig,
     check_files,
     read_config,

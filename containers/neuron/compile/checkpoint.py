@@ -14,8 +14,9 @@ from containers.neuron.manifest import (
     SEQUENCE_CLASSIFICATION,
     TOKEN_CLASSIFICATION,
 )
-from containers.neuron.model_directory import CONFIG_FILE, TOKENIZER_FILE, read_config
+from containers.neuron.model_directory import read_config
 from containers.neuron.tokenization import TextTokenizer
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 
 # model_type -> the beginning of its classes' names.

@@ -26,6 +26,7 @@ from containers.neuron.manifest import (
     write_manifest,
 )
 from containers.serving.logs import log_event
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 
 if TYPE_CHECKING:
     from containers.neuron.compile.modules import EncoderModule
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 # Named explicitly: this module is __main__, and only loggers of the containers log at INFO.
 _logger = logging.getLogger("containers.neuron.compile.worker")
 
-CONFIG_FILE: Final = "config.json"
-TOKENIZER_FILE: Final = "tokenizer.json"
 _ONNX_FILE: Final = "model.onnx"
 _CHECK_THREADS: Final = 1
 # An ONNX graph is a protobuf message, which cannot be larger.

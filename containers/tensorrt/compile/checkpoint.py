@@ -8,10 +8,9 @@ from typing import Final
 import tokenizers
 
 from containers.jobs.checkpoint_files import checked_weight_files, json_object
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import (
-    CONFIG_FILE,
-    TOKENIZER_FILE,
     ModelConfig,
     read_config,
 )

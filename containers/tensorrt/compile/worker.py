@@ -17,6 +17,7 @@ from typing import Final
 from containers.jobs.child import run_process, run_work
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, stage
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.tensorrt.compile.checkpoint import tokenizer_problem
 from containers.tensorrt.compile.gpu import Gpu, find_gpu
 from containers.tensorrt.compile.job import CPU_TARGET
@@ -29,10 +30,8 @@ from containers.tensorrt.engine_metadata import (
     write_metadata,
 )
 from containers.tensorrt.model_directory import (
-    CONFIG_FILE,
     GENERATION_CONFIG_FILE,
     GRAPH_FILE,
-    TOKENIZER_FILE,
 )
 
 _PACKAGES: Final = (

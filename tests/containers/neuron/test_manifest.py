@@ -44,8 +44,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def refusal(tmp_path: Path, content: object) -> str:
-    text = content if isinstance(content, str) else json.dumps(content)
-    (tmp_path / "neuron.json").write_text(text)
+    (tmp_path / "neuron.json").write_text(json.dumps(content))
     with pytest.raises(ModelLoadError) as caught:
         read_manifest(tmp_path)
     message = str(caught.value)
@@ -69,19 +68,6 @@ def test_a_missing_one_is_named(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path} lacks neuron.json, which tells what the model was compiled for: {REMEDY}"
     )
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "DIR/neuron.json is not valid JSON: "),
-        ("[]", "DIR/neuron.json must hold a JSON object"),
-        ({}, f"has format_version null, and this container reads 1: {REMEDY}"),
-        (document(format_version=True), "has format_version true"),
-    ],
-)
-def test_what_is_no_manifest_is_refused(tmp_path: Path, content: object, message: str) -> None:
-    assert message in refusal(tmp_path, content)
 
 
 def test_every_bad_field_is_named_at_once(tmp_path: Path) -> None:

@@ -355,6 +355,7 @@ def test_a_worker_imports_nothing_of_the_program(tmp_path: Path) -> None:
         "containers.neuron.runtimes.session",
         "containers.neuron.worker",
         "containers.serving",
+        "containers.serving.json_files",
         "containers.serving.predictor",
     ]
     for name in (*ours, "containers.neuron.runtimes.torch_script"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from containers.tensorrt.model_directory import CONFIG_FILE
+from containers.serving.model_files import CONFIG_FILE
 
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration

@@ -73,8 +73,6 @@ def test_the_last_new_token_is_never_past() -> None:
     ("changes", "problem"),
     [
         ({"format_version": 2}, "has format_version 2, and this container reads 1: publish"),
-        ({"format_version": True}, "has format_version true, and this container reads 1"),
-        ({"format_version": None}, "has format_version null, and this container reads 1"),
         (
             {"layers": 0, "heads": "25", "precision": "int8", "batch": 1},
             'engine.json: batch is not a field of it; precision must be one of fp16, fp32, not "int'
@@ -94,30 +92,6 @@ def test_fields_that_are_not_usable(tmp_path: Path, changes: dict[str, Any], pro
     path = tmp_path / "engine.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(ModelLoadError, match=re.escape(problem)):
-        read_metadata(tmp_path)
-
-
-def test_fields_that_are_missing(tmp_path: Path) -> None:
-    (tmp_path / "engine.json").write_text('{"format_version": 1, "gpu_name": "T4"}')
-    with pytest.raises(
-        ModelLoadError, match="tensorrt_version is missing; compute_capability is missing; graph_"
-    ):
-        read_metadata(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (b"", "is not valid JSON: Expecting value"),
-        (b"\xff", "is not valid JSON: 'utf-8' codec can't decode"),
-        (b"[" * 100_000, "is not valid JSON: maximum recursion depth"),
-        (b"[]", "must hold a JSON object"),
-    ],
-    ids=["empty", "not UTF-8", "deep", "a list"],
-)
-def test_files_that_are_no_metadata(tmp_path: Path, content: bytes, problem: str) -> None:
-    (tmp_path / "engine.json").write_bytes(content)
-    with pytest.raises(ModelLoadError, match=problem):
         read_metadata(tmp_path)
 
 
