@@ -13,14 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
-from containers.jobs.report import (
-    EXIT_OK,
-    EXIT_OPERATOR_PROBLEM,
-    EXIT_OWN_FAULT,
-    CompileError,
-    bug_reason,
-    report_failure,
-)
+from containers.jobs.report import CompileError, bug_reason, report_failure
+from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
 from containers.serving.logs import configure_logging
 
 _FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -9,11 +9,6 @@ from typing import Any, Final
 
 from containers.serving.logs import log_event
 
-# The program's exit codes, the same as when it serves.
-EXIT_OK: Final = 0
-EXIT_OPERATOR_PROBLEM: Final = 1
-EXIT_OWN_FAULT: Final = 2
-
 FAILURE_FILE: Final = "failure"
 # DescribeTrainingJob's FailureReason holds no more of the file.
 LONGEST_REASON_CHARACTERS: Final = 1024

@@ -20,14 +20,8 @@ from types import FrameType
 from typing import Any, Final
 
 from containers.jobs.paths import JobPaths
-from containers.jobs.report import (
-    EXIT_OK,
-    EXIT_OPERATOR_PROBLEM,
-    EXIT_OWN_FAULT,
-    CompileError,
-    bug_reason,
-    report_failure,
-)
+from containers.jobs.report import CompileError, bug_reason, report_failure
+from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
 from containers.serving.logs import configure_logging, log_event
 
 _logger = logging.getLogger(__name__)

@@ -1,59 +1,37 @@
 """The container's program: `python -m containers.neuron serve`, or `compile`."""
 
-import argparse
-import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Mapping
 
 from containers.neuron.openapi import document_of_directory
 from containers.neuron.predictor import EncoderPredictor
 from containers.neuron.settings import EncoderSettings
-from containers.serving.logs import configure_logging, log_event
-from containers.serving.server import EXIT_OPERATOR_PROBLEM, open_metrics, run_until_terminated
-from containers.serving.settings import EnvironmentReader, ServingSettings, SettingsError
+from containers.serving.metrics import Metrics
+from containers.serving.program import Program, Served
+from containers.serving.settings import ServingSettings
 
 
-def main(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
-    """Runs the command in `arguments`; never returns."""
-    parser = argparse.ArgumentParser(prog="containers.neuron")
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("serve", help="serve /opt/ml/model on port 8080, as SageMaker asks")
-    commands.add_parser(
-        "compile", help="compile a checkpoint into a model directory, as a training job"
-    )
-    if parser.parse_args(arguments).command == "compile":
-        # Imported here, so that serving does not load it.
-        from containers.neuron.compile.command import run
-
-        sys.exit(run(environ))
-    configure_logging("INFO", sys.stdout)
-    reader = EnvironmentReader(environ)
-    serving = ServingSettings.read(reader)
-    encoder = EncoderSettings.read(reader)
-    try:
-        reader.finish()
-    except SettingsError as error:
-        log_event(
-            logging.getLogger(__name__),
-            logging.ERROR,
-            "settings_invalid",
-            problems=error.problems,
-        )
-        sys.exit(EXIT_OPERATOR_PROBLEM)
-    configure_logging(serving.log_level, sys.stdout)
-    metrics = open_metrics(serving)
+def _serve(settings: EncoderSettings, serving: ServingSettings, metrics: Metrics) -> Served:
     predictor = EncoderPredictor(
-        encoder,
+        settings,
         max_batch_size=serving.max_batch_size,
         max_inputs=serving.max_queue_length,
         batch_timeout_seconds=serving.request_timeout_seconds,
         metrics=metrics,
     )
-    document = document_of_directory(serving, encoder) if serving.serves_docs else None
-    run_until_terminated(predictor, serving, metrics=metrics, document=document)
+    # Describing the directory reads its manifest, which only /docs needs.
+    document = document_of_directory(serving, settings) if serving.serves_docs else None
+    return Served(predictor, document)
+
+
+def _compile(environ: Mapping[str, str]) -> int:
+    # Imported here, so that serving does not load it.
+    from containers.neuron.compile.command import run
+
+    return run(environ)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], os.environ)
+    program = Program("containers.neuron", EncoderSettings.read, _serve, _compile)
+    program.run(sys.argv[1:], os.environ)

@@ -21,6 +21,7 @@ from starlette.applications import Starlette
 
 from containers.serving.app import create_app
 from containers.serving.connections import BoundedConnection
+from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
 from containers.serving.logs import log_event
 from containers.serving.metrics import Metrics
 from containers.serving.predictor import ModelLoadError, ModelLostError
@@ -28,10 +29,6 @@ from containers.serving.service import AnyPredictor, InferenceService, ServiceSt
 from containers.serving.settings import ServingSettings
 
 _logger = logging.getLogger(__name__)
-
-EXIT_OK: Final = 0
-EXIT_OPERATOR_PROBLEM: Final = 1
-EXIT_OWN_FAULT: Final = 2
 
 _BACKLOG_CONNECTIONS: Final = 2048
 # Above SageMaker's 60 s for a request, so that the caller closes a kept connection. A caller

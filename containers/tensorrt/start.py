@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from containers.jobs.paths import JobPaths
-from containers.jobs.report import EXIT_OPERATOR_PROBLEM, report_failure
+from containers.jobs.report import report_failure
+from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.logs import configure_logging, log_event
 from containers.tensorrt.cuda_driver import Decision, Probe, decide, start_cuda
 

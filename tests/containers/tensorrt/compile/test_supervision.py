@@ -13,8 +13,6 @@ import sys
 
 import pytest
 
-from containers.jobs import report
-from containers.serving import server
 from tests.support.compile_jobs import ROOT, Job, until_gone
 
 PACKAGES = ("transformers", "onnx", "onnx_ir", "onnxscript", "safetensors")
@@ -131,11 +129,6 @@ def test_what_a_library_does(job: Job, torch: str, exit_code: int, reason: str) 
     [failed] = job.named("compile_failed")
     assert ("exception" in failed) == (exit_code == 2)
     assert job.model_files == []
-
-
-def test_exit_codes_are_the_servers() -> None:
-    for name in ("EXIT_OK", "EXIT_OPERATOR_PROBLEM", "EXIT_OWN_FAULT"):
-        assert getattr(report, name) == getattr(server, name)
 
 
 def test_serving_does_not_load_it() -> None:
