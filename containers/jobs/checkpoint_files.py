@@ -1,10 +1,12 @@
 """Checks of a Hugging Face checkpoint's files that need no torch."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from containers.serving.json_files import read_object
+from containers.serving.model_files import CONFIG_FILE
 from containers.serving.predictor import ModelLoadError
 
 SAFETENSORS_FILE: Final = "model.safetensors"
@@ -12,6 +14,44 @@ PICKLED_FILE: Final = "pytorch_model.bin"
 
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 _LARGEST_SAFETENSORS_HEADER_BYTES: Final = 100_000_000
+
+
+@dataclass(frozen=True)
+class CheckpointFiles:
+    """The files of a Hugging Face directory.
+
+    Attributes:
+        directory: path of the checkpoint.
+        weight_files: all files of its weights.
+    """
+
+    directory: Path
+    weight_files: tuple[Path, ...]
+
+    @property
+    def weight_bytes(self) -> int:
+        """Returns the size of all weights together."""
+        return sum(path.stat().st_size for path in self.weight_files)
+
+
+# Any: JSON.
+def config_document(directory: Path, problems: list[str]) -> dict[str, Any] | None:
+    """Returns the content of config.json; None if there is none.
+
+    Args:
+        directory: the checkpoint.
+        problems: problems that no family can compile are appended here.
+    """
+    path = directory / CONFIG_FILE
+    if not path.is_file():
+        problems.append(f"{directory} lacks {CONFIG_FILE}: it must be a Hugging Face checkpoint")
+        return None
+    document = json_object(path, problems)
+    if document is not None and document.get("quantization_config"):
+        problems.append(
+            f"{path} has quantization_config: give the checkpoint that it was quantised from"
+        )
+    return document
 
 
 def checked_weight_files(

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,8 +82,10 @@ class HyperparameterReader:
             self.problems.append(f"hyperparameter {name}={json.dumps(text)} is not {expectation}")
         return int(text or 1)
 
-    def finish(self, names: Collection[str]) -> list[str]:
-        """Returns all problems; a hyperparameter that is not in `names` is a problem too."""
+    # Any: a dataclass.
+    def finish(self, hyperparameters: Any) -> list[str]:
+        """Returns all problems; a hyperparameter that is no field of the dataclass is one too."""
+        names = [field.name for field in fields(hyperparameters)]
         return self.problems + [
             f"hyperparameter {name} is unknown{nearest_name_hint(name, names)}"
             for name in self._document

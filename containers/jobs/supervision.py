@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, bug_reason, report_failure
@@ -25,6 +25,9 @@ from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_O
 from containers.serving.logs import configure_logging, log_event
 
 _logger = logging.getLogger(__name__)
+
+HyperparametersT = TypeVar("HyperparametersT")
+CheckpointT = TypeVar("CheckpointT")
 
 _SCRATCH_PREFIX: Final = ".compile-"
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -103,6 +106,34 @@ def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) ->
         report_failure(paths.output, bug_reason(error), error=error)
         return EXIT_OWN_FAULT
     return EXIT_OK
+
+
+def checked_input(
+    paths: JobPaths,
+    read_hyperparameters: Callable[[Path], tuple[HyperparametersT | None, list[str]]],
+    read_checkpoint: Callable[
+        [Path, HyperparametersT | None], tuple[CheckpointT | None, list[str]]
+    ],
+) -> tuple[HyperparametersT, CheckpointT]:
+    """Returns the hyperparameters and the checkpoint of a job.
+
+    Args:
+        paths: the job's directories.
+        read_hyperparameters: returns the family's hyperparameters, or None; and every problem.
+        read_checkpoint: returns the family's checkpoint, or None; and every problem.
+
+    Raises:
+        CompileError: the message holds all problems with both.
+    """
+    asked, problems = read_hyperparameters(paths.input_config)
+    try:
+        checkpoint, checkpoint_problems = read_checkpoint(paths.weights, asked)
+    except OSError as error:
+        raise CompileError(f"cannot read {error.filename}: {error.strerror}") from error
+    problems += checkpoint_problems
+    if problems or asked is None or checkpoint is None:
+        raise CompileError("; ".join(problems))
+    return asked, checkpoint
 
 
 def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> None:

@@ -59,13 +59,11 @@ def text(expectation: str, accepts: Callable[[str], object]) -> Field:
     return Field(expectation, lambda value: isinstance(value, str) and bool(accepts(value)))
 
 
-def is_texts(value: object) -> bool:
-    """Returns whether a value is an array of texts."""
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
 POSITIVE: Final = Field("a positive whole number", lambda value: is_whole(value, 1))
-TEXTS: Final = Field("an array of texts", is_texts)
+TEXTS: Final = Field(
+    "an array of texts",
+    lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+)
 
 
 # Any: JSON.

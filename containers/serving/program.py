@@ -40,7 +40,7 @@ class Program(Generic[SettingsT]):
     Attributes:
         name: the module that Python runs.
         read_settings: reads the family's own variables.
-        serve: returns the model, for the settings of family and server and with the server's metrics.
+        serve: returns the model, for the family's settings, the server's and its metrics.
         compile: runs a compile job; returns the process's exit code.
     """
 

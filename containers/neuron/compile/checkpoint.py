@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from containers.jobs.checkpoint_files import checked_weight_files, json_object
+from containers.jobs.checkpoint_files import (
+    CheckpointFiles,
+    checked_weight_files,
+    config_document,
+)
 from containers.neuron.compile.job import Hyperparameters
 from containers.neuron.compile.sentence_modules import read_pooling
 from containers.neuron.manifest import (
@@ -43,28 +47,19 @@ _FEWEST_TEXT_TOKENS: Final = 2
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(CheckpointFiles):
     """A Hugging Face directory that has been checked.
 
     Attributes:
-        directory: path of the checkpoint.
         model_class: class of transformers that has the task's head.
-        weight_files: all files of its weights.
         pooling: how token vectors become the vector of a text; None for tasks other than
             embeddings.
         normalize: whether embeddings have length 1 if a request does not say.
     """
 
-    directory: Path
     model_class: str
-    weight_files: tuple[Path, ...]
     pooling: str | None
     normalize: bool
-
-    @property
-    def weight_bytes(self) -> int:
-        """Returns the size of all weights together."""
-        return sum(path.stat().st_size for path in self.weight_files)
 
 
 def read_checkpoint(
@@ -82,7 +77,7 @@ def read_checkpoint(
     if not directory.is_dir():
         return None, [f"{directory} is not a directory: give the job an input channel `weights`"]
     problems: list[str] = []
-    document = _config_document(directory, problems)
+    document = config_document(directory, problems)
     model_class = ""
     if document is not None:
         model_class = _model_class(directory / CONFIG_FILE, document, asked, problems)
@@ -94,16 +89,7 @@ def read_checkpoint(
         pooling, normalize = read_pooling(directory, problems)
     if problems or asked is None:
         return None, problems
-    return Checkpoint(directory, model_class, weight_files, pooling, normalize), []
-
-
-# Any: JSON.
-def _config_document(directory: Path, problems: list[str]) -> dict[str, Any] | None:
-    path = directory / CONFIG_FILE
-    if not path.is_file():
-        problems.append(f"{directory} lacks {CONFIG_FILE}: it must be a Hugging Face checkpoint")
-        return None
-    return json_object(path, problems)
+    return Checkpoint(directory, weight_files, model_class, pooling, normalize), []
 
 
 def _model_class(
@@ -141,10 +127,6 @@ def _check_config(
     if document.get("is_decoder") or document.get("add_cross_attention"):
         problems.append(
             f"{path} is a decoder's (is_decoder, add_cross_attention), not an encoder's"
-        )
-    if document.get("quantization_config"):
-        problems.append(
-            f"{path} has quantization_config: give the checkpoint that it was quantised from"
         )
     embedding = document.get("position_embedding_type", "absolute")
     if embedding != "absolute":

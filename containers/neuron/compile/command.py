@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Final
 
 from containers.jobs.paths import JobPaths
-from containers.jobs.report import CompileError
-from containers.jobs.supervision import Child, run_job
+from containers.jobs.supervision import Child, checked_input, run_job
 from containers.neuron.compile.checkpoint import read_checkpoint
 from containers.neuron.compile.job import read_hyperparameters
 from containers.neuron.compile.order import CompileOrder
@@ -30,14 +29,7 @@ def run(environ: Mapping[str, str]) -> int:
 
 
 def _checked(paths: JobPaths, python: str) -> Child:
-    asked, problems = read_hyperparameters(paths.input_config)
-    try:
-        checkpoint, checkpoint_problems = read_checkpoint(paths.weights, asked)
-    except OSError as error:
-        raise CompileError(f"cannot read {error.filename}: {error.strerror}") from error
-    problems += checkpoint_problems
-    if problems or asked is None or checkpoint is None:
-        raise CompileError("; ".join(problems))
+    asked, checkpoint = checked_input(paths, read_hyperparameters, read_checkpoint)
     platform = {_PLATFORM: asked.target} if asked.target in _NEURONX_TARGETS else {}
     order = CompileOrder(
         checkpoint=checkpoint.directory.absolute(),

@@ -18,15 +18,6 @@ _LENGTHS_EXPECTED: Final = (
     'such as "32,128"'
 )
 _PIPELINE_TARGET: Final = "inf1"
-_NAMES: Final = (
-    "target",
-    "task",
-    "batch_size",
-    "sequence_lengths",
-    "pipeline_cores",
-    "dtype",
-    "runtime",
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +65,7 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         # Without a target the allowed runtimes are unknown.
         runtime=reader.choice("runtime", runtimes, default=runtimes[0]) if runtimes else "",
     )
-    problems = reader.finish(_NAMES) + _contradictions(read)
+    problems = reader.finish(Hyperparameters) + _contradictions(read)
     return (None if problems else read), problems
 
 

@@ -7,9 +7,14 @@ from typing import Final
 
 import tokenizers
 
-from containers.jobs.checkpoint_files import checked_weight_files, json_object
+from containers.jobs.checkpoint_files import (
+    CheckpointFiles,
+    checked_weight_files,
+    config_document,
+)
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.compile.job import Hyperparameters
 from containers.tensorrt.model_directory import (
     ModelConfig,
     read_config,
@@ -24,27 +29,24 @@ _ARCHITECTURES: Final = ("GPT2LMHeadModel", "GPT2DoubleHeadsModel", "GPT2Model")
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(CheckpointFiles):
     """A Hugging Face directory that has been checked.
 
     Attributes:
-        directory: path of the checkpoint.
         config: values of its config.json and generation_config.json.
-        weight_files: all files of its weights.
     """
 
-    directory: Path
     config: ModelConfig
-    weight_files: tuple[Path, ...]
-
-    @property
-    def weight_bytes(self) -> int:
-        """Returns the size of all weights together."""
-        return sum(path.stat().st_size for path in self.weight_files)
 
 
-def read_checkpoint(directory: Path) -> tuple[Checkpoint | None, list[str]]:
-    """Checks a checkpoint's files.
+def read_checkpoint(
+    directory: Path, asked: Hyperparameters | None
+) -> tuple[Checkpoint | None, list[str]]:
+    """Checks a checkpoint's files, and that they suit the hyperparameters.
+
+    Args:
+        directory: the checkpoint.
+        asked: the hyperparameters; None if they are invalid, then only the files are checked.
 
     Returns:
         The checkpoint, or None if there is a problem; and every problem.
@@ -55,17 +57,26 @@ def read_checkpoint(directory: Path) -> tuple[Checkpoint | None, list[str]]:
     config = _checked_config(directory, problems)
     weight_files = checked_weight_files(directory, problems, takes_pickles=True)
     _check_tokenizer(directory, config, problems)
+    if asked is not None and config is not None:
+        _check_positions(asked, config, problems)
     if problems or config is None:
         return None, problems
-    return Checkpoint(directory=directory, config=config, weight_files=weight_files), []
+    return Checkpoint(directory, weight_files, config), []
+
+
+def _check_positions(asked: Hyperparameters, config: ModelConfig, problems: list[str]) -> None:
+    needed = asked.max_input_tokens + asked.max_new_tokens
+    if needed > config.max_positions:
+        problems.append(
+            f"max_input_tokens={asked.max_input_tokens} and max_new_tokens={asked.max_new_tokens} "
+            f"need {needed} positions, and the checkpoint has n_positions={config.max_positions}: "
+            "lower one of them"
+        )
 
 
 def _checked_config(directory: Path, problems: list[str]) -> ModelConfig | None:
     path = directory / CONFIG_FILE
-    if not path.is_file():
-        problems.append(f"{directory} lacks {CONFIG_FILE}: it must be a Hugging Face checkpoint")
-        return None
-    document = json_object(path, problems)
+    document = config_document(directory, problems)
     if document is None:
         return None
     model_type = document.get("model_type")
@@ -86,10 +97,6 @@ def _checked_config(directory: Path, problems: list[str]) -> ModelConfig | None:
         problems.append(
             f"{path} has add_cross_attention: the decoder of an encoder-decoder model cannot be "
             "compiled alone"
-        )
-    if document.get("quantization_config"):
-        problems.append(
-            f"{path} has quantization_config: give the checkpoint that it was quantised from"
         )
     try:
         return read_config(directory)

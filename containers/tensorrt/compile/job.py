@@ -12,14 +12,6 @@ CPU_TARGET: Final = "cpu"
 _TARGET: Final = re.compile(r"cpu|sm[1-9][0-9]{1,2}")
 _LARGEST_BATCH: Final = 1024
 _MOST_TOKENS: Final = 1_000_000
-_NAMES: Final = (
-    "target",
-    "max_batch_size",
-    "max_input_tokens",
-    "max_new_tokens",
-    "dtype",
-    "keep_graph",
-)
 
 
 @dataclass(frozen=True)
@@ -72,5 +64,5 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
         dtype="fp32" if dtype == "fp32" else "fp16",
         keep_graph=keep_graph == "true",
     )
-    problems = reader.finish(_NAMES)
+    problems = reader.finish(Hyperparameters)
     return (None if problems else read), problems

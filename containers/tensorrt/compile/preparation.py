@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from containers.jobs.paths import JobPaths
-from containers.jobs.report import CompileError
+from containers.jobs.supervision import checked_input
 from containers.tensorrt.compile.checkpoint import Checkpoint, read_checkpoint
 from containers.tensorrt.compile.job import Hyperparameters, read_hyperparameters
 
@@ -22,21 +22,4 @@ def prepare(paths: JobPaths) -> Job:
     Raises:
         CompileError: the message holds all problems with both.
     """
-    hyperparameters, problems = read_hyperparameters(paths.input_config)
-    try:
-        checkpoint, checkpoint_problems = read_checkpoint(paths.weights)
-    except OSError as error:
-        raise CompileError(f"cannot read {error.filename}: {error.strerror}") from error
-    problems += checkpoint_problems
-    if hyperparameters is not None and checkpoint is not None:
-        positions = checkpoint.config.max_positions
-        needed = hyperparameters.max_input_tokens + hyperparameters.max_new_tokens
-        if needed > positions:
-            problems.append(
-                f"max_input_tokens={hyperparameters.max_input_tokens} and "
-                f"max_new_tokens={hyperparameters.max_new_tokens} need {needed} positions, and the "
-                f"checkpoint has n_positions={positions}: lower one of them"
-            )
-    if problems or hyperparameters is None or checkpoint is None:
-        raise CompileError("; ".join(problems))
-    return Job(hyperparameters, checkpoint)
+    return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))

@@ -263,7 +263,7 @@ def compiled(directory: Path, scratch: Path, **limits: int) -> Path:
     asked = Hyperparameters(
         target="cpu", **({"max_batch_size": 2, "max_input_tokens": 8, "max_new_tokens": 8} | limits)
     )
-    checkpoint, problems = read_checkpoint(directory)
+    checkpoint, problems = read_checkpoint(directory, None)
     assert problems == []
     assert checkpoint is not None
     scratch.mkdir()
@@ -469,7 +469,7 @@ def test_weights_that_are_not_finite_are_refused(
     del weights["lm_head.weight"]
     weights["transformer.h.0.mlp.c_fc.bias"][3] = value
     safetensors_torch.save_file(weights, directory / "model.safetensors")
-    checkpoint, _ = read_checkpoint(directory)
+    checkpoint, _ = read_checkpoint(directory, None)
     assert checkpoint is not None
     with pytest.raises(CompileError) as error:
         torch_model.load_model(checkpoint, precision)
