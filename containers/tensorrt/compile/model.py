@@ -14,6 +14,7 @@ import torch
 import transformers
 from transformers import GenerationConfig, GPT2LMHeadModel
 
+from containers.jobs import pretrained
 from containers.jobs.report import CompileError
 from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES, Checkpoint
 from containers.tensorrt.export import Parity, check_step_graph
@@ -31,15 +32,10 @@ _NEW_TOKENS: Final = 4
 
 def quieten() -> None:
     """Sends the libraries' messages to the container's log, and turns off progress bars."""
-    transformers.utils.logging.disable_default_handler()
-    transformers.utils.logging.enable_propagation()
-    transformers.utils.logging.disable_progress_bar()
-    logging.captureWarnings(True)
+    pretrained.quieten()
     torch_logger = logging.getLogger("torch")
     torch_logger.handlers.clear()
     torch_logger.propagate = True
-    # It warns about every operator of torchvision, which is not installed.
-    logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
 
 
 def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GPT2LMHeadModel:
@@ -48,34 +44,10 @@ def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GP
     Raises:
         CompileError: the weights cannot be loaded, some are missing, or some are not finite.
     """
-    try:
-        model, report = GPT2LMHeadModel.from_pretrained(
-            str(checkpoint.directory),
-            dtype=_DTYPES[precision],
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except MemoryError:
-        raise
-    # A bad file makes transformers, safetensors, pickle and torch raise any exception.
-    except Exception as error:
-        raise CompileError(
-            f"cannot load the checkpoint in {checkpoint.directory}: {type(error).__name__}: {error}"
-        ) from error
-    # Missing weights would be random numbers.
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise CompileError(
-            f"the checkpoint in {checkpoint.directory} lacks {len(missing)} weights: "
-            f"{_shortened(missing)}"
-        )
-    unusable = sorted(
-        name for name, weights in model.named_parameters() if not torch.isfinite(weights).all()
+    model: GPT2LMHeadModel = pretrained.load_pretrained(
+        GPT2LMHeadModel, checkpoint.directory, dtype=_DTYPES[precision]
     )
-    if unusable:
-        raise CompileError(
-            f"{len(unusable)} weights are not finite in {precision}: {_shortened(unusable)}"
-        )
+    pretrained.check_finite(model, f" in {precision}")
     return model.eval()
 
 
@@ -128,8 +100,3 @@ def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
         return check_step_graph(graph, model, prompts, new_tokens=new_tokens)
     finally:
         model.generation_config = checkpoint_generation
-
-
-def _shortened(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -12,6 +11,7 @@ import onnx_ir
 import torch
 from transformers import PreTrainedModel
 
+from containers.jobs import onnx_files
 from containers.tensorrt.external_data import LARGEST_INLINE_INITIALISER_BYTES, ExportError
 
 Precision: TypeAlias = Literal["fp32", "fp16"]
@@ -26,16 +26,6 @@ EXTERNAL_DATA_THRESHOLD_BYTES = 256 * 2**20
 _MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
 # The exporter has several spellings for the sum of past and sequence.
 _GROWN: Final = "past+sequence"
-
-
-def cache_names(prefix: str, layers: int) -> list[str]:
-    """Returns the names of a cache's tensors in graph order.
-
-    Args:
-        prefix: past_key_values or present; of encoder-decoder models cross_key_values as well.
-        layers: number of the decoder's layers.
-    """
-    return [f"{prefix}.{layer}.{kind}" for layer in range(layers) for kind in ("key", "value")]
 
 
 def check_exportable(model: PreTrainedModel, family: str, precision: Precision) -> None:
@@ -95,24 +85,15 @@ def export_graph(
         opset_version: ONNX operator set.
         external_data_threshold_bytes: See `EXTERNAL_DATA_THRESHOLD_BYTES`.
     """
-    with warnings.catch_warnings():
-        # torch warns once per input that shares an axis name, and of its own deprecated names.
-        warnings.filterwarnings("ignore", message=r"# The axis name", category=UserWarning)
-        warnings.filterwarnings("ignore", category=FutureWarning)
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
-        program = torch.onnx.export(
-            module.eval(),
-            tuple(example),
-            dynamo=True,
-            opset_version=opset_version,
-            input_names=list(inputs),
-            output_names=list(outputs),
-            dynamic_shapes=dict(dynamic_shapes),
-            verbose=False,
-        )
-    if program is None:
-        raise RuntimeError("torch.onnx.export returns a program when dynamo=True")
-    _write(program.model, path, grown_axes, external_data_threshold_bytes)
+    graph = onnx_files.trace(
+        module,
+        example=example,
+        inputs=inputs,
+        outputs=outputs,
+        dynamic_shapes=dict(dynamic_shapes),
+        opset_version=opset_version,
+    )
+    _write(graph, path, grown_axes, external_data_threshold_bytes)
 
 
 def _write(
@@ -138,8 +119,7 @@ def _write(
         data_path.unlink(missing_ok=True)
     message = onnx_ir.serde.serialize_model(graph_model)
     _name_axes(message, grown_axes)
-    _drop_provenance(message)
-    onnx.save_model(message, str(path))
+    onnx_files.save(message, path)
 
 
 def _name_axes(message: onnx.ModelProto, grown_axes: Mapping[str, int]) -> None:
@@ -148,17 +128,3 @@ def _name_axes(message: onnx.ModelProto, grown_axes: Mapping[str, int]) -> None:
         for prefix, axis in grown_axes.items():
             if value.name.startswith(prefix):
                 value.type.tensor_type.shape.dim[axis].dim_param = _GROWN
-
-
-def _drop_provenance(message: onnx.ModelProto) -> None:
-    """Removes stack traces, which hold the exporting machine's paths, and inferred shapes.
-
-    Without them the same model and package versions give the same bytes on every machine, and the
-    graph is a few times smaller. Readers infer the shapes again.
-    """
-    graph = message.graph
-    del message.metadata_props[:], graph.metadata_props[:], graph.value_info[:]
-    message.doc_string = graph.doc_string = ""
-    for entry in (*graph.node, *graph.input, *graph.output, *graph.initializer):
-        entry.doc_string = ""
-        del entry.metadata_props[:]
