@@ -23,12 +23,12 @@ TIMING_CACHE_FILE: Final = "timing.cache"
 PREFILL_PROFILE: Final = 0
 DECODE_PROFILE: Final = 1
 
-_REMEDY: Final = "publish the model again, which builds the engine anew"
+REMEDY: Final = "publish the model again, which builds the engine anew"
 _FILE: Final = DescriptionFile(
     name=METADATA_FILE,
     format_version=1,
     subject="what the engine was built for",
-    remedy=_REMEDY,
+    remedy=REMEDY,
     fields={
         "tensorrt_version": text("a text", str.strip),
         "compute_capability": text('like "sm86"', re.compile(r"sm[1-9][0-9]{1,2}").fullmatch),
@@ -191,4 +191,4 @@ def check_engine(
         if asked is not None and asked > built
     ]
     if problems:
-        raise ModelLoadError(f"{ENGINE_FILE} cannot serve here: {'; '.join(problems)}; {_REMEDY}")
+        raise ModelLoadError(f"{ENGINE_FILE} cannot serve here: {'; '.join(problems)}; {REMEDY}")

@@ -1,7 +1,7 @@
 """The interface of a runtime to the decode loop: single steps, and moving rows of a cache."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,20 @@ Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 
 CacheT = TypeVar("CacheT")
+
+# Names of a step graph's tensors, beside those of the cache.
+STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
+LOGITS: Final = "logits"
+
+
+def cache_names(prefix: str, layers: int) -> list[str]:
+    """Returns the names of a cache's tensors in graph order.
+
+    Args:
+        prefix: past_key_values or present; of encoder-decoder models cross_key_values as well.
+        layers: number of the decoder's layers.
+    """
+    return [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
 
 
 class StepSession(Protocol[CacheT]):

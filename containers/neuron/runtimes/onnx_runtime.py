@@ -7,9 +7,9 @@ import onnxruntime
 
 from containers.neuron.manifest import Manifest
 from containers.neuron.runtimes.session import Inputs, Outputs
+from containers.serving.onnx_session import open_graph
 from containers.serving.predictor import ModelLoadError
 
-_LOG_ERRORS_ONLY: Final = 3
 _INPUT_TYPE: Final = "tensor(int64)"
 
 
@@ -27,17 +27,11 @@ class OnnxRuntimeSession:
     """
 
     def __init__(self, model_dir: Path, manifest: Manifest, *, threads: int) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = _LOG_ERRORS_ONLY
-        # Threads that spin between batches would take processors from the HTTP server.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._manifest = manifest
-        by_file: dict[str, onnxruntime.InferenceSession] = {}
-        for name in manifest.graphs.values():
-            if name not in by_file:
-                by_file[name] = self._open(model_dir, name, options)
+        by_file = {
+            name: self._open(model_dir / name, threads)
+            for name in dict.fromkeys(manifest.graphs.values())
+        }
         self._sessions = {length: by_file[manifest.graphs[length]] for length in manifest.buckets}
 
     def run(self, inputs: Inputs) -> Outputs:
@@ -49,16 +43,8 @@ class OnnxRuntimeSession:
         outputs = session.run(list(self._manifest.outputs), {name: inputs[name] for name in names})
         return dict(zip(self._manifest.outputs, outputs, strict=True))
 
-    def _open(
-        self, model_dir: Path, name: str, options: onnxruntime.SessionOptions
-    ) -> onnxruntime.InferenceSession:
-        try:
-            session = onnxruntime.InferenceSession(
-                str(model_dir / name), options, providers=["CPUExecutionProvider"]
-            )
-        # ONNX Runtime's errors have no public base class of their own.
-        except Exception as error:
-            raise ModelLoadError(f"ONNX Runtime cannot load {name}: {error}") from error
+    def _open(self, path: Path, threads: int) -> onnxruntime.InferenceSession:
+        session = open_graph(path, threads=threads)
         inputs = {item.name: item.type for item in session.get_inputs()}
         outputs = {item.name for item in session.get_outputs()}
         wanted = self._manifest.inputs
@@ -74,5 +60,5 @@ class OnnxRuntimeSession:
             f"output {item} is missing" for item in self._manifest.outputs if item not in outputs
         ]
         if problems:
-            raise ModelLoadError(f"{name} is not the manifest's graph: {'; '.join(problems)}")
+            raise ModelLoadError(f"{path.name} is not the manifest's graph: {'; '.join(problems)}")
         return session

@@ -3,9 +3,10 @@
 Every import is inside its branch, because an image has only the packages of its own runtime.
 """
 
+import importlib
 from pathlib import Path
 
-from containers.neuron.manifest import Manifest
+from containers.neuron.manifest import CPU, Manifest
 from containers.neuron.runtimes.session import Session
 from containers.serving.predictor import ModelLoadError
 
@@ -26,14 +27,10 @@ def open_session(model_dir: Path, manifest: Manifest, *, threads: int) -> Sessio
             from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
 
             return OnnxRuntimeSession(model_dir, manifest, threads=threads)
-        if manifest.runtime == "torch_neuron":
-            from containers.neuron.runtimes import torch_neuron
-
-            return torch_neuron.open_session(model_dir, manifest, threads=threads)
-        if manifest.runtime == "torch_neuronx":
-            from containers.neuron.runtimes import torch_neuronx
-
-            return torch_neuronx.open_session(model_dir, manifest, threads=threads)
+        if manifest.target != CPU:
+            # Imported first: it adds the operators that the graphs consist of, without which
+            # torch.jit.load fails.
+            importlib.import_module(manifest.runtime)
         from containers.neuron.runtimes.torch_script import TorchScriptSession
 
         return TorchScriptSession(model_dir, manifest, threads=threads)

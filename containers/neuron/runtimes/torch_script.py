@@ -1,6 +1,7 @@
 """Runs TorchScript: traced for the CPU, or by torch-neuron or torch-neuronx for their devices.
 
-The modules imported beforehand decide which of them runs: see `torch_neuron` and `torch_neuronx`.
+The module imported beforehand decides which of them runs, see `selection`. torch-neuron and
+torch-neuronx never ran on their devices.
 """
 
 from pathlib import Path

@@ -29,7 +29,6 @@ from containers.tensorrt.export.graph_files import (
     EXTERNAL_DATA_THRESHOLD_BYTES,
     OPSET_VERSION,
     Precision,
-    cache_names,
 )
 from containers.tensorrt.export.parity import (
     HALF_LOGIT_TOLERANCE,
@@ -46,6 +45,7 @@ from containers.tensorrt.export.t5 import (
     export_t5_encoder,
 )
 from containers.tensorrt.external_data import ExportError
+from containers.tensorrt.stepping import cache_names
 
 __all__ = [
     "EXTERNAL_DATA_THRESHOLD_BYTES",

@@ -32,11 +32,11 @@ from containers.tensorrt.export.graph_files import (
     EXTERNAL_DATA_THRESHOLD_BYTES,
     OPSET_VERSION,
     Precision,
-    cache_names,
     check_exportable,
     export_graph,
 )
 from containers.tensorrt.external_data import ExportError
+from containers.tensorrt.stepping import cache_names
 
 
 class _StepModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]  # untyped without torch

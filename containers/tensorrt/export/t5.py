@@ -59,10 +59,10 @@ from containers.tensorrt.export.graph_files import (
     EXTERNAL_DATA_THRESHOLD_BYTES,
     OPSET_VERSION,
     Precision,
-    cache_names,
     check_exportable,
     export_graph,
 )
+from containers.tensorrt.stepping import cache_names
 
 # With this factor, `wo` may return numbers up to 16.7 million.
 FEED_FORWARD_SCALE: Final = 2.0**-8

@@ -15,20 +15,24 @@ from typing import Final, TypeAlias
 import numpy as np
 import onnxruntime
 
+from containers.serving.onnx_session import open_graph
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.model_directory import GRAPH_FILE, ModelConfig
-from containers.tensorrt.stepping import Float32Array, Int64Array
+from containers.tensorrt.stepping import (
+    LOGITS,
+    STEP_INPUTS,
+    Float32Array,
+    Int64Array,
+    cache_names,
+)
 
 # Key 0, value 0, key 1, ...; each [rows, heads, columns, head_dim].
 Cache: TypeAlias = Sequence[Float32Array]
 
-_STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
-_LOGITS: Final = "logits"
-_TENSOR_TYPES: Final = dict.fromkeys(_STEP_INPUTS, "tensor(int64)")
+_TENSOR_TYPES: Final = dict.fromkeys(STEP_INPUTS, "tensor(int64)")
 _CACHE_TYPE: Final = "tensor(float)"
 # In the order of preference.
 _PROVIDERS: Final = {"CUDAExecutionProvider": "cuda", "CPUExecutionProvider": "cpu"}
-_LOG_ERRORS_ONLY: Final = 3
 
 
 class OnnxRuntimeSession:
@@ -47,26 +51,15 @@ class OnnxRuntimeSession:
     def __init__(
         self, model_dir: Path, config: ModelConfig, *, intra_op_threads: int | None
     ) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = intra_op_threads or 0
-        options.inter_op_num_threads = 1
-        options.log_severity_level = _LOG_ERRORS_ONLY
-        # Threads that spin between steps would take processors from the HTTP server.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         available = onnxruntime.get_available_providers()
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(model_dir / GRAPH_FILE),
-                options,
-                providers=[name for name in _PROVIDERS if name in available],
-            )
-        # ONNX Runtime's errors have no public base class of their own.
-        except Exception as error:
-            raise ModelLoadError(f"ONNX Runtime cannot load {GRAPH_FILE}: {error}") from error
+        self._session = open_graph(
+            model_dir / GRAPH_FILE,
+            threads=intra_op_threads or 0,
+            providers=[name for name in _PROVIDERS if name in available],
+        )
         self._config = config
-        parts = [f"{i}.{part}" for i in range(config.layers) for part in ("key", "value")]
-        self._past_names = [f"past_key_values.{part}" for part in parts]
-        self._output_names = [_LOGITS, *(f"present.{part}" for part in parts)]
+        self._past_names = cache_names("past_key_values", config.layers)
+        self._output_names = [LOGITS, *cache_names("present", config.layers)]
         self._check_graph()
 
     @property
@@ -107,7 +100,7 @@ class OnnxRuntimeSession:
             cache: [rows, heads, past columns, head_dim] per tensor.
         """
         feeds = dict(
-            zip(_STEP_INPUTS, (input_ids, attention_mask, position_ids), strict=True)
+            zip(STEP_INPUTS, (input_ids, attention_mask, position_ids), strict=True)
         ) | dict(zip(self._past_names, cache, strict=True))
         logits, *present = self._session.run(self._output_names, feeds)
         return logits[:, -1, :], present

@@ -21,18 +21,16 @@ from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     METADATA_FILE,
     PREFILL_PROFILE,
+    REMEDY,
     TIMING_CACHE_FILE,
     EngineMetadata,
     graph_digest,
 )
 from containers.tensorrt.model_directory import GRAPH_FILE, external_data_files
+from containers.tensorrt.stepping import LOGITS, STEP_INPUTS, cache_names
 
 _logger = logging.getLogger(__name__)
 
-STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
-LOGITS: Final = "logits"
-
-_REMEDY: Final = "publish the model again, which builds the engine anew"
 # A dimension whose size is known only at run time.
 _ANY: Final = -1
 
@@ -55,11 +53,6 @@ class Engine:
     is_rebuilt: bool
 
 
-def cache_names(prefix: str, layers: int) -> list[str]:
-    """Returns the names of a cache's tensors; the prefix is "past_key_values" or "present"."""
-    return [f"{prefix}.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
-
-
 def open_engine(model_dir: Path, metadata: EngineMetadata) -> Engine:
     """Opens model.engine, or builds an engine from the graph beside it if the file is damaged.
 
@@ -78,7 +71,7 @@ def open_engine(model_dir: Path, metadata: EngineMetadata) -> Engine:
     if problems:
         raise ModelLoadError(
             f"{ENGINE_FILE} is not the engine of a step graph that {METADATA_FILE} describes: "
-            f"{'; '.join(problems)}; {_REMEDY}"
+            f"{'; '.join(problems)}; {REMEDY}"
         )
     return engine
 
@@ -123,7 +116,7 @@ def check_logits(context: trt.IExecutionContext, metadata: EngineMetadata) -> No
     if found != expected:
         raise ModelLoadError(
             f"{ENGINE_FILE} is not the engine of a step graph: for prompts of {list(tokens)} its "
-            f"logits are {list(found)} instead of {list(expected)}; {_REMEDY}"
+            f"logits are {list(found)} instead of {list(expected)}; {REMEDY}"
         )
 
 
@@ -134,11 +127,11 @@ def _rebuild(
     problem = f"{ENGINE_FILE} is damaged: TensorRT cannot open it ({reason})"
     graph = model_dir / GRAPH_FILE
     if not graph.is_file():
-        raise ModelLoadError(f"{problem}, and there is no {GRAPH_FILE} to build it from; {_REMEDY}")
+        raise ModelLoadError(f"{problem}, and there is no {GRAPH_FILE} to build it from; {REMEDY}")
     external_data = [model_dir / name for name in external_data_files(graph)]
     if graph_digest(graph, external_data) != metadata.graph_sha256:
         raise ModelLoadError(
-            f"{problem}, and {GRAPH_FILE} is not the graph that it was built from; {_REMEDY}"
+            f"{problem}, and {GRAPH_FILE} is not the graph that it was built from; {REMEDY}"
         )
     log_event(
         _logger,

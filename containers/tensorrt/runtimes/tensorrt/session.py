@@ -37,16 +37,19 @@ from containers.tensorrt.runtimes.tensorrt.device_memory import (
     use_gpu,
 )
 from containers.tensorrt.runtimes.tensorrt.engine import (
-    LOGITS,
-    STEP_INPUTS,
     Engine,
-    cache_names,
     check_logits,
     create_context,
     open_engine,
 )
 from containers.tensorrt.settings import GenerationSettings
-from containers.tensorrt.stepping import Float32Array, Int64Array
+from containers.tensorrt.stepping import (
+    LOGITS,
+    STEP_INPUTS,
+    Float32Array,
+    Int64Array,
+    cache_names,
+)
 
 _logger = logging.getLogger(__name__)
 
