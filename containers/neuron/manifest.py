@@ -47,7 +47,7 @@ TARGET_RUNTIMES: Final[Mapping[str, tuple[str, ...]]] = {
     "trn1": ("torch_neuronx",),
 }
 # NeuronCore Pipeline is a feature of inf1 only.
-_PIPELINE_TARGET: Final = "inf1"
+PIPELINE_TARGET: Final = "inf1"
 # Runtime -> packages in the worker's Python whose versions its graphs depend on. Packages in the
 # second tuple only compile, so a serving image may lack them.
 RUNTIME_PACKAGES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -61,9 +61,9 @@ INPUT_NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
 DTYPES: Final = ("fp32", "fp16", "bf16")
 
 _REMEDY: Final = "publish the model again, which compiles it anew"
-_MOST_CORES: Final = 64
-_LARGEST_BATCH: Final = 1024
-_LONGEST_SEQUENCE_TOKENS: Final = 4096
+MOST_CORES: Final = 64
+LARGEST_BATCH: Final = 1024
+LONGEST_SEQUENCE_TOKENS: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -235,9 +235,9 @@ def _contradictions(document: Mapping[str, Any]) -> list[str]:
         problems.append(f"outputs must be {', '.join(TASK_OUTPUTS[task])} for {task}")
     if (document["pooling"] is None) == (task == EMBEDDINGS):
         problems.append(f"pooling does not go with {task}: it is for {EMBEDDINGS}")
-    if document["pipeline_cores"] > 1 and target != _PIPELINE_TARGET:
+    if document["pipeline_cores"] > 1 and target != PIPELINE_TARGET:
         problems.append(
-            f"pipeline_cores is {document['pipeline_cores']}, and only {_PIPELINE_TARGET} has "
+            f"pipeline_cores is {document['pipeline_cores']}, and only {PIPELINE_TARGET} has "
             "NeuronCore Pipeline"
         )
     if "input_ids" not in document["inputs"]:
@@ -257,7 +257,7 @@ def _are_graphs(value: object) -> bool:
             length.isascii()
             and length.isdigit()
             and len(length) < 6
-            and is_whole(int(length), 1, _LONGEST_SEQUENCE_TOKENS)
+            and is_whole(int(length), 1, LONGEST_SEQUENCE_TOKENS)
             and str(int(length)) == length
             and _is_file_name(name)
             for length, name in value.items()
@@ -274,8 +274,8 @@ _FILE: Final = DescriptionFile(
         "task": one_of(TASK_OUTPUTS),
         "target": one_of(TARGET_RUNTIMES),
         "runtime": one_of(RUNTIME_PACKAGES),
-        "batch_size": whole_number(_LARGEST_BATCH),
-        "pipeline_cores": whole_number(_MOST_CORES),
+        "batch_size": whole_number(LARGEST_BATCH),
+        "pipeline_cores": whole_number(MOST_CORES),
         "dtype": one_of(DTYPES),
         "graphs": Field("an object of file names by sequence length", _are_graphs),
         "inputs": Field(

@@ -46,7 +46,7 @@ from containers.serving.settings import ServingSettings
 
 _logger = logging.getLogger(__name__)
 
-_TASKS: Final[Mapping[str, Callable[[TaskSetting], Task]]] = {
+_TASKS: Final[Mapping[str, Callable[[TaskSetting], Task[Any]]]] = {
     QUESTION_ANSWERING: QuestionAnswering,
     SEQUENCE_CLASSIFICATION: SequenceClassification,
     TOKEN_CLASSIFICATION: TokenClassification,
@@ -122,7 +122,7 @@ class EncoderPredictor:
         self.lost: Future[None] = Future()
         self._manifest: Manifest
         self._config: ModelConfig
-        self._task: Task
+        self._task: Task[Any]
         self._pool: WorkerPool | None = None
 
     @property

@@ -4,13 +4,12 @@ import sys
 from dataclasses import dataclass
 from typing import Final, Self
 
-from containers.neuron.manifest import DTYPES, TASK_OUTPUTS
+from containers.neuron.manifest import DTYPES, LONGEST_SEQUENCE_TOKENS, MOST_CORES, TASK_OUTPUTS
 from containers.neuron.placement import NUMBER_OF_CORES
 from containers.serving.settings import EnvironmentReader
 
 # Concurrent requests that fill a pipeline, after AWS's BERT example.
 PIPELINE_LANES: Final = 12
-_MOST_CORES: Final = 64
 _MOST_SECONDS: Final = 3600
 _OF_MANIFEST: Final = "the manifest's value"
 _SERVER_WORKERS: Final = "SAGEMAKER_MODEL_SERVER_WORKERS"
@@ -44,13 +43,13 @@ class EncoderSettings:
             "SLIPWAY_WORKERS",
             default=default.workers,
             minimum=1,
-            maximum=_MOST_CORES,
+            maximum=MOST_CORES,
             meaning="Worker processes. Each has a copy of the model.",
         )
         pipeline_cores = reader.optional_integer(
             "SLIPWAY_PIPELINE_CORES",
             minimum=1,
-            maximum=_MOST_CORES,
+            maximum=MOST_CORES,
             meaning="NeuronCores that one copy of the model is spread over.",
             without=_OF_MANIFEST,
         )
@@ -69,7 +68,7 @@ class EncoderSettings:
         cores = reader.optional_integer(
             NUMBER_OF_CORES,
             minimum=1,
-            maximum=_MOST_CORES,
+            maximum=MOST_CORES,
             meaning="NeuronCores that the Neuron runtime reserves for each worker. The container "
             "checks that it equals `SLIPWAY_PIPELINE_CORES`.",
             without="no check",
@@ -91,7 +90,7 @@ class EncoderSettings:
             sequence_length=reader.optional_integer(
                 "SLIPWAY_SEQUENCE_LENGTH",
                 minimum=8,
-                maximum=4096,
+                maximum=LONGEST_SEQUENCE_TOKENS,
                 meaning="Longest bucket, in tokens. The container refuses a manifest with another "
                 "one.",
                 without=_OF_MANIFEST,

@@ -6,15 +6,17 @@ to read their variables. Then it calls `finish`, which raises with all problems 
 otherwise be ignored.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from containers.serving.logs import LOG_LEVELS
 from containers.serving.suggestions import nearest_name_hint
 
 _OWN_PREFIX = "SLIPWAY_"
+
+ValueT = TypeVar("ValueT")
 
 
 class SettingsError(Exception):
@@ -70,9 +72,7 @@ class EnvironmentReader:
             meaning: see `Variable`.
             without: see `Variable`.
         """
-        value = self._value(Variable(name, "text", default, meaning, without))
-        if value is None:
-            return default
+        value = self._value(Variable(name, "text", default, meaning, without), str, default)
         if not value.strip():
             self.problem(f"{name} is empty: unset it for the default, {default}")
             return default
@@ -87,13 +87,9 @@ class EnvironmentReader:
             allowed: values in upper case.
             meaning: see `Variable`.
         """
-        value = self._value(Variable(name, _one_of(allowed), default, meaning, ""))
-        if value is None:
-            return default
-        if value.upper() not in allowed:
-            self.problem(f"{name}={value!r} is not one of {', '.join(allowed)}")
-            return default
-        return value.upper()
+        variable = Variable(name, _one_of(allowed), default, meaning, "")
+        known = {value: value for value in allowed}
+        return self._value(variable, lambda text: known.get(text.upper()), default)
 
     def optional_choice(
         self, name: str, *, allowed: Sequence[str], meaning: str = "", without: str = ""
@@ -106,11 +102,8 @@ class EnvironmentReader:
             meaning: see `Variable`.
             without: see `Variable`.
         """
-        value = self._value(Variable(name, _one_of(allowed), None, meaning, without))
-        if value is not None and value not in allowed:
-            self.problem(f"{name}={value!r} is not one of {', '.join(allowed)}")
-            return None
-        return value
+        variable = Variable(name, _one_of(allowed), None, meaning, without)
+        return self._value(variable, {value: value for value in allowed}.get, None)
 
     def boolean(self, name: str, *, default: bool, meaning: str = "") -> bool:
         """Returns the variable, which is `true` or `false`.
@@ -120,14 +113,9 @@ class EnvironmentReader:
             default: returned if the variable is not set, or after a problem.
             meaning: see `Variable`.
         """
-        shown = "true" if default else "false"
-        value = self._value(Variable(name, _one_of(("true", "false")), shown, meaning, ""))
-        if value is None:
-            return default
-        if value not in ("true", "false"):
-            self.problem(f"{name}={value!r} is not one of true, false")
-            return default
-        return value == "true"
+        values = {"true": True, "false": False}
+        variable = Variable(name, _one_of(values), "true" if default else "false", meaning, "")
+        return self._value(variable, values.get, default)
 
     def integer(
         self, name: str, *, default: int, minimum: int, maximum: int, meaning: str = ""
@@ -141,8 +129,9 @@ class EnvironmentReader:
             maximum: largest value that is accepted.
             meaning: see `Variable`.
         """
-        value = self._integer(name, minimum, maximum, str(default), meaning, "")
-        return default if value is None else value
+        bounds = f"whole number from {minimum} to {maximum}"
+        variable = Variable(name, bounds, str(default), meaning, "")
+        return self._value(variable, _number_in(minimum, maximum), default, article="a ")
 
     def optional_integer(
         self, name: str, *, minimum: int, maximum: int, meaning: str = "", without: str = ""
@@ -156,27 +145,9 @@ class EnvironmentReader:
             meaning: see `Variable`.
             without: see `Variable`.
         """
-        return self._integer(name, minimum, maximum, None, meaning, without)
-
-    def _integer(
-        self,
-        name: str,
-        minimum: int,
-        maximum: int,
-        default: str | None,
-        meaning: str,
-        without: str,
-    ) -> int | None:
-        values = f"whole number from {minimum} to {maximum}"
-        value = self._value(Variable(name, values, default, meaning, without))
-        if value is None:
-            return None
-        # int() would also accept "1_000", " 8 " and digits of other scripts.
-        number = int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None
-        if number is None or not minimum <= number <= maximum:
-            self.problem(f"{name}={value!r} is not a {values}")
-            return None
-        return number
+        bounds = f"whole number from {minimum} to {maximum}"
+        variable = Variable(name, bounds, None, meaning, without)
+        return self._value(variable, _number_in(minimum, maximum), None, article="a ")
 
     def problem(self, sentence: str) -> None:
         """Adds a problem, for rules about several variables together."""
@@ -195,12 +166,31 @@ class EnvironmentReader:
         if self._problems:
             raise SettingsError(self._problems)
 
-    def _value(self, variable: Variable) -> str | None:
+    def _value(
+        self,
+        variable: Variable,
+        parse: Callable[[str], ValueT | None],
+        default: ValueT,
+        article: str = "",
+    ) -> ValueT:
         self._read[variable.name] = variable
-        return self._environ.get(variable.name)
+        text = self._environ.get(variable.name)
+        value = default if text is None else parse(text)
+        if text is not None and value is None:
+            self.problem(f"{variable.name}={text!r} is not {article}{variable.values}")
+        return default if value is None else value
 
 
-def _one_of(allowed: Sequence[str]) -> str:
+def _number_in(minimum: int, maximum: int) -> Callable[[str], int | None]:
+    def parse(text: str) -> int | None:
+        # int() would also accept "1_000", " 8 " and digits of other scripts.
+        is_plain = text.isascii() and text.isdigit() and len(text) <= 18
+        return int(text) if is_plain and minimum <= int(text) <= maximum else None
+
+    return parse
+
+
+def _one_of(allowed: Iterable[str]) -> str:
     return f"one of {', '.join(allowed)}"
 
 

@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from containers.serving.settings import EnvironmentReader
 
-_MOST_TOKENS: Final = 1_000_000
+MOST_TOKENS: Final = 1_000_000
 _MOST_THREADS: Final = 1024
 
 
@@ -29,13 +29,13 @@ class GenerationSettings:
             "SLIPWAY_MAX_NEW_TOKENS",
             default=default.max_new_tokens,
             minimum=1,
-            maximum=_MOST_TOKENS,
+            maximum=MOST_TOKENS,
             meaning="Largest number of tokens that a request may ask for.",
         )
         default_new_tokens = reader.optional_integer(
             "SLIPWAY_DEFAULT_NEW_TOKENS",
             minimum=1,
-            maximum=_MOST_TOKENS,
+            maximum=MOST_TOKENS,
             meaning="Tokens that are generated where a request does not name a number. It is at "
             "most `SLIPWAY_MAX_NEW_TOKENS`.",
             # The default of Hugging Face's text-generation server.
@@ -52,7 +52,7 @@ class GenerationSettings:
             max_input_tokens=reader.optional_integer(
                 "SLIPWAY_MAX_INPUT_TOKENS",
                 minimum=1,
-                maximum=_MOST_TOKENS,
+                maximum=MOST_TOKENS,
                 meaning="Longest prompt, in tokens.",
                 without="what the model's positions allow",
             ),

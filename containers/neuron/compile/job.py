@@ -6,18 +6,23 @@ from pathlib import Path
 from typing import Final
 
 from containers.jobs.hyperparameters import HyperparameterReader
-from containers.neuron.manifest import CPU, DTYPES, TARGET_RUNTIMES, TASK_OUTPUTS
+from containers.neuron.manifest import (
+    CPU,
+    DTYPES,
+    LARGEST_BATCH,
+    LONGEST_SEQUENCE_TOKENS,
+    MOST_CORES,
+    PIPELINE_TARGET,
+    TARGET_RUNTIMES,
+    TASK_OUTPUTS,
+)
 
-_LARGEST_BATCH: Final = 1024
-_MOST_CORES: Final = 64
 _SHORTEST_SEQUENCE_TOKENS: Final = 8
-_LONGEST_SEQUENCE_TOKENS: Final = 4096
 _LENGTHS: Final = re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*")
 _LENGTHS_EXPECTED: Final = (
-    f"numbers of tokens from {_SHORTEST_SEQUENCE_TOKENS} to {_LONGEST_SEQUENCE_TOKENS}, ascending, "
+    f"numbers of tokens from {_SHORTEST_SEQUENCE_TOKENS} to {LONGEST_SEQUENCE_TOKENS}, ascending, "
     'such as "32,128"'
 )
-_PIPELINE_TARGET: Final = "inf1"
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,9 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     read = Hyperparameters(
         target=target,
         task=reader.choice("task", tuple(TASK_OUTPUTS)),
-        batch_size=reader.whole_number("batch_size", _LARGEST_BATCH),
+        batch_size=reader.whole_number("batch_size", LARGEST_BATCH),
         sequence_lengths=_sequence_lengths(reader),
-        pipeline_cores=reader.whole_number("pipeline_cores", _MOST_CORES),
+        pipeline_cores=reader.whole_number("pipeline_cores", MOST_CORES),
         dtype=reader.choice("dtype", DTYPES),
         # Without a target the allowed runtimes are unknown.
         runtime=reader.choice("runtime", runtimes, default=runtimes[0]) if runtimes else "",
@@ -73,7 +78,7 @@ def _sequence_lengths(reader: HyperparameterReader) -> tuple[int, ...]:
     text = reader.text("sequence_lengths", _LENGTHS, _LENGTHS_EXPECTED)
     lengths = tuple(int(part) for part in text.split(",") if part)
     in_range = all(
-        _SHORTEST_SEQUENCE_TOKENS <= length <= _LONGEST_SEQUENCE_TOKENS for length in lengths
+        _SHORTEST_SEQUENCE_TOKENS <= length <= LONGEST_SEQUENCE_TOKENS for length in lengths
     )
     if text and not (in_range and list(lengths) == sorted(set(lengths))):
         reader.problems.append(
@@ -85,10 +90,10 @@ def _sequence_lengths(reader: HyperparameterReader) -> tuple[int, ...]:
 def _contradictions(read: Hyperparameters) -> list[str]:
     """Returns the problems of values that are valid alone but not together."""
     problems = []
-    if read.pipeline_cores > 1 and read.target not in ("", _PIPELINE_TARGET):
+    if read.pipeline_cores > 1 and read.target not in ("", PIPELINE_TARGET):
         problems.append(
             f"pipeline_cores is {read.pipeline_cores}, and target {read.target} has no NeuronCore "
-            f"Pipeline: set it to 1, only {_PIPELINE_TARGET} has it"
+            f"Pipeline: set it to 1, only {PIPELINE_TARGET} has it"
         )
     if read.target == "inf1" and read.dtype == "fp32":
         problems.append(

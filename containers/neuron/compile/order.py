@@ -5,22 +5,17 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from containers.neuron.compile.job import Hyperparameters
+
 
 @dataclass(frozen=True)
-class CompileOrder:
+class CompileOrder(Hyperparameters):
     """A job whose hyperparameters and checkpoint were checked.
 
     Attributes:
         checkpoint: the Hugging Face directory.
         output: directory for the file with the reason of a failure.
         model_class: class of transformers that has the task's head.
-        task: one of the manifest's tasks.
-        target: device that the graphs run on, one of the manifest's targets.
-        runtime: library that runs the graphs, one of the target's runtimes.
-        batch_size: rows of a graph.
-        sequence_lengths: the buckets in tokens, ascending; each gets a graph.
-        pipeline_cores: NeuronCores that a graph is spread over; 1 is no pipeline.
-        dtype: type that matrix products are cast to.
         pooling: how token vectors become the vector of a text; None for tasks other than
             embeddings.
         normalize: whether embeddings have length 1 if a request does not say.
@@ -29,13 +24,6 @@ class CompileOrder:
     checkpoint: Path
     output: Path
     model_class: str
-    task: str
-    target: str
-    runtime: str
-    batch_size: int
-    sequence_lengths: tuple[int, ...]
-    pipeline_cores: int
-    dtype: str
     pooling: str | None
     normalize: bool
 

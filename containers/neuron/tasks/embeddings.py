@@ -6,16 +6,13 @@ import numpy as np
 
 from containers.neuron.pooling import normalized
 from containers.neuron.requests import EmbeddingRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting, json_array
-from containers.serving.objects import request_description
+from containers.neuron.tasks.task import RowInput, RowOutputs, Task, json_array
 
 
-class Embeddings:
+class Embeddings(Task[EmbeddingRequest]):
     """A `Task`; workers make `embedding`, [width] for each row, of the model's token vectors."""
 
-    def __init__(self, setting: TaskSetting) -> None:
-        self._setting = setting
-        self._description = request_description(EmbeddingRequest, setting.limits)
+    _request_type = EmbeddingRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns a row for each text."""

@@ -3,57 +3,43 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from containers.neuron.answers import WindowAnswers, question_answers, window_answers
-from containers.neuron.requests import Question, QuestionRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
+from containers.neuron.requests import Question, QuestionParameters, QuestionRequest
+from containers.neuron.tasks.task import RowInput, RowOutputs, Task, WindowContext
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window, context_windows
 from containers.serving.errors import InvalidRequestError
-from containers.serving.objects import request_description
-
-
-@dataclass(frozen=True)
-class _WindowContext:
-    request: QuestionRequest
-    question_number: int
-    text: TokenizedText
-    window: Window
 
 
 @dataclass(frozen=True)
 class _WindowOutput:
-    context: _WindowContext
+    context: WindowContext[QuestionRequest]
     answers: WindowAnswers
 
 
-class QuestionAnswering:
+class QuestionAnswering(Task[QuestionRequest]):
     """A `Task`; the model's outputs are `start_logits` and `end_logits`."""
 
-    def __init__(self, setting: TaskSetting) -> None:
-        self._setting = setting
-        self._description = request_description(QuestionRequest, setting.limits)
+    _request_type = QuestionRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the windows of every question, question after question."""
         request = self._description.parse(body)
-        inputs: list[RowInput] = []
-        for number, question in enumerate(request.inputs.values):
-            inputs += self._windows(request, number, question)
-            if len(inputs) > self._setting.max_inputs:
-                raise InvalidRequestError(
-                    f"The contexts up to {request.inputs.name(number)} make {len(inputs)} windows "
-                    f"of {request.parameters.max_seq_len} tokens; the endpoint's max_queue_length "
-                    f"allows {self._setting.max_inputs} in a request. Send shorter contexts, or "
-                    "fewer."
-                )
-        return tuple(inputs)
+        return self._setting.windows(
+            request.inputs,
+            request,
+            partial(self._cut, request.parameters),
+            noun="context",
+            max_tokens=request.parameters.max_seq_len,
+        )
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _WindowOutput:
         """Finds the best spans of a window."""
-        context: _WindowContext = value.context
+        context: WindowContext[QuestionRequest] = value.context
         answers = window_answers(
             outputs["start_logits"],
             outputs["end_logits"],
@@ -68,7 +54,7 @@ class QuestionAnswering:
         request = outputs[0].context.request
         asked = request.parameters
         answers: list[Any] = []
-        for _, group in groupby(outputs, key=lambda output: output.context.question_number):
+        for _, group in groupby(outputs, key=lambda output: output.context.number):
             windows = list(group)
             best = question_answers(
                 windows[0].context.text,
@@ -86,8 +72,9 @@ class QuestionAnswering:
         """Returns the number of spans of all windows, which are sorted and joined."""
         return sum(len(output.answers.spans) for output in outputs)
 
-    def _windows(self, request: QuestionRequest, number: int, question: Question) -> list[RowInput]:
-        name, parameters = request.inputs.name(number), request.parameters
+    def _cut(
+        self, parameters: QuestionParameters, name: str, question: Question
+    ) -> tuple[TokenizedText, list[Window]]:
         tokenizer = self._setting.tokenizer
         asked = tokenizer.tokenize(question.question).token_ids[: parameters.max_question_len]
         text = tokenizer.tokenize(question.context)
@@ -101,7 +88,4 @@ class QuestionAnswering:
             max_tokens=parameters.max_seq_len,
             overlap=parameters.doc_stride,
         )
-        return [
-            self._setting.bucketed(window.row, _WindowContext(request, number, text, window))
-            for window in windows
-        ]
+        return text, windows

@@ -7,8 +7,7 @@ from typing import Any
 
 from containers.neuron.labels import best_labels, scores
 from containers.neuron.requests import SequenceRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting
-from containers.serving.objects import request_description
+from containers.neuron.tasks.task import RowInput, RowOutputs, Task
 
 
 @dataclass(frozen=True)
@@ -18,12 +17,10 @@ class _TextOutput:
     labels: list[dict[str, Any]]
 
 
-class SequenceClassification:
+class SequenceClassification(Task[SequenceRequest]):
     """A `Task`; the model's output is `logits`, [labels] for each row."""
 
-    def __init__(self, setting: TaskSetting) -> None:
-        self._setting = setting
-        self._description = request_description(SequenceRequest, setting.limits)
+    _request_type = SequenceRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns a row for each text."""

@@ -4,20 +4,25 @@ A task turns requests' bodies into rows of the model, and the model's outputs in
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from containers.neuron.requests import RequestLimits
-from containers.neuron.tokenization import Row, TextTokenizer
-from containers.neuron.windows import whole_text
-from containers.serving.objects import Inputs
+from containers.neuron.tokenization import Row, TextTokenizer, TokenizedText
+from containers.neuron.windows import Window, whole_text
+from containers.serving.errors import InvalidRequestError
+from containers.serving.objects import Inputs, request_description
 
 # Entries of an array that are written before other threads get a turn.
 _ENTRIES_AT_ONCE: Final = 100
+
+RequestT = TypeVar("RequestT")
+TextT = TypeVar("TextT")
 
 # Outputs of one row by name, padding included.
 RowOutputs = Mapping[str, NDArray[np.floating[Any]]]
@@ -36,6 +41,23 @@ class RowInput:
     row: Row
     bucket: int
     context: Any
+
+
+@dataclass(frozen=True)
+class WindowContext(Generic[RequestT]):
+    """A window of a text, as the context of its row.
+
+    Attributes:
+        request: the whole request.
+        number: which of the request's texts the window is of.
+        text: the whole text.
+        window: the tokens of the window.
+    """
+
+    request: RequestT
+    number: int
+    text: TokenizedText
+    window: Window
 
 
 @dataclass(frozen=True)
@@ -99,10 +121,60 @@ class TaskSetting:
             for number, text in enumerate(inputs.values)
         )
 
+    def windows(
+        self,
+        inputs: Inputs[TextT],
+        request: Any,
+        cut: Callable[[str, TextT], tuple[TokenizedText, Sequence[Window]]],
+        *,
+        noun: str,
+        max_tokens: int,
+    ) -> tuple[RowInput, ...]:
+        """Returns a row for each window of a request's texts, text after text.
 
-class Task(Protocol):
-    """One task; several threads may call its methods at a time."""
+        Args:
+            inputs: the request's texts.
+            request: becomes a part of the context of each row.
+            cut: returns the tokens and the windows of a text; receives the text's path in the
+                request, for messages.
+            noun: what a text is called in messages.
+            max_tokens: longest window.
 
+        Raises:
+            InvalidRequestError: the windows are more than the queue holds.
+        """
+        rows: list[RowInput] = []
+        for number, content in enumerate(inputs.values):
+            name = inputs.name(number)
+            text, windows = cut(name, content)
+            rows += [
+                self.bucketed(window.row, WindowContext(request, number, text, window))
+                for window in windows
+            ]
+            if len(rows) > self.max_inputs:
+                raise InvalidRequestError(
+                    f"The {noun}s up to {name} make {len(rows)} windows of {max_tokens} tokens; "
+                    f"the endpoint's max_queue_length allows {self.max_inputs} in a request. Send "
+                    f"shorter {noun}s, or fewer."
+                )
+        return tuple(rows)
+
+
+class Task(ABC, Generic[RequestT]):
+    """One task; several threads may call its methods at a time.
+
+    Args:
+        setting: the values of the model and of its endpoint.
+    """
+
+    # The named tuple of a request.
+    _request_type: type[RequestT]
+
+    def __init__(self, setting: TaskSetting) -> None:
+        self._setting = setting
+        self._description = request_description(self._request_type, setting.limits)
+
+    @abstractmethod
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the rows of a request.
 
@@ -110,12 +182,15 @@ class Task(Protocol):
             InvalidRequestError: the body is not a valid request.
         """
 
+    @abstractmethod
     def decode(self, value: RowInput, outputs: RowOutputs) -> Any:
         """Returns the decoded output of one row; small, and with all that `render` needs."""
 
+    @abstractmethod
     def render(self, outputs: Sequence[Any]) -> bytes:
         """Returns the JSON answer of a request."""
 
+    @abstractmethod
     def values_to_render(self, outputs: Sequence[Any]) -> int:
         """Returns how many values `render` has to write, in units of about ten microseconds."""
 

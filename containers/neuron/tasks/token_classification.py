@@ -9,64 +9,40 @@ import numpy as np
 from containers.neuron.entities import entities
 from containers.neuron.labels import Scores, scores
 from containers.neuron.requests import TokenRequest
-from containers.neuron.tasks.task import RowInput, RowOutputs, TaskSetting, json_array
+from containers.neuron.tasks.task import RowInput, RowOutputs, Task, WindowContext, json_array
 from containers.neuron.tokenization import TokenizedText
 from containers.neuron.windows import Window, kept_tokens, text_windows
-from containers.serving.errors import InvalidRequestError
-from containers.serving.objects import request_description
-
-
-@dataclass(frozen=True)
-class _WindowContext:
-    request: TokenRequest
-    text_number: int
-    text: TokenizedText
-    window: Window
 
 
 @dataclass(frozen=True)
 class _WindowOutput:
-    context: _WindowContext
+    context: WindowContext[TokenRequest]
     token_scores: Scores
 
 
-class TokenClassification:
+class TokenClassification(Task[TokenRequest]):
     """A `Task`; the model's output is `logits`, [columns, labels] for each row."""
 
-    def __init__(self, setting: TaskSetting) -> None:
-        self._setting = setting
-        self._description = request_description(TokenRequest, setting.limits)
+    _request_type = TokenRequest
 
     def parse(self, body: bytes) -> tuple[RowInput, ...]:
         """Returns the windows of every text, text after text."""
         request = self._description.parse(body)
-        tokenizer = self._setting.tokenizer
-        inputs: list[RowInput] = []
-        for number, content in enumerate(request.inputs.values):
-            name = request.inputs.name(number)
+        longest = self._setting.buckets[-1]
+
+        def cut(name: str, content: str) -> tuple[TokenizedText, list[Window]]:
+            tokenizer = self._setting.tokenizer
             text = tokenizer.tokenize(content)
-            windows = text_windows(
-                tokenizer.single,
-                text,
-                name=name,
-                max_tokens=self._setting.buckets[-1],
-                overlap=request.parameters.stride,
+            overlap = request.parameters.stride
+            return text, text_windows(
+                tokenizer.single, text, name=name, max_tokens=longest, overlap=overlap
             )
-            inputs += [
-                self._setting.bucketed(window.row, _WindowContext(request, number, text, window))
-                for window in windows
-            ]
-            if len(inputs) > self._setting.max_inputs:
-                raise InvalidRequestError(
-                    f"The texts up to {name} make {len(inputs)} windows of "
-                    f"{self._setting.buckets[-1]} tokens; the endpoint's max_queue_length "
-                    f"allows {self._setting.max_inputs} in a request. Send shorter texts, or fewer."
-                )
-        return tuple(inputs)
+
+        return self._setting.windows(request.inputs, request, cut, noun="text", max_tokens=longest)
 
     def decode(self, value: RowInput, outputs: RowOutputs) -> _WindowOutput:
         """Returns the scores of a window's tokens."""
-        context: _WindowContext = value.context
+        context: WindowContext[TokenRequest] = value.context
         logits = outputs["logits"][context.window.columns()]
         return _WindowOutput(context, scores(logits, "softmax"))
 
@@ -74,7 +50,7 @@ class TokenClassification:
         """Returns an array of entities, or an array of such arrays if the texts came in one."""
         request = outputs[0].context.request
         answers = []
-        for _, group in groupby(outputs, key=lambda output: output.context.text_number):
+        for _, group in groupby(outputs, key=lambda output: output.context.number):
             windows = list(group)
             text = windows[0].context.text
             answers.append(

@@ -12,9 +12,11 @@ from containers.jobs.checkpoint_files import (
     checked_weight_files,
     config_document,
 )
+from containers.jobs.paths import JobPaths
+from containers.jobs.supervision import checked_input
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.job import Hyperparameters
+from containers.tensorrt.compile.job import Hyperparameters, read_hyperparameters
 from containers.tensorrt.model_directory import (
     ModelConfig,
     read_config,
@@ -136,3 +138,20 @@ def tokenizer_problem(path: Path, config: ModelConfig | None) -> str | None:
             f"{config.vocabulary_size}: they are not of one model"
         )
     return None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job whose input was checked."""
+
+    hyperparameters: Hyperparameters
+    checkpoint: Checkpoint
+
+
+def prepare(paths: JobPaths) -> Job:
+    """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
+
+    Raises:
+        CompileError: the message holds all problems with both.
+    """
+    return Job(*checked_input(paths, read_hyperparameters, read_checkpoint))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from containers.jobs.paths import JobPaths
 from containers.jobs.supervision import Child, run_job
-from containers.tensorrt.compile.preparation import prepare
+from containers.tensorrt.compile.checkpoint import prepare
 
 
 def run(environ: Mapping[str, str]) -> int:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from containers.jobs.hyperparameters import HyperparameterReader
+from containers.tensorrt.settings import MOST_TOKENS
 
 CPU_TARGET: Final = "cpu"
 
 _TARGET: Final = re.compile(r"cpu|sm[1-9][0-9]{1,2}")
 _LARGEST_BATCH: Final = 1024
-_MOST_TOKENS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None
     read = Hyperparameters(
         target=target,
         max_batch_size=reader.whole_number("max_batch_size", _LARGEST_BATCH),
-        max_input_tokens=reader.whole_number("max_input_tokens", _MOST_TOKENS),
-        max_new_tokens=reader.whole_number("max_new_tokens", _MOST_TOKENS),
+        max_input_tokens=reader.whole_number("max_input_tokens", MOST_TOKENS),
+        max_new_tokens=reader.whole_number("max_new_tokens", MOST_TOKENS),
         dtype="fp32" if dtype == "fp32" else "fp16",
         keep_graph=keep_graph == "true",
     )

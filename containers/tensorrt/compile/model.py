@@ -7,10 +7,9 @@ restricted unpickler, which makes tensors and calls no other code.
 
 import logging
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
-import torch
 import transformers
 from transformers import GenerationConfig, GPT2LMHeadModel
 
@@ -18,12 +17,9 @@ from containers.jobs import pretrained
 from containers.jobs.report import CompileError
 from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES, Checkpoint
 from containers.tensorrt.export import Parity, check_step_graph
+from containers.tensorrt.export.graph_files import MODEL_TYPES, Precision
 from containers.tensorrt.model_directory import ModelConfig
 
-_DTYPES: Final[dict[Literal["fp16", "fp32"], torch.dtype]] = {
-    "fp16": torch.float16,
-    "fp32": torch.float32,
-}
 # Unequal lengths cover padding. The lengths are small, because a step of 1.5 billion parameters
 # takes seconds on a CPU. Both implementations decode each prompt alone and in a batch.
 _PROMPT_LENGTHS: Final = (7, 1, 4)
@@ -38,14 +34,14 @@ def quieten() -> None:
     torch_logger.propagate = True
 
 
-def load_model(checkpoint: Checkpoint, precision: Literal["fp16", "fp32"]) -> GPT2LMHeadModel:
+def load_model(checkpoint: Checkpoint, precision: Precision) -> GPT2LMHeadModel:
     """Loads a checkpoint's weights, in the precision of the graph.
 
     Raises:
         CompileError: the weights cannot be loaded, some are missing, or some are not finite.
     """
     model: GPT2LMHeadModel = pretrained.load_pretrained(
-        GPT2LMHeadModel, checkpoint.directory, dtype=_DTYPES[precision]
+        GPT2LMHeadModel, checkpoint.directory, dtype=MODEL_TYPES[precision]
     )
     pretrained.check_finite(model, f" in {precision}")
     return model.eval()

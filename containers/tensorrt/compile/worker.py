@@ -18,10 +18,9 @@ from containers.jobs.child import run_process, run_work
 from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
-from containers.tensorrt.compile.checkpoint import tokenizer_problem
+from containers.tensorrt.compile.checkpoint import Job, prepare, tokenizer_problem
 from containers.tensorrt.compile.gpu import Gpu, find_gpu
 from containers.tensorrt.compile.job import CPU_TARGET
-from containers.tensorrt.compile.preparation import Job, prepare
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     TIMING_CACHE_FILE,

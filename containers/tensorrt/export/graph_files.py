@@ -23,7 +23,7 @@ OPSET_VERSION = 20
 # weights beside the graph it took 1.1 times that.
 EXTERNAL_DATA_THRESHOLD_BYTES = 256 * 2**20
 
-_MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
+MODEL_TYPES: Final[dict[Precision, torch.dtype]] = {"fp32": torch.float32, "fp16": torch.float16}
 # The exporter has several spellings for the sum of past and sequence.
 _GROWN: Final = "past+sequence"
 
@@ -44,10 +44,10 @@ def check_exportable(model: PreTrainedModel, family: str, precision: Precision) 
             f"cannot export a model of type {model.config.model_type!r}: this step graph is "
             f"{family}'s"
         )
-    if model.dtype != _MODEL_TYPES[precision]:
+    if model.dtype != MODEL_TYPES[precision]:
         raise ExportError(
             f"cannot export a {model.dtype} model as {precision}: load it with "
-            f"from_pretrained(..., dtype={_MODEL_TYPES[precision]})"
+            f"from_pretrained(..., dtype={MODEL_TYPES[precision]})"
         )
 
 
