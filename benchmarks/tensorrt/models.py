@@ -43,6 +43,7 @@ def ensure_model(model: Model, parent: Path, seed: int, say: Say) -> Path:
         sources = sorted(path for path in (ROOT / model.sample).iterdir() if path.is_file())
     else:
         sources = sorted((ROOT / "containers/tensorrt/export").glob("*.py"))
+        sources.append(ROOT / "containers/jobs/onnx_files.py")
     return ensure_made(
         model,
         parent,

@@ -8,7 +8,7 @@ requirements-export.txt`): no module that serves imports this package.
   their contract.
 - `graph_files`: the shared parts of every export: tracing, names, the same bytes on every machine,
   and a separate file for large weights.
-- `decoding`: greedy decoding over such graphs with ONNX Runtime, as simple as possible.
+- `decoding`: runs such graphs step by step with ONNX Runtime, as simple as possible.
 - `parity`: checks that a graph computes the same as its model.
 """
 
@@ -16,8 +16,6 @@ from containers.tensorrt.export.decoding import (
     EncoderDecoder,
     FloatArray,
     IntArray,
-    encoder_decoder_greedy_tokens,
-    greedy_tokens,
     left_padded,
     right_padded,
     run_decoder_step,
@@ -64,11 +62,9 @@ __all__ = [
     "cache_names",
     "check_step_graph",
     "check_t5_graphs",
-    "encoder_decoder_greedy_tokens",
     "export_gpt2_step",
     "export_t5_decoder_step",
     "export_t5_encoder",
-    "greedy_tokens",
     "left_padded",
     "right_padded",
     "run_decoder_step",

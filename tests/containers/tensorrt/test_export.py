@@ -30,6 +30,7 @@ from containers.serving.predictor import ModelLoadError  # noqa: E402
 from containers.tensorrt import export, external_data  # noqa: E402
 from containers.tensorrt.model_directory import ModelConfig  # noqa: E402
 from containers.tensorrt.runtimes.onnx_runtime import OnnxRuntimeSession  # noqa: E402
+from tests.containers.tensorrt.greedy_decoding import greedy_tokens  # noqa: E402
 
 pytestmark = [
     pytest.mark.torch,
@@ -161,9 +162,7 @@ def test_greedy_tokens_equal_generate(
     cached: bool,
 ) -> None:
     given = prompts(batch, padded=padded)
-    tokens = export.greedy_tokens(
-        session, given, new_tokens=NEW_TOKENS, end_token_id=0, cached=cached
-    )
+    tokens = greedy_tokens(session, given, new_tokens=NEW_TOKENS, end_token_id=0, cached=cached)
     expected = generate(model, given)
     np.testing.assert_array_equal(tokens, expected)
     # A model that says one thing whatever it is given would prove nothing.
@@ -172,9 +171,9 @@ def test_greedy_tokens_equal_generate(
 
 def test_padding_does_not_change_a_row(session: onnxruntime.InferenceSession) -> None:
     given = prompts(10, padded=True)
-    together = export.greedy_tokens(session, given, new_tokens=NEW_TOKENS)
+    together = greedy_tokens(session, given, new_tokens=NEW_TOKENS)
     for row, prompt in enumerate(given):
-        alone = export.greedy_tokens(session, [prompt], new_tokens=NEW_TOKENS)
+        alone = greedy_tokens(session, [prompt], new_tokens=NEW_TOKENS)
         np.testing.assert_array_equal(together[row], alone[0])
 
 
@@ -419,7 +418,7 @@ class TestCommittedSample:
         )
         chosen = (texts * math.ceil(batch / len(texts)))[:batch]
         ids = [encoding.ids for encoding in tokenizer.encode_batch(chosen)]
-        tokens = export.greedy_tokens(session, ids, new_tokens=20, end_token_id=0)
+        tokens = greedy_tokens(session, ids, new_tokens=20, end_token_id=0)
         np.testing.assert_array_equal(tokens, generate(sample, ids, 20))
 
     def test_weights_are_stored_once(self) -> None:

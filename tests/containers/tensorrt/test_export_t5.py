@@ -34,6 +34,9 @@ import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing b
 
 from containers.tensorrt import export  # noqa: E402
 from containers.tensorrt.export import t5  # noqa: E402
+from tests.containers.tensorrt.greedy_decoding import (  # noqa: E402
+    encoder_decoder_greedy_tokens,
+)
 
 pytestmark = [
     pytest.mark.torch,
@@ -142,7 +145,7 @@ def test_greedy_tokens_equal_generate(
     graphs: T5Graphs, batch: int, padded: bool, cached: bool
 ) -> None:
     given = prompts(batch, *(LENGTHS[:batch] if padded else [7] * batch))
-    tokens = export.encoder_decoder_greedy_tokens(
+    tokens = encoder_decoder_greedy_tokens(
         sessions(graphs), given, new_tokens=NEW_TOKENS, end_token_id=END, cached=cached
     )
     np.testing.assert_array_equal(tokens, generate(graphs.model, given))
@@ -163,27 +166,25 @@ def test_logits_equal_the_models(graphs: T5Graphs) -> None:
 def test_the_side_of_the_padding_does_not_matter(graphs: T5Graphs) -> None:
     loaded, given = sessions(graphs), prompts(2, *LENGTHS)
     right, left = (
-        export.encoder_decoder_greedy_tokens(
-            loaded, given, new_tokens=NEW_TOKENS, on_the_left=on_the_left
-        )
+        encoder_decoder_greedy_tokens(loaded, given, new_tokens=NEW_TOKENS, on_the_left=on_the_left)
         for on_the_left in (False, True)
     )
     np.testing.assert_array_equal(left, right)
     for row, prompt in enumerate(given):
-        alone = export.encoder_decoder_greedy_tokens(loaded, [prompt], new_tokens=NEW_TOKENS)
+        alone = encoder_decoder_greedy_tokens(loaded, [prompt], new_tokens=NEW_TOKENS)
         np.testing.assert_array_equal(right[row], alone[0])
 
 
 def test_rows_that_finish_early(graphs: T5Graphs) -> None:
     given = prompts(3, *LENGTHS)
-    free = export.encoder_decoder_greedy_tokens(sessions(graphs), given, new_tokens=NEW_TOKENS)
+    free = encoder_decoder_greedy_tokens(sessions(graphs), given, new_tokens=NEW_TOKENS)
     # Among the tokens that end rows at different steps, one that ends most of them.
     ends = {int(token): (free == token).any(axis=1).sum() for token in np.unique(free)}
     end = max(ends, key=lambda token: len(set((free == token).argmax(axis=1))) + ends[token] / 100)
     lengths = [int(np.argmax([*(row == end), True])) for row in free]
     assert len(set(lengths)) > 2
 
-    tokens = export.encoder_decoder_greedy_tokens(
+    tokens = encoder_decoder_greedy_tokens(
         sessions(graphs), given, new_tokens=NEW_TOKENS, end_token_id=end, pad_token_id=0
     )
 

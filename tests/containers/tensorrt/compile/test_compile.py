@@ -44,6 +44,7 @@ from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer  # noqa: E402
+from tests.containers.tensorrt.greedy_decoding import greedy_tokens  # noqa: E402
 from tests.support.compile_jobs import ROOT, Job, until_gone  # noqa: E402
 
 pytestmark = [
@@ -273,7 +274,7 @@ def compiled(directory: Path, scratch: Path, **limits: int) -> Path:
 
 def tokens_of_graph(graph: Path, prompts: list[list[int]]) -> export.IntArray:
     session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
-    return export.greedy_tokens(session, prompts, new_tokens=NEW_TOKENS)
+    return greedy_tokens(session, prompts, new_tokens=NEW_TOKENS)
 
 
 def tokens_of_model(model: GPT2LMHeadModel, prompts: list[list[int]]) -> export.IntArray:
