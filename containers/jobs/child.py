@@ -10,11 +10,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
-from containers.jobs.report import CompileError, bug_reason, report_failure
-from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
+from containers.jobs.report import exit_code_of
+from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.logs import configure_logging
 
 _FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -35,19 +36,7 @@ def run_work(work: Callable[[], None], *, scratch: Path, output_dir: Path) -> in
     # Exporters and compilers log every step of every pass at INFO.
     logging.getLogger().setLevel(logging.WARNING)
     logging.getLogger("containers").setLevel(logging.INFO)
-    try:
-        work()
-    except CompileError as error:
-        report_failure(output_dir, str(error))
-        return EXIT_OPERATOR_PROBLEM
-    except Exception as error:
-        reason = _resource_reason(error, scratch)
-        if reason is None:
-            report_failure(output_dir, bug_reason(error), error=error)
-            return EXIT_OWN_FAULT
-        report_failure(output_dir, reason)
-        return EXIT_OPERATOR_PROBLEM
-    return EXIT_OK
+    return exit_code_of(work, output_dir, partial(_resource_reason, scratch))
 
 
 def run_process(main: Callable[[], int]) -> NoReturn:
@@ -62,7 +51,7 @@ def run_process(main: Callable[[], int]) -> NoReturn:
     os._exit(exit_code)
 
 
-def _resource_reason(error: BaseException, scratch: Path) -> str | None:
+def _resource_reason(scratch: Path, error: BaseException) -> str | None:
     """Returns the reason if the machine was too small, or None."""
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
         return (

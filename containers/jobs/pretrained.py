@@ -18,6 +18,9 @@ def quieten() -> None:
     transformers.utils.logging.enable_propagation()
     transformers.utils.logging.disable_progress_bar()
     logging.captureWarnings(True)
+    torch_logger = logging.getLogger("torch")
+    torch_logger.handlers.clear()
+    torch_logger.propagate = True
     # It warns about every operator of torchvision, which is not installed.
     logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
 

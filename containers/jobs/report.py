@@ -3,10 +3,11 @@
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
 from containers.serving.logs import log_event
 
 FAILURE_FILE: Final = "failure"
@@ -73,9 +74,31 @@ def report_failure(output_dir: Path, reason: str, *, error: BaseException | None
         )
 
 
-def bug_reason(error: BaseException) -> str:
-    """Returns the reason of a failure that is a bug of Slipway."""
-    return (
-        f"unexpected error, a bug of this container: {type(error).__name__}: {error}; the job's "
-        "log has the traceback"
-    )
+def exit_code_of(
+    work: Callable[[], int | None],
+    output_dir: Path,
+    machine_problem: Callable[[Exception], str | None] = lambda _error: None,
+) -> int:
+    """Does the work of a process, and reports why it failed.
+
+    Args:
+        work: returns None, or the exit code of a process that reported its own failure.
+        output_dir: receives the file `failure`.
+        machine_problem: returns the reason if the machine was not suitable, or None.
+
+    Returns:
+        The process's exit code: 0; 1 for a problem that the user can solve; 2 for a bug of Slipway.
+    """
+    try:
+        return work() or EXIT_OK
+    except CompileError as error:
+        report_failure(output_dir, str(error))
+        return EXIT_OPERATOR_PROBLEM
+    except Exception as error:
+        reason = machine_problem(error)
+        if reason is not None:
+            report_failure(output_dir, reason)
+            return EXIT_OPERATOR_PROBLEM
+        bug = f"unexpected error, a bug of this container: {type(error).__name__}: {error}"
+        report_failure(output_dir, f"{bug}; the job's log has the traceback", error=error)
+        return EXIT_OWN_FAULT

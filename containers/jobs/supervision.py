@@ -20,8 +20,8 @@ from types import FrameType
 from typing import Any, Final, TypeVar
 
 from containers.jobs.paths import JobPaths
-from containers.jobs.report import CompileError, bug_reason, report_failure
-from containers.serving.exit_codes import EXIT_OK, EXIT_OPERATOR_PROBLEM, EXIT_OWN_FAULT
+from containers.jobs.report import CompileError, exit_code_of
+from containers.serving.exit_codes import EXIT_OK
 from containers.serving.logs import configure_logging, log_event
 
 _logger = logging.getLogger(__name__)
@@ -62,14 +62,6 @@ class _StopRequestedError(BaseException):
         self.number = number
 
 
-class _ChildError(Exception):
-    """The child failed, and reported the reason itself."""
-
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(exit_code)
-        self.exit_code = exit_code
-
-
 def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> int:
     """Runs a compile job.
 
@@ -83,11 +75,15 @@ def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) ->
     """
     configure_logging("INFO", sys.stdout)
     paths, problems = JobPaths.read(environ)
-    try:
+
+    def work() -> int:
         with _stop_signals_raise():
             if problems:
                 raise CompileError("; ".join(problems))
-            _run(paths, environ, prepare)
+            return _run(paths, environ, prepare)
+
+    try:
+        return exit_code_of(work, paths.output)
     except _StopRequestedError as stop:
         log_event(
             _logger,
@@ -97,15 +93,6 @@ def run_job(environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) ->
             message="nothing is left in the output directory",
         )
         return 128 + stop.number
-    except _ChildError as error:
-        return error.exit_code
-    except CompileError as error:
-        report_failure(paths.output, str(error))
-        return EXIT_OPERATOR_PROBLEM
-    except Exception as error:
-        report_failure(paths.output, bug_reason(error), error=error)
-        return EXIT_OWN_FAULT
-    return EXIT_OK
 
 
 def checked_input(
@@ -136,7 +123,7 @@ def checked_input(
     return asked, checkpoint
 
 
-def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> None:
+def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPaths], Child]) -> int:
     started = time.monotonic()
     child = prepare(paths)
     with _scratch_directory(paths.model) as scratch:
@@ -154,7 +141,10 @@ def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPath
                 exit_code = process.wait()
             finally:
                 process.kill()
-        _check_exit(exit_code, child.checkpoint_bytes)
+        if exit_code > 0:
+            # The child reported the reason itself.
+            return exit_code
+        _check_signal(-exit_code, child.checkpoint_bytes)
         files = _move_into_place(scratch, paths.model)
     log_event(
         _logger,
@@ -164,6 +154,7 @@ def _run(paths: JobPaths, environ: Mapping[str, str], prepare: Callable[[JobPath
         duration_seconds=round(time.monotonic() - started, 3),
         peak_memory_bytes=_peak_memory_bytes(),
     )
+    return EXIT_OK
 
 
 def _started(
@@ -178,13 +169,12 @@ def _started(
         raise CompileError(f"cannot start {child.command[0]}: {error.strerror}") from error
 
 
-def _check_exit(exit_code: int, checkpoint_bytes: int) -> None:
-    if exit_code == EXIT_OK:
+def _check_signal(number: int, checkpoint_bytes: int) -> None:
+    """Raises if a signal ended the child; 0 is none."""
+    if not number:
         return
-    if exit_code > 0:
-        raise _ChildError(exit_code)
-    name = signal.Signals(-exit_code).name
-    if -exit_code == signal.SIGKILL:
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL:
         raise CompileError(
             f"the compiling process was killed ({name}), most likely for lack of memory: the "
             f"checkpoint has {checkpoint_bytes} bytes, and compiling takes a multiple of that; "

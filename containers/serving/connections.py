@@ -23,6 +23,9 @@ HEADERS_TIMEOUT_SECONDS: Final = 10.0
 # As long as SageMaker waits for an answer.
 STALLED_ANSWER_SECONDS: Final = 60.0
 
+_HEADERS_TIMED_OUT: Final = "headers_timed_out"
+_ANSWER_NOT_TAKEN: Final = "answer_not_taken"
+
 
 class BoundedConnection(H11Protocol):
     """uvicorn's HTTP/1.1 connection with a limit on every wait for the client."""
@@ -30,8 +33,8 @@ class BoundedConnection(H11Protocol):
     # Any: uvicorn's own parameters, passed on.
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._headers_timer: asyncio.TimerHandle | None = None
-        self._answer_timer: asyncio.TimerHandle | None = None
+        # By the event that is logged when the time is over.
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
         """Starts the keep-alive timeout for a new connection."""
@@ -42,33 +45,29 @@ class BoundedConnection(H11Protocol):
         """Starts a timeout for the rest of a partly received request."""
         super().data_received(data)
         if self.transport.is_closing() or self._is_answering():
-            self._stop_headers_timer()
+            self._stop_timer(_HEADERS_TIMED_OUT)
         elif self.conn.trailing_data[0] or self.conn.their_state is h11.SEND_BODY:
-            if self._headers_timer is None:
-                self._headers_timer = self.loop.call_later(
-                    HEADERS_TIMEOUT_SECONDS, self._give_up, "headers_timed_out"
-                )
+            if _HEADERS_TIMED_OUT not in self._timers:
+                self._start_timer(HEADERS_TIMEOUT_SECONDS, _HEADERS_TIMED_OUT)
         else:  # the rest of an answered request has arrived
-            self._stop_headers_timer()
+            self._stop_timer(_HEADERS_TIMED_OUT)
             self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancels every timer."""
-        self._stop_headers_timer()
-        self._stop_answer_timer()
+        for event in list(self._timers):
+            self._stop_timer(event)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Starts the timeout for a client that does not read what was sent."""
         super().pause_writing()
-        self._stop_answer_timer()
-        self._answer_timer = self.loop.call_later(
-            STALLED_ANSWER_SECONDS, self._give_up, "answer_not_taken"
-        )
+        self._stop_timer(_ANSWER_NOT_TAKEN)
+        self._start_timer(STALLED_ANSWER_SECONDS, _ANSWER_NOT_TAKEN)
 
     def resume_writing(self) -> None:
         """Cancels the timeout of `pause_writing`, because the client reads again."""
-        self._stop_answer_timer()
+        self._stop_timer(_ANSWER_NOT_TAKEN)
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
@@ -91,7 +90,7 @@ class BoundedConnection(H11Protocol):
     def timeout_keep_alive_handler(self) -> None:
         """Closes an idle connection, even if the client has not read all of an answer."""
         if self.transport.get_write_buffer_size():
-            self._give_up("answer_not_taken")
+            self._give_up(_ANSWER_NOT_TAKEN)
         else:
             super().timeout_keep_alive_handler()
 
@@ -109,12 +108,9 @@ class BoundedConnection(H11Protocol):
         # Not `close`, which waits until the client has read what was sent.
         self.transport.abort()
 
-    def _stop_headers_timer(self) -> None:
-        if self._headers_timer is not None:
-            self._headers_timer.cancel()
-            self._headers_timer = None
+    def _start_timer(self, seconds: float, event: str) -> None:
+        self._timers[event] = self.loop.call_later(seconds, self._give_up, event)
 
-    def _stop_answer_timer(self) -> None:
-        if self._answer_timer is not None:
-            self._answer_timer.cancel()
-            self._answer_timer = None
+    def _stop_timer(self, event: str) -> None:
+        if timer := self._timers.pop(event, None):
+            timer.cancel()

@@ -180,14 +180,10 @@ class ModelServer:
         try:
             await self.service.load()
             await self.service.until_lost()
-        except ModelLostError as error:
-            log_event(_logger, logging.ERROR, "model_lost", message=str(error))
+        except (ModelLoadError, ModelLostError) as error:
+            event = "model_lost" if isinstance(error, ModelLostError) else "model_load_failed"
+            log_event(_logger, logging.ERROR, event, message=str(error))
             self._exit_code = EXIT_OPERATOR_PROBLEM
-            self._uvicorn.should_exit = True
-        except ModelLoadError as error:
-            log_event(_logger, logging.ERROR, "model_load_failed", message=str(error))
-            self._exit_code = EXIT_OPERATOR_PROBLEM
-            self._uvicorn.should_exit = True
         except Exception as error:
             log_event(
                 _logger,
@@ -197,7 +193,7 @@ class ModelServer:
                 message="unexpected error; the traceback is in this line",
             )
             self._exit_code = EXIT_OWN_FAULT
-            self._uvicorn.should_exit = True
+        self._uvicorn.should_exit |= self._exit_code != EXIT_OK
 
 
 def open_metrics(settings: ServingSettings) -> Metrics:

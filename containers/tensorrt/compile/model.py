@@ -5,7 +5,6 @@ Only code of the installed packages runs: the model class is named here, and nei
 restricted unpickler, which makes tensors and calls no other code.
 """
 
-import logging
 from pathlib import Path
 from typing import Final
 
@@ -24,14 +23,6 @@ from containers.tensorrt.model_directory import ModelConfig
 # takes seconds on a CPU. Both implementations decode each prompt alone and in a batch.
 _PROMPT_LENGTHS: Final = (7, 1, 4)
 _NEW_TOKENS: Final = 4
-
-
-def quieten() -> None:
-    """Sends the libraries' messages to the container's log, and turns off progress bars."""
-    pretrained.quieten()
-    torch_logger = logging.getLogger("torch")
-    torch_logger.handlers.clear()
-    torch_logger.propagate = True
 
 
 def load_model(checkpoint: Checkpoint, precision: Precision) -> GPT2LMHeadModel:

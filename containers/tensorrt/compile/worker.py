@@ -57,7 +57,7 @@ def _compile(paths: JobPaths, scratch: Path) -> None:
     with stage("import_packages") as fields:
         _require_packages()
         # Imported here, so that the checks before it take no time to import torch.
-        from containers.tensorrt.compile.model import quieten
+        from containers.jobs.pretrained import quieten
 
         quieten()
         fields["versions"] = {name: importlib.metadata.version(name) for name in _PACKAGES}
