@@ -10,14 +10,10 @@ checkpoint as well.
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
-import platform
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -39,12 +35,17 @@ from containers.neuron.runtimes.onnx_runtime import OnnxRuntimeSession
 from containers.neuron.tasks.question_answering import QuestionAnswering
 from containers.neuron.tasks.task import TaskSetting
 from containers.neuron.tokenization import TextTokenizer
+from samples.training import Sample, argument_parser
 
-HERE = Path(__file__).resolve().parent
-MODEL_DIRECTORY = HERE / "model"
-METRICS_PATH = HERE / "metrics.json"
+SAMPLE = Sample(
+    folder=Path(__file__).resolve().parent,
+    seed=7,
+    rows_per_step=32,
+    peak_learning_rate=1e-3,
+    warm_up_steps=100,
+    weight_decay=0.01,
+)
 
-SEED = 7
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_SIZE = 700
 # Of the shipped configs.
@@ -56,12 +57,6 @@ LAYERS = 3
 HEADS = 4
 INNER_WIDTH = 256
 
-ROWS_PER_STEP = 32
-PEAK_LEARNING_RATE = 1e-3
-FINAL_LEARNING_RATE_SHARE = 0.02
-WARM_UP_STEPS = 100
-WEIGHT_DECAY = 0.01
-GRADIENT_NORM_LIMIT = 1.0
 TOKENIZER_EXAMPLES = 4000
 HELD_OUT_EXAMPLES = 1000
 HELD_OUT_SEED = 1001
@@ -82,22 +77,6 @@ class HeldOut:
     exact: float
     exact_with_answer: float
     exact_without_answer: float
-
-
-@dataclass(frozen=True)
-class TrainingRun:
-    """What a training run did.
-
-    Attributes:
-        steps: optimiser steps taken.
-        minutes: wall time of the training loop.
-        paced_by: `steps` when only the count of steps set the learning rate; `clock` when
-            `--minutes` was the nearer bound at any time.
-    """
-
-    steps: int
-    minutes: float
-    paced_by: str
 
 
 def train_tokenizer(texts: Sequence[str]) -> Tokenizer:
@@ -158,18 +137,6 @@ def training_rows(tokenizer: Tokenizer, stream: Iterator[Example]) -> Iterator[T
         yield TrainingRow(encoding.ids, encoding.type_ids, first, last)
 
 
-def learning_rate(step: int, progress: float) -> float:
-    """Linear warm-up, then half a cosine down to a small share of the peak.
-
-    Args:
-        step: steps taken so far.
-        progress: share of the run that is done, 0 to 1.
-    """
-    cosine = 0.5 * (1 + math.cos(math.pi * progress))
-    share = FINAL_LEARNING_RATE_SHARE + (1 - FINAL_LEARNING_RATE_SHARE) * cosine
-    return PEAK_LEARNING_RATE * share * min(1.0, (step + 1) / WARM_UP_STEPS)
-
-
 def new_model(tokenizer: Tokenizer) -> BertForQuestionAnswering:
     """The untrained network: BERT's architecture, without dropout: no example comes twice."""
     config = BertConfig(
@@ -184,44 +151,6 @@ def new_model(tokenizer: Tokenizer) -> BertForQuestionAnswering:
         pad_token_id=tokenizer.token_to_id("[PAD]"),
     )
     return BertForQuestionAnswering(config)
-
-
-def train(
-    model: BertForQuestionAnswering, rows: Iterator[TrainingRow], *, steps: int, minutes: float
-) -> TrainingRun:
-    """Trains in place, printing progress, for `steps` steps or `minutes`, whichever ends first."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
-            {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0},
-        ],
-        betas=(0.9, 0.98),
-        fused=True,
-    )
-    model.train()
-    started = time.perf_counter()
-    taken, smoothed, progress, paced_by = 0, 0.0, 0.0, "steps"
-    while progress < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(taken, progress)
-        batch = [next(rows) for _ in range(ROWS_PER_STEP)]
-        loss = _loss(model, batch)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, GRADIENT_NORM_LIMIT)
-        optimizer.step()
-        taken += 1
-        smoothed = loss.item() if taken == 1 else 0.98 * smoothed + 0.02 * loss.item()
-        elapsed_minutes = (time.perf_counter() - started) / 60
-        progress = max(taken / steps, elapsed_minutes / minutes)
-        if progress > taken / steps:
-            paced_by = "clock"
-        if taken % 100 == 0 or progress >= 1:
-            print(
-                f"step {taken}/{steps}  loss {smoothed:.3f}  {elapsed_minutes:.1f} min", flush=True
-            )
-    return TrainingRun(taken, round((time.perf_counter() - started) / 60, 1), paced_by)
 
 
 def _loss(model: BertForQuestionAnswering, batch: Sequence[TrainingRow]) -> torch.Tensor:
@@ -323,56 +252,40 @@ def measure(directory: Path) -> HeldOut:
     )
 
 
-def check() -> int:
-    """Measures the committed model and compares the result with metrics.json; 0 when equal."""
-    recorded = json.loads(METRICS_PATH.read_text())["held_out"]
-    measured = asdict(measure(MODEL_DIRECTORY))
-    print(json.dumps(measured, indent=2))
-    # Another processor sums in another order.
-    same = all(math.isclose(measured[name], recorded[name], abs_tol=0.005) for name in recorded)
-    print("as recorded" if same else f"recorded: {json.dumps(recorded)}")
-    return 0 if same else 1
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the process's exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--steps", type=int, default=2000, help="optimiser steps (default 2000)")
-    parser.add_argument(
-        "--minutes", type=float, default=20, help="upper bound on training time (default 20)"
-    )
+    parser = argument_parser(__doc__, steps=2000, minutes=20)
     parser.add_argument("--threads", type=int, default=1, help="threads to train with (default 1)")
     parser.add_argument("--checkpoint", type=Path, help="directory to keep the checkpoint in")
-    parser.add_argument(
-        "--check", action="store_true", help="measure the committed model instead of training"
-    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
-    torch.manual_seed(SEED)
+    torch.manual_seed(SAMPLE.seed)
     if options.check:
-        return check()
+        return SAMPLE.check(measure(SAMPLE.model_directory), abs_tol=0.005)
 
-    notes = first_examples(TOKENIZER_EXAMPLES, held_out=False, seed=SEED)
+    notes = first_examples(TOKENIZER_EXAMPLES, held_out=False, seed=SAMPLE.seed)
     tokenizer = train_tokenizer([f"{note.question} {note.context}" for note in notes])
     model = new_model(tokenizer)
     print(f"{model.num_parameters()} parameters", flush=True)
-    rows = training_rows(tokenizer, examples(held_out=False, seed=SEED + 1))
-    run = train(model, rows, steps=options.steps, minutes=options.minutes)
+    rows = training_rows(tokenizer, examples(held_out=False, seed=SAMPLE.seed + 1))
+    run = SAMPLE.train(
+        model,
+        lambda: _loss(model, [next(rows) for _ in range(SAMPLE.rows_per_step)]),
+        steps=options.steps,
+        minutes=options.minutes,
+    )
     model.eval()
-    save(model, tokenizer, MODEL_DIRECTORY)
+    save(model, tokenizer, SAMPLE.model_directory)
     if options.checkpoint is not None:
         model.save_pretrained(options.checkpoint)
         (options.checkpoint / "tokenizer.json").write_text(tokenizer.to_str() + "\n")
-    packages = ("onnxruntime", "tokenizers", "torch", "transformers")
-    metrics = {
-        "training": asdict(run) | {"rows_per_step": ROWS_PER_STEP, "seed": SEED},
-        "held_out": asdict(measure(MODEL_DIRECTORY)),
-        "parameters": model.num_parameters(),
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in packages},
-    }
-    METRICS_PATH.write_text(json.dumps(metrics, indent=2) + "\n")
-    print(METRICS_PATH.read_text(), flush=True)
+    SAMPLE.record(
+        run,
+        measure(SAMPLE.model_directory),
+        model,
+        packages=("onnxruntime", "tokenizers", "torch", "transformers"),
+        rows_per_step=SAMPLE.rows_per_step,
+    )
     return 0
 
 

@@ -9,31 +9,33 @@ versions on the same processor repeat the run, as long as `--minutes` does not e
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import platform
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from corpus import Corpus, load_corpus
+from corpus import load_corpus
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from containers.tensorrt.export import export_gpt2_step
 from containers.tensorrt.external_data import refer_to_safetensors
+from samples.training import Sample, argument_parser
 
-HERE = Path(__file__).resolve().parent
-MODEL_DIRECTORY = HERE / "model"
-METRICS_PATH = HERE / "metrics.json"
+SAMPLE = Sample(
+    folder=Path(__file__).resolve().parent,
+    seed=20,
+    rows_per_step=8,
+    peak_learning_rate=2.5e-3,
+    warm_up_steps=300,
+    weight_decay=0.1,
+)
 
-SEED = 20
 END_OF_TEXT = "<|endoftext|>"
 END_OF_TEXT_ID = 0
 VOCABULARY_SIZE = 4096
@@ -42,12 +44,6 @@ WIDTH = 160
 LAYERS = 5
 HEADS = 5
 
-ROWS_PER_STEP = 8
-PEAK_LEARNING_RATE = 2.5e-3
-FINAL_LEARNING_RATE_SHARE = 0.02
-WARM_UP_STEPS = 300
-WEIGHT_DECAY = 0.1
-GRADIENT_NORM_LIMIT = 1.0
 EVALUATION_TOKENS_PER_BATCH = 4096
 
 
@@ -68,24 +64,6 @@ class HeldOut:
     tokens: int
     perplexity: float
     bits_per_byte: float
-
-
-@dataclass(frozen=True)
-class TrainingRun:
-    """What a training run did.
-
-    Attributes:
-        steps: Optimiser steps taken.
-        tokens: Tokens predicted during training, repeats included.
-        minutes: Wall time of the training loop.
-        paced_by: `steps` when only the count of steps set the learning rate, which makes the run
-            repeatable; `clock` when `--minutes` was the nearer bound at any time.
-    """
-
-    steps: int
-    tokens: int
-    minutes: float
-    paced_by: str
 
 
 def train_tokenizer(sentences: Sequence[str]) -> Tokenizer:
@@ -121,18 +99,6 @@ def training_rows(
                 row = []
 
 
-def learning_rate(step: int, progress: float) -> float:
-    """Linear warm-up, then half a cosine down to a small share of the peak.
-
-    Args:
-        step: Steps taken so far.
-        progress: Share of the run that is done, 0 to 1.
-    """
-    cosine = 0.5 * (1 + math.cos(math.pi * progress))
-    share = FINAL_LEARNING_RATE_SHARE + (1 - FINAL_LEARNING_RATE_SHARE) * cosine
-    return PEAK_LEARNING_RATE * share * min(1.0, (step + 1) / WARM_UP_STEPS)
-
-
 def new_model() -> GPT2LMHeadModel:
     """The untrained network: GPT-2's architecture, tied embeddings, no dropout.
 
@@ -157,56 +123,9 @@ def new_model() -> GPT2LMHeadModel:
     return GPT2LMHeadModel(config)
 
 
-def train(
-    model: GPT2LMHeadModel, encoded: Sequence[Sequence[int]], *, steps: int, minutes: float
-) -> TrainingRun:
-    """Trains in place, printing progress, for `steps` steps or `minutes`, whichever ends first.
-
-    The learning rate falls with whichever of the two bounds is nearer, so that a run ended by the
-    clock still ends at the small rate.
-    """
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
-            {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0},
-        ],
-        betas=(0.9, 0.98),
-        fused=True,
-    )
-    rows = training_rows(encoded, torch.Generator().manual_seed(SEED))
-    model.train()
-    started = time.perf_counter()
-    taken, smoothed, progress, paced_by = 0, 0.0, 0.0, "steps"
-    while progress < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(taken, progress)
-        batch = torch.stack([next(rows) for _ in range(ROWS_PER_STEP)])
-        logits = model(input_ids=batch[:, :-1], use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, GRADIENT_NORM_LIMIT)
-        optimizer.step()
-        taken += 1
-        smoothed = loss.item() if taken == 1 else 0.98 * smoothed + 0.02 * loss.item()
-        elapsed_minutes = (time.perf_counter() - started) / 60
-        progress = max(taken / steps, elapsed_minutes / minutes)
-        if progress > taken / steps:
-            paced_by = "clock"
-        if taken % 100 == 0 or progress >= 1:
-            rate = taken * ROWS_PER_STEP * CONTEXT_TOKENS / (elapsed_minutes * 60)
-            print(
-                f"step {taken}/{steps}  loss {smoothed:.3f}  {rate:,.0f} tokens/s  "
-                f"{elapsed_minutes:.1f} min",
-                flush=True,
-            )
-    return TrainingRun(
-        steps=taken,
-        tokens=taken * ROWS_PER_STEP * CONTEXT_TOKENS,
-        minutes=round((time.perf_counter() - started) / 60, 1),
-        paced_by=paced_by,
-    )
+def _loss(model: GPT2LMHeadModel, batch: torch.Tensor) -> torch.Tensor:
+    logits = model(input_ids=batch[:, :-1], use_cache=False).logits
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
 
 
 def measure(model: GPT2LMHeadModel, tokenizer: Tokenizer, held_out: Sequence[str]) -> HeldOut:
@@ -291,21 +210,6 @@ def load(directory: Path) -> tuple[GPT2LMHeadModel, Tokenizer]:
     return model.eval(), Tokenizer.from_file(str(directory / "tokenizer.json"))
 
 
-def write_metrics(
-    path: Path, run: TrainingRun, corpus: Corpus, held_out: HeldOut, model: GPT2LMHeadModel
-) -> None:
-    """Writes what the README quotes."""
-    packages = ("botocore", "tokenizers", "torch", "transformers")
-    metrics = {
-        "training": asdict(run) | {"sentences": len(corpus.training), "seed": SEED},
-        "held_out": asdict(held_out),
-        "parameters": model.num_parameters(),
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in packages},
-    }
-    path.write_text(json.dumps(metrics, indent=2) + "\n")
-
-
 def export(model: GPT2LMHeadModel, directory: Path) -> None:
     """Writes the step graph, which reads its weights from the checkpoint in `directory`."""
     graph = directory / "model.onnx"
@@ -315,7 +219,7 @@ def export(model: GPT2LMHeadModel, directory: Path) -> None:
 
 def check() -> int:
     """Measures the committed model and compares the result with metrics.json; 0 when equal."""
-    recorded = json.loads(METRICS_PATH.read_text())
+    recorded = json.loads(SAMPLE.metrics_path.read_text())
     here, there = version("botocore"), recorded["versions"]["botocore"]
     if here != there:
         print(
@@ -324,36 +228,24 @@ def check() -> int:
             file=sys.stderr,
         )
         return 1
-    model, tokenizer = load(MODEL_DIRECTORY)
-    measured = asdict(measure(model, tokenizer, load_corpus().held_out))
-    print(json.dumps(measured, indent=2))
-    # Another processor sums in another order.
-    same = all(math.isclose(measured[k], v, rel_tol=1e-3) for k, v in recorded["held_out"].items())
-    print("as recorded" if same else f"recorded: {json.dumps(recorded['held_out'])}")
-    return 0 if same else 1
+    model, tokenizer = load(SAMPLE.model_directory)
+    return SAMPLE.check(measure(model, tokenizer, load_corpus().held_out), rel_tol=1e-3)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the process's exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--steps", type=int, default=5500, help="optimiser steps (default 5500)")
-    parser.add_argument(
-        "--minutes", type=float, default=60, help="upper bound on training time (default 60)"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="measure the committed model instead of training"
-    )
+    parser = argument_parser(__doc__, steps=5500, minutes=60)
     parser.add_argument(
         "--export", action="store_true", help="only export the committed model's graph again"
     )
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    torch.manual_seed(SEED)
+    torch.manual_seed(SAMPLE.seed)
     torch.use_deterministic_algorithms(True)
     if options.check:
         return check()
     if options.export:
-        export(load(MODEL_DIRECTORY)[0], MODEL_DIRECTORY)
+        export(load(SAMPLE.model_directory)[0], SAMPLE.model_directory)
         return 0
 
     corpus = load_corpus()
@@ -361,15 +253,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tokenizer = train_tokenizer(corpus.training)
     encoded = [encoding.ids for encoding in tokenizer.encode_batch(list(corpus.training))]
     model = new_model()
-    run = train(model, encoded, steps=options.steps, minutes=options.minutes)
-    save(model, tokenizer, MODEL_DIRECTORY)
+    rows = training_rows(encoded, torch.Generator().manual_seed(SAMPLE.seed))
+    run = SAMPLE.train(
+        model,
+        lambda: _loss(model, torch.stack([next(rows) for _ in range(SAMPLE.rows_per_step)])),
+        steps=options.steps,
+        minutes=options.minutes,
+    )
+    save(model, tokenizer, SAMPLE.model_directory)
 
-    saved, tokenizer = load(MODEL_DIRECTORY)
-    held_out = measure(saved, tokenizer, corpus.held_out)
-    write_metrics(METRICS_PATH, run, corpus, held_out, saved)
-    print(METRICS_PATH.read_text(), flush=True)
-
-    export(saved, MODEL_DIRECTORY)
+    saved, tokenizer = load(SAMPLE.model_directory)
+    SAMPLE.record(
+        run,
+        measure(saved, tokenizer, corpus.held_out),
+        saved,
+        packages=("botocore", "tokenizers", "torch", "transformers"),
+        tokens=run.steps * SAMPLE.rows_per_step * CONTEXT_TOKENS,
+        sentences=len(corpus.training),
+    )
+    export(saved, SAMPLE.model_directory)
     return 0
 
 
