@@ -7,10 +7,11 @@ the child at any point, even in the middle of a call into a library. The program
 the reason and to remove partial output.
 
 `paths` and `hyperparameters` read what SageMaker passes to a job, `checkpoint_files` checks a
-checkpoint's files, `report` logs progress and failures. A job runs as a SageMaker training job
+checkpoint's files, `report` logs progress and failures. The child loads a checkpoint with
+`pretrained` and writes graphs with `onnx_files`. A job runs as a SageMaker training job
 does, see
 https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html
 
-A child may run in an older Python than the program: `child` and `report`, and what they import,
-keep to Python 3.10.
+A child may run in an older Python than the program: `child`, `report` and `pretrained`, and what
+they import, keep to Python 3.10.
 """

@@ -11,7 +11,7 @@ Float32Array = npt.NDArray[np.float32]
 
 CacheT = TypeVar("CacheT")
 
-# Names of a step graph's tensors, beside those of the cache.
+# Names of a step graph's tensors; `cache_names` returns the other names.
 STEP_INPUTS: Final = ("input_ids", "attention_mask", "position_ids")
 LOGITS: Final = "logits"
 
