@@ -30,24 +30,9 @@ IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
     "lmi": ("containers/lmi/Dockerfile", "containers/lmi/handler"),
 }
 
-# Files in those folders that are in no image. What compiles is in one, the compiler's: it is built
-# from the same files and has their fingerprint in its tag too.
-_NOT_IN_IMAGE: Mapping[str, frozenset[str]] = {
-    "tensorrt": frozenset(
-        {
-            "containers/tensorrt/requirements.in",
-            "containers/tensorrt/requirements-compile.in",
-        }
-    ),
-    "neuron": frozenset(
-        {
-            "containers/neuron/requirements.in",
-            "containers/neuron/requirements-pytorch-inference-neuron.in",
-            "containers/neuron/requirements-pytorch-inference-neuronx.in",
-        }
-    ),
-    "lmi": frozenset(),
-}
+# Lists of packages, from which the pinned lists in the images are made. Everything else is in an
+# image: the image that compiles is built from the same files, with their fingerprint in its tag.
+_NOT_IN_IMAGE = ".in"
 _CACHES = frozenset({"__pycache__"})
 # ECR tags have 128 characters at most; 16 hexadecimal digits tell any two builds apart.
 _TAG_LENGTH = 16
@@ -65,7 +50,7 @@ def image_files(root: Path, family: str) -> list[Path]:
         if path.is_file():
             files.append(path)
         elif path.is_dir():
-            files.extend(found for found in path.rglob("*") if _is_source(found, root, family))
+            files.extend(found for found in path.rglob("*") if _is_source(found, root))
         else:
             raise UserError.of(
                 Code.IMAGE_SOURCE_MISSING,
@@ -98,11 +83,11 @@ def copy_image_files(root: Path, family: str, destination: Path) -> None:
         shutil.copyfile(file, target)
 
 
-def _is_source(path: Path, root: Path, family: str) -> bool:
+def _is_source(path: Path, root: Path) -> bool:
     relative = path.relative_to(root)
     return (
         path.is_file()
         and _CACHES.isdisjoint(relative.parts)
         and not any(part.startswith(".") for part in relative.parts)
-        and relative.as_posix() not in _NOT_IN_IMAGE[family]
+        and path.suffix != _NOT_IN_IMAGE
     )
