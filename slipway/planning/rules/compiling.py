@@ -11,8 +11,8 @@ from slipway.planning.situation import Situation, problem
 
 
 def checkpoint_is_compiled(situation: Situation) -> Iterator[Problem]:
-    """Such a container loads what was compiled, and no checkpoint."""
     """Yields a problem where weights are given and nothing compiles them."""
+    artifacts, needs = situation.config.artifacts, situation.needs_compiled_model
     if needs and artifacts.weights is not None and artifacts.compile is None:
         yield problem(
             Code.NOT_COMPILED,
