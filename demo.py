@@ -4,8 +4,6 @@ Everything happens in a scratch copy of this project and on a port of its own. N
 tree nor an embedded AWS that is already running is touched. Copy and server are removed afterwards.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Measures a container beside a baseline: one model after the other, with the load driver alone."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The load driver alone, against a server that does nothing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

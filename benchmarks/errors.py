@@ -1,7 +1,5 @@
 """The error of a benchmark that ends early."""
 
-from __future__ import annotations
-
 
 class BenchmarkError(Exception):
     """A measurement cannot be made, or the measured program did not do its work.

@@ -1,7 +1,5 @@
 """Numbers with their intervals, and verdicts on goals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

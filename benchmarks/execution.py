@@ -1,7 +1,5 @@
 """Runs work in a process of its own: a timed command, or a function of a module."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import resource

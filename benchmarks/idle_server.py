@@ -6,8 +6,6 @@ It prints its port and serves until it is ended. It understands just enough HTTP
 send one request at a time with a Content-Length. Little of the measured time is therefore its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 

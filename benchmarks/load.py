@@ -21,8 +21,6 @@ such a server is its number of answers divided by the time from the first reques
 answer. Fewer clients are left at the end of that time, so it takes many requests.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import http.client

@@ -1,7 +1,5 @@
 """The circumstances that a result must name, so that readers know which results compare."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """The models of a benchmark: each is made once, in a process that may import PyTorch."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

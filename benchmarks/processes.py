@@ -1,7 +1,5 @@
 """Programs that a benchmark starts, waits for, and stops with all their descendants."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The shared parts of the benchmarks' command lines: options, progress, results and exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

@@ -1,7 +1,5 @@
 """The servers of a benchmark, each as the processes that a container would hold."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys

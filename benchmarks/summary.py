@@ -1,7 +1,5 @@
 """Computes what all trials under load have in common: throughputs and latencies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median

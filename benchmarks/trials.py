@@ -1,7 +1,5 @@
 """Trials: their random order, and their results."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

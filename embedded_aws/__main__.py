@@ -1,7 +1,5 @@
 """Runs the embedded AWS in the foreground: `python -m embedded_aws --port 4566 --directory DIR`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -15,8 +15,6 @@ Without this, stacks that deploy to AWS would fail here.
   bucket is an hour old.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta
 from typing import Any

@@ -4,8 +4,6 @@ CloudFormation's resources are created through the same APIs that a user calls, 
 CloudFormation. A resource that these APIs refuse fails its stack with their message.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from typing import Any

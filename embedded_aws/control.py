@@ -4,8 +4,6 @@ The process holds a lock on a file until it ends for any reason. This lock, and 
 tells whether the process runs. Its state is not kept: the next start begins with an empty account.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Errors for the person who starts the embedded AWS, as opposed to callers of its APIs."""
 
-from __future__ import annotations
-
 
 class LocalAwsError(Exception):
     """The embedded AWS cannot do what was asked, for a reason that the user can act on.

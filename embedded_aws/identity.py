@@ -3,8 +3,6 @@
 It imports nothing: `slipway local` must not load a mock of all of AWS to print a variable.
 """
 
-from __future__ import annotations
-
 # The account that moto uses. The `local` environment pins it, so that a stack built for it cannot
 # be deployed with a real account's credentials.
 ACCOUNT_ID = "123456789012"

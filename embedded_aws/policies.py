@@ -1,7 +1,5 @@
 """The parts of a policy document that may be one value or a list, and IAM's wildcards."""
 
-from __future__ import annotations
-
 import fnmatch
 from typing import Any
 

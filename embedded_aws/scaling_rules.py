@@ -8,8 +8,6 @@
 - PutScalingPolicy needs a registered target. moto keeps a policy without one.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from moto.applicationautoscaling.exceptions import AWSValidationException

@@ -4,8 +4,6 @@ botocore's own validator runs in the client and checks types, required members a
 only. Enumerations, patterns and maxima are left to the service, so they are checked here.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ For `local` that is only the embedded AWS, whatever credentials the shell has. F
 environment it is the shell's credentials, after a check that they belong to the right account.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Mapping

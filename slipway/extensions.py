@@ -6,8 +6,6 @@ that no part is imported before its stage. Installing the package is enough: no 
 changes.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points

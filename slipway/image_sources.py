@@ -3,8 +3,6 @@
 The fingerprint is in the image's tag: a change elsewhere in the repository changes no image.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence

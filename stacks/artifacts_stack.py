@@ -6,8 +6,6 @@ published artifacts are unreadable without it. A later stack makes another key, 
 config names the first.
 """
 
-from __future__ import annotations
-
 import aws_cdk as cdk
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_ssm as ssm

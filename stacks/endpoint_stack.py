@@ -1,7 +1,5 @@
 """One model in one environment: role, model, endpoint, log group, autoscaling, alarms."""
 
-from __future__ import annotations
-
 import aws_cdk as cdk
 from constructs import Construct
 

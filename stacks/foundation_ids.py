@@ -5,8 +5,6 @@ them as SSM-typed parameters: there are no exports that would tie stacks togethe
 at synth.
 """
 
-from __future__ import annotations
-
 import aws_cdk as cdk
 
 # The place of artifacts has two of them, because publishing reads these as well.

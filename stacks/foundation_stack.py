@@ -7,8 +7,6 @@ key, whose id only AWS chooses (cloudformation-coverage-roadmap issue 2376, 2025
 environment names the key instead.
 """
 
-from __future__ import annotations
-
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms

@@ -1,7 +1,5 @@
 """A container that Slipway builds: its repository, and the builds of its images."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Options of the whole test run."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -5,8 +5,6 @@ checks the rest: the first word, the parameters of public functions, and the pro
 tools.prose.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

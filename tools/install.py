@@ -3,8 +3,6 @@
 It needs only the standard library, because it runs before anything is installed.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

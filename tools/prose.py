@@ -5,8 +5,6 @@ turns that make a reader go back. It leaves out fenced code and headings. In eve
 riddles: phrases that are too short to be understood the first time.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

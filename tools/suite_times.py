@@ -4,8 +4,6 @@ pytest writes the junit files (`make test` and the other test targets, into buil
 files are several runs that have no test in common.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

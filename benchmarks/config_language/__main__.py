@@ -1,7 +1,5 @@
 """`make bench-config`: time and memory of reading, checking and planning 1,000 configs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

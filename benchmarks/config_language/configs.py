@@ -5,8 +5,6 @@ one. Other families have files in `templates/`. Names and numbers vary. A number
 a number that is large enough in the template stays large enough.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Defines the measurements, their goals, and the order of the processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

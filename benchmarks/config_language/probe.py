@@ -6,8 +6,6 @@ The last line of standard output is JSON. No module that Slipway needs may be im
 its import has been timed.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """Carries out the design: one fresh process after the other."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Computes medians, spreads and verdicts from trials."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`make bench`: times a user's commands, in projects of 1 to 500 model configs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

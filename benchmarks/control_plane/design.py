@@ -1,7 +1,5 @@
 """Defines the commands, the numbers of configs, the trials and their order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

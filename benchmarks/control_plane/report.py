@@ -1,7 +1,5 @@
 """Writes the result as JSON with every trial, and as a page of Markdown."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Carries out the design, one command after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from statistics import mean
 

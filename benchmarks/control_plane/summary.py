@@ -1,7 +1,5 @@
 """Computes medians, spreads, ratios and a verdict from trials."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median

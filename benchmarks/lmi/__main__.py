@@ -1,7 +1,5 @@
 """`make bench-lmi`: DJL Serving beside Slipway's serving core, and an S3 prefix beside a tar.gz."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -6,8 +6,6 @@ one piece. gzip looks back 32 kB only, and a block is far longer. Only little da
 made, and none of it is read from the disk while it is served.
 """
 
-from __future__ import annotations
-
 import tarfile
 import zlib
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Defines the measurements and their order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -4,8 +4,6 @@ It is started as the embedded AWS starts it, and so as AWS's images start it
 (docs/embedded-aws/lmi.md).
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence

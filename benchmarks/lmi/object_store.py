@@ -7,8 +7,6 @@ nothing per byte. It knows one bucket, checks no signature and keeps no connecti
 for benchmarks only: it trusts every client that can reach its port on the loopback interface.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ The model ends its own sentences. Every server therefore does the work that its 
 are the same tokens, or the benchmark ends.
 """
 
-from __future__ import annotations
-
 import json
 
 from benchmarks.errors import BenchmarkError

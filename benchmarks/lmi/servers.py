@@ -1,7 +1,5 @@
 """Starts one server, and measures the time until it is ready and until its first answer."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import os

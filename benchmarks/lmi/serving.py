@@ -1,7 +1,5 @@
 """The serving part: each server is started, asked by one client and by several, and stopped."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Fetches a checkpoint from the store to the disk, in the compared ways."""
 
-from __future__ import annotations
-
 import contextlib
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """The weights part: makes the checkpoints, serves them, and fetches them round by round."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

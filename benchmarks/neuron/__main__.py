@@ -1,7 +1,5 @@
 """`make bench-neuron`: the Neuron container on the CPU, against a naive TorchScript server."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ context. Its words are one token each in bert-base-uncased's vocabulary. It has 
 special ones, so it fits a graph for 128 tokens and no shorter one.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

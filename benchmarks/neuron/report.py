@@ -1,7 +1,5 @@
 """Writes the result as JSON with every trial, and as a page of Markdown."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict

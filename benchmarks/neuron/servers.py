@@ -1,7 +1,5 @@
 """Starts the measured servers, each as the processes that a container would hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

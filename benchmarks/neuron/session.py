@@ -1,7 +1,5 @@
 """Compares the answers, then carries out the design: one measurement after the other."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

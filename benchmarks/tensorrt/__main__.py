@@ -1,7 +1,5 @@
 """`make bench-tensorrt`: the TensorRT container on the CPU, against the published layout."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

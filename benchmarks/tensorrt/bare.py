@@ -1,7 +1,5 @@
 """The bare decode loop: the container's computation, without a server around it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

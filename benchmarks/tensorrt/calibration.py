@@ -7,8 +7,6 @@ both forms, each at its best number of clients. Together they are stronger than 
 deployment of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Defines the measurements, their goals and their order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import StrEnum
 

@@ -7,8 +7,6 @@ committed model get random weights, which take the same time. No token ends a te
 answer has all of its tokens. The tokenizer has one word for each token.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -7,8 +7,6 @@ the same prompt. They run in pairs: one after the other, in a random order. A ma
 its speed affects both.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence

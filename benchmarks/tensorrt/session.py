@@ -1,7 +1,5 @@
 """Carries out the design: one measurement after the other, never two at the same time."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import defaultdict

@@ -4,8 +4,6 @@ Texts are words of the tokenizer that `models` makes. Each word is one token, so
 exactly the tokens it should, and the words of an answer are counted instead of trusted.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Planning changes nothing. It finds the same problems as CloudFormation before a 
 refuses settings that the embedded AWS cannot apply faithfully, so that none is silently ignored.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

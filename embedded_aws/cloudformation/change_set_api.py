@@ -1,7 +1,5 @@
 """The operations on change sets, with which the CDK CLI deploys."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping
 from functools import partial

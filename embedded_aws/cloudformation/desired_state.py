@@ -1,7 +1,5 @@
 """The desired state of a stack: a template with the values of one deployment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

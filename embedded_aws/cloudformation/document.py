@@ -3,8 +3,6 @@
 It works on text and scalars only; `template` gives the sections their meaning.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

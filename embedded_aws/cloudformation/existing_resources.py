@@ -7,8 +7,6 @@ https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-
 (2026-11-22)
 """
 
-from __future__ import annotations
-
 import threading
 
 from embedded_aws.clients import LoopbackClients

@@ -1,7 +1,5 @@
 """Finds the resources that a value refers to, and the order in which resources can be created."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """Ends a stack operation early: the operation is cancelled, or the server stops."""
 
-from __future__ import annotations
-
 import threading
 
 from embedded_aws.cloudformation.resources.base import InterruptedOperationError

@@ -5,8 +5,6 @@ of Ref and Fn::GetAtt. The same evaluator therefore serves a change set, whose r
 exist yet, and a deployment.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

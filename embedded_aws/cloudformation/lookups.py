@@ -1,7 +1,5 @@
 """Values that a template may take from outside its stack."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from embedded_aws.clients import LoopbackClients

@@ -1,7 +1,5 @@
 """A template's parameters: the values of a deployment, and whether they are allowed."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping

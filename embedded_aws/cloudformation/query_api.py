@@ -1,7 +1,5 @@
 """The read-only operations: stacks, events, resources, templates and exports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

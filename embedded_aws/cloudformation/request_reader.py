@@ -1,7 +1,5 @@
 """Turns a request (template, parameters, tags, capabilities) into a desired state and a plan."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping
 from typing import Any

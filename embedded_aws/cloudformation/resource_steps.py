@@ -1,7 +1,5 @@
 """Deploys one resource at a time: calls its handler, records events, updates the stack's state."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import traceback

@@ -1,7 +1,5 @@
 """CloudFormation's API."""
 
-from __future__ import annotations
-
 from moto.core.config import default_user_config
 
 from embedded_aws.api import ServiceApi

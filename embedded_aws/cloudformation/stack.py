@@ -3,8 +3,6 @@
 Nothing here acts: operations change a stack, and the API shows it.
 """
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The operations that change stacks without a change set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ Deletions come only once everything else has succeeded. After a failure, `stack_
 finished steps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from embedded_aws.cloudformation.desired_state import DesiredState, StackScope, with_stack_tags

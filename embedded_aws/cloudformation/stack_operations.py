@@ -4,8 +4,6 @@ Every operation checks and changes the stack's status in the caller's request, u
 lock, so that two requests cannot both start. The rest happens in the thread.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Collection

@@ -4,8 +4,6 @@ A rollback undoes the finished steps: changed resources get their previous prope
 resources are deleted.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Collection
 

@@ -4,8 +4,6 @@ AWS refuses a malformed template when the change set (or stack) is created, befo
 changed. `parse_template` does the same, in AWS's words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Converts stacks, events and change sets to the API's answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

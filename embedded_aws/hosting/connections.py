@@ -1,7 +1,5 @@
 """Kept-alive HTTP connections to one container: its health check and its invocations."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import threading

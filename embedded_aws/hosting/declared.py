@@ -1,7 +1,5 @@
 """Resources that only store their create request: models and endpoint configurations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

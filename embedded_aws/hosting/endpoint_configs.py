@@ -1,7 +1,5 @@
 """Endpoint configurations: checked against SageMaker's rules when they are created."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ and a CRC of everything before. Whole numbers are big-endian.
 (https://smithy.io/2.0/aws/amazon-eventstream.html)
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

@@ -5,8 +5,6 @@ batches. A stream is flushed when its container has stopped, before the endpoint
 therefore arrives after the stack has deleted the log group.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

@@ -6,8 +6,6 @@ measured every ten seconds, and no metric of a GPU is published because there is
 Linux only, since a program's usage is read from /proc.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

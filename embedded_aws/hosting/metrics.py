@@ -11,8 +11,6 @@ digits. The memory depends on the time and on how far the values spread, not on 
 requests.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -5,8 +5,6 @@ and that there is data. Settings that the embedded AWS does not emulate are refu
 first request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ execution role that a team relies on: it reads model data, and it publishes the 
 Policies of buckets and keys are not read, because Slipway's leave the decision to the role.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Ports that containers listen on."""
 
-from __future__ import annotations
-
 import random
 import socket
 import threading

@@ -1,7 +1,5 @@
 """One container's program as a process: start, output line by line, exit, stop."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

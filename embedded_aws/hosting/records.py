@@ -1,7 +1,5 @@
 """The memory of the control plane: named resources per region, and their lists."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Refuses settings that are not emulated, because a setting without effect would mislead."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

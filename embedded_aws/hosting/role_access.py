@@ -6,8 +6,6 @@ error are from IAM's guide, for a denial without an explicit deny, read 2026-11-
 https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks whether SageMaker may assume a role."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """The plan by which an update moves traffic: the steps, their waits, the alarms that undo it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

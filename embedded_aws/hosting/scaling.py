@@ -6,8 +6,6 @@ DeleteEndpoint deregisters the variants (endpoint-delete-with-scaling.html). Nei
 public page that was read quotes a message: the wording of the refusal is unconfirmed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """SageMaker's control plane for hosting: maps operations to the objects that handle them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

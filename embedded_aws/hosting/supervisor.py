@@ -12,8 +12,6 @@ It uses only the standard library and imports nothing of this package, so that i
 milliseconds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Tags on models, endpoint configurations and endpoints."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A running production variant: one process, however many instances are declared."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math

@@ -3,8 +3,6 @@
 An operation that moto does not implement is answered with an error that says so.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any, ClassVar
 

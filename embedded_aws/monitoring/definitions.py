@@ -3,8 +3,6 @@
 Refusals use CloudWatch's own wording if users have quoted it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

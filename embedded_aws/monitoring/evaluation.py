@@ -5,8 +5,6 @@ https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-evaluation.
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

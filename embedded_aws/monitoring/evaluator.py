@@ -7,8 +7,6 @@ therefore move on by one minute each time:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-evaluation.html
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

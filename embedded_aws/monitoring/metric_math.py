@@ -7,8 +7,6 @@ so does any result that is not a finite number. Rules:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

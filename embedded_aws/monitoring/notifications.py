@@ -6,8 +6,6 @@ so each time. The same applies to a topic that has an HTTP subscriber elsewhere,
 really post to it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import logging

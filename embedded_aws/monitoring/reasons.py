@@ -4,8 +4,6 @@ CloudWatch documents a few of these texts; the others are as its users quote the
 out of N" only if the alarm sets DatapointsToAlarm; other alarms get the shorter form.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import datetime

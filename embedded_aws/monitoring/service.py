@@ -1,7 +1,5 @@
 """CloudWatch of the embedded AWS: moto's, with alarms that evaluate."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

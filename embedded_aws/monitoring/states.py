@@ -4,8 +4,6 @@ The evaluator and the API change states from different threads. Both use this mo
 lock, so that each change happens once and has one notification.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The state of a training job, and its form in the API's answers."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The checks of CreateTrainingJob: SageMaker's own, and settings without effect here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit

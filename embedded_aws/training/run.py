@@ -1,7 +1,5 @@
 """Takes one training job from its input to its output, in a thread of its own."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """SageMaker's control plane for training jobs."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Mapping

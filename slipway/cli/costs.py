@@ -1,7 +1,5 @@
 """Formats an estimated cost for people."""
 
-from __future__ import annotations
-
 from slipway.planning.cost import VOLUME, CostEstimate, UsdPerMonth
 
 

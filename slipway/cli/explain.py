@@ -1,7 +1,5 @@
 """`slipway explain`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

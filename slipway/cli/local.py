@@ -1,7 +1,5 @@
 """`slipway local start|stop|status|env`: the embedded AWS."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Exit code 0 is success. 1 is a problem that the user can solve (a report on stan
 bug of Slipway (a traceback).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated

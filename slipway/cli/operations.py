@@ -1,7 +1,5 @@
 """`slipway preflight` and `slipway leftovers`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

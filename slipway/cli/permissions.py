@@ -1,7 +1,5 @@
 """`slipway iam`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

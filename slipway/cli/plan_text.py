@@ -1,7 +1,5 @@
 """A plan as a person reads it: a label and a value on each line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.cli import costs

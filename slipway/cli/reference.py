@@ -3,8 +3,6 @@
 A test fails when the pages and the commands differ.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

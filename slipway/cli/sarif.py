@@ -3,8 +3,6 @@
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Codes of accounts, credentials and stacks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slipway.codes.code import Code

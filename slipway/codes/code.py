@@ -4,8 +4,6 @@ The number is a contract with scripts and bookmarks: it is never changed or reus
 `slipway.codes.table` explains each code. This module imports nothing of Slipway.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """Codes of values that do not go together, in every container."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slipway.codes.code import Code

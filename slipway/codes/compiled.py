@@ -1,7 +1,5 @@
 """Codes of TensorRT, Triton and compiling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """What the table says of a code."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Codes of the form of files and requests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """Codes of settings of the LMI container."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slipway.codes.code import Code

@@ -3,8 +3,6 @@
 A test fails when the pages and the table differ.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

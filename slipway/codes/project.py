@@ -1,7 +1,5 @@
 """Codes of the project, its lock files and the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """The table of codes: `slipway explain`, SARIF and the pages under docs/troubleshooting read it."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence

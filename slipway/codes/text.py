@@ -1,7 +1,5 @@
 """How an entry is written outside the site: in a terminal and in SARIF."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 

@@ -7,8 +7,6 @@ Source of the metrics, read 2026-11-22:
 https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 # The unit in a field's name: the unit of SageMaker's metrics, and how many of it make one.

@@ -3,8 +3,6 @@
 Only config.json and the headers of the safetensors files are read: never a weight, never a pickle.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct

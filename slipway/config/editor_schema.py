@@ -4,8 +4,6 @@
 to. A test fails when the file and the schema differ.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,8 +5,6 @@ stands in each of its names. No name of another project, or without a project, c
 Neither a project nor an environment has a hyphen, and a model's name has no two hyphens in a row.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator

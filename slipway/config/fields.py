@@ -1,7 +1,5 @@
 """Finds the section and the field of the schema for a path in a file."""
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass

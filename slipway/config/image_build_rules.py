@@ -1,7 +1,5 @@
 """Checks of an environment's `image_builds` beyond the form of its fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Loads model configs and environments: every problem at once, each with its place."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

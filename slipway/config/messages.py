@@ -1,7 +1,5 @@
 """Turns the validator's findings into messages with value, allowed values and remedy."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ These are docs/reference.md and docs/reference/environments.md. The schema is th
 fails when a page and the schema differ.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The word behind `yaml` tells the tests how to check an example; `tests/support/p
 Each example is therefore a file, or a part of a shipped config, that Slipway really takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Says in words which values a field takes, for the reference pages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -6,8 +6,6 @@ them. Durations, sizes and counts carry their unit in the name. Limits are SageM
 deployment makes of it is a `DeploymentPlan`. The sections are in `slipway/config/sections`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError

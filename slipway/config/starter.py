@@ -4,8 +4,6 @@ Some values are answers of the user. All others are defaults that suit the conta
 instance type. The rules check whether they go together.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterator, Mapping

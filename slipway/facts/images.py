@@ -3,8 +3,6 @@
 `python -m tools.refresh_facts.images` writes the table and names its sources.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A price that no source gives is None, never 0: a sum must say that a part is unk
 tools.refresh_facts.prices` reads the current prices from the Pricing API.
 """
 
-from __future__ import annotations
-
 import datetime
 import functools
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 `python -m tools.refresh_facts.regions` writes the table and names its source.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Reads a table of facts: a JSON file below this folder, with a date and its sources."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from typing import Any

@@ -1,7 +1,5 @@
 """The CloudWatch alarms of an endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The last deployment of a stack: its status, its resources, and their failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """How a live endpoint differs from its model's files, setting by setting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """One request to an endpoint, timed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Resources left of a destroyed model, which would still be billed or clutter the account."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

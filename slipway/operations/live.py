@@ -1,7 +1,5 @@
 """The image and weights that an endpoint configuration serves, read back from SageMaker."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ embedded AWS. The CDK CLI itself only assumes the roles of `cdk bootstrap`, whic
 deploy. GetCallerIdentity, which every command of a real account begins with, needs no right.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from slipway.config.environments import Environment

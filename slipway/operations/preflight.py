@@ -1,7 +1,5 @@
 """What a deploy needs in the account, checked before CloudFormation finds it missing."""
 
-from __future__ import annotations
-
 from botocore.exceptions import ClientError
 
 from slipway.access import Access

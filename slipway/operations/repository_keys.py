@@ -1,7 +1,5 @@
 """The key of a repository of images, compared with what environments.yaml asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.access import Access

@@ -1,7 +1,5 @@
 """What autoscaling means for the next deployment: the plan beside what is live."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ After a failed update SageMaker continues to serve the old configuration and cal
 only the comparison shows this. Nothing here changes anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

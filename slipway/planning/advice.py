@@ -1,7 +1,5 @@
 """Warnings for a reviewer, which stop nothing; each is a function, like the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ model's role reads them. The artifacts of an isolated model lie under `models/NA
 are encrypted with a key of the model, which the stack `artifacts-NAME` makes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from slipway.config.environments import Environment

@@ -6,8 +6,6 @@ the `weights`, as it is for an image of the user's own. The model data of every 
 `compiled`, or its sample.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from slipway.codes.code import Code

@@ -4,8 +4,6 @@ A figure that needs a price which no source gives is None, never 0 and never a g
 traffic and what lies in S3 depend on use and are in no figure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 The situation says which image a container has; here it becomes part of the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Nothing is looked up after this. What `slipway plan NAME` prints is what `cdk synth` renders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Joins config, facts, environment, lock and image digests into one plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from slipway.config.environments import Environment

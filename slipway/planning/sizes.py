@@ -3,8 +3,6 @@
 Sizes are decimal GB. EBS counts in GiB, so a volume holds 7 % more than is said here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

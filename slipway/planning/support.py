@@ -1,7 +1,5 @@
 """Rejects settings that Slipway cannot deploy yet, and names them in the error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

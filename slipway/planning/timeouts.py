@@ -3,8 +3,6 @@
 Sizes are decimal GB.
 """
 
-from __future__ import annotations
-
 import math
 
 from slipway.planning.situation import Situation

@@ -1,7 +1,5 @@
 """Publishes what a training job makes of published weights."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Callable

@@ -14,8 +14,6 @@ Sources, read 2026-11-22: aws-sdk-go v1.44.298 `aws/defaults/defaults.go` and
 https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 """
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import json

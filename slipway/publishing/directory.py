@@ -1,7 +1,5 @@
 """Publishes a directory of this machine: hash, send what is missing, commit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slipway.access import Access

@@ -5,8 +5,6 @@ the environment, so that the result does not depend on a login of the machine. I
 nor shown, and the Hub's own client keeps it from other hosts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -4,8 +4,6 @@ An object's ETag is no hash of what is in it, so each is read once. The content 
 copy asks S3 for the very object that was read, by its ETag, and fails if somebody replaced it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

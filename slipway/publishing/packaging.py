@@ -4,8 +4,6 @@ An artifact may have a package of code beside the weights, and what a job wrote 
 checked. `slipway.publishing.families` has each family's `Packaging`.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

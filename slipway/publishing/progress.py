@@ -1,7 +1,5 @@
 """The interface through which publishing reports its progress."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -1,7 +1,5 @@
 """Publishes a model's artifact: its files, or what is compiled from its weights; then the lock."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass

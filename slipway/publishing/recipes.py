@@ -5,8 +5,6 @@ has to be done again to know its artifact. `recipes/KEY.json` in the bucket says
 made of which inputs. It is written after the artifact's manifest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Uploads with s5cmd: many files at once, each in parts, at the network's speed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

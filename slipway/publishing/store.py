@@ -1,7 +1,5 @@
 """The artifact bucket, by content address."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any

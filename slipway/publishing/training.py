@@ -4,8 +4,6 @@ A job goes on when the command that started it is stopped. Its name is made of i
 next run finds it, running or done; one that failed is followed by another attempt.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

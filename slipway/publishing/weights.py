@@ -1,7 +1,5 @@
 """Publishes a checkpoint from where it is: a directory, the Hugging Face Hub, S3."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Alarms of a variant: the rows of the table of alarms that the model has a threshold for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The role of the training jobs that compile models."""
 
-from __future__ import annotations
-
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct

@@ -1,7 +1,5 @@
 """Resources around the update of an endpoint, so that autoscaling does not block the update."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

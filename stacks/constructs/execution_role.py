@@ -1,7 +1,5 @@
 """The role with which SageMaker runs a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import aws_cdk as cdk

@@ -1,7 +1,5 @@
 """Refuses a deployment over another project's foundation, or over a newer foundation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import aws_cdk as cdk

@@ -1,7 +1,5 @@
 """A Lambda function from a single file, with its log group and its role."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Model, endpoint config, endpoint and log group."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import aws_cdk as cdk

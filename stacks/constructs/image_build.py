@@ -1,7 +1,5 @@
 """Builds images in the account, with CodeBuild, while CloudFormation waits."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Sequence

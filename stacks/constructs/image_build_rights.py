@@ -1,7 +1,5 @@
 """The rights of image builds in the account."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

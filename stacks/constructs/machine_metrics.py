@@ -12,8 +12,6 @@ endpoints are missing without it);
 https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html (the namespaces).
 """
 
-from __future__ import annotations
-
 from aws_cdk import aws_iam as iam
 
 TRAINING_JOBS = "/aws/sagemaker/TrainingJobs"

@@ -1,7 +1,5 @@
 """Autoscaling of a variant."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

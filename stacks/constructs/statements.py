@@ -1,7 +1,5 @@
 """Policy statements that several roles share."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 

@@ -1,7 +1,5 @@
 """The published layout: nginx's configuration, and the application on PyTorch."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 

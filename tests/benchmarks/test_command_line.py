@@ -1,7 +1,5 @@
 """`python -m benchmarks.control_plane`: options, and how it ends."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.control_plane import __main__ as program

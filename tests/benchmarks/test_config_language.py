@@ -1,7 +1,5 @@
 """Time and memory of the config language: what is measured, computed and reported."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The configs that are measured: made of templates, no two alike, all valid."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What is timed, how often, in which order."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Cell, Design, Form

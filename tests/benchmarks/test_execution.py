@@ -1,7 +1,5 @@
 """One command: timed, or stopped with all that it started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The LMI benchmark: what is measured, by which command line, and what is looked for before."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The LMI benchmark: from trials to ratios, and what the page and the document say of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

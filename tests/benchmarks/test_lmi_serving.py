@@ -1,7 +1,5 @@
 """The LMI benchmark's servers: Slipway's for real, DJL Serving's where it is installed."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

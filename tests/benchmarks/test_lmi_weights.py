@@ -1,7 +1,5 @@
 """The LMI benchmark's weights: the real s5cmd, tar and gzip on a local S3, with little data."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

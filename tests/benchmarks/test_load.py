@@ -1,7 +1,5 @@
 """The load driver: what it sends, what it counts, and how it fails."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

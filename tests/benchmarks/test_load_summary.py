@@ -1,7 +1,5 @@
 """What all trials under load have in common, and the load driver alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.driver import driver_as_json, driver_as_list, measure_driver

@@ -1,7 +1,5 @@
 """What a result says of the machine and the commit."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 

@@ -1,7 +1,5 @@
 """The Neuron container's benchmark: what is measured, with which requests, and its options."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

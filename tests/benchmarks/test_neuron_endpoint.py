@@ -1,7 +1,5 @@
 """What loads a deployed endpoint; one is loaded in tests/embedded/lifecycle/test_neuron.py."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

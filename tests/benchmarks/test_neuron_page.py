@@ -1,7 +1,5 @@
 """benchmarks/neuron.md: every command on it is one that its program takes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

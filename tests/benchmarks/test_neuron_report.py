@@ -1,7 +1,5 @@
 """The Neuron container's benchmark: from trials to figures, verdicts and a page."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The Neuron container's benchmark with real servers: what runs without PyTorch and nginx."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Servers that a benchmark starts: waited for, and ended with all that they started."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The page and the JSON document."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """The trials are what the design says, in its order."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.control_plane.design import Cell

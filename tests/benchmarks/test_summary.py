@@ -1,7 +1,5 @@
 """Medians, spreads, ratios and the verdict."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.control_plane.design import COMMANDS, GOAL

@@ -1,7 +1,5 @@
 """The TensorRT container's benchmark: what is measured, with which requests, on which layout."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The projects that are measured are real ones, of the right size."""
 
-from __future__ import annotations
-
 import os
 import sys
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Made-up trials to compute with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from benchmarks.control_plane.design import COMMANDS, GOAL, Cell, Design

@@ -1,7 +1,5 @@
 """A build by hand, from the project's root, has the files of the image stack's build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pathspec

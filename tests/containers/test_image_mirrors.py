@@ -1,7 +1,5 @@
 """The Dockerfiles' steps that download, with mirrors and without, on stand-ins for programs."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

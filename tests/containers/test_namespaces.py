@@ -1,7 +1,5 @@
 """The programs as a container starts them: as its first process, in a network of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

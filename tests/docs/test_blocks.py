@@ -1,7 +1,5 @@
 """Every fenced block of the pages is what its label says: valid, or at least a real command."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page about CI: its files are pinned and least privileged, and their commands exist."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What the pages show of a command's output is what the command prints: `console run`."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The quickstart, run from the page's own text as a reader copies it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages about requests list the parameters that the containers take."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The documentation site: every link and every anchor leads somewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The tutorials, run from the pages' own text as a reader copies it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

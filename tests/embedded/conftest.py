@@ -1,7 +1,5 @@
 """Accounts for tests of whole commands; a session shares one that has the foundation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ It is validated, planned, published, deployed and invoked on the embedded AWS, a
 Slipway is changed for it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

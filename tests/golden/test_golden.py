@@ -6,8 +6,6 @@ environment (`# environment: production`) and its lock (`# lock: none`, `# lock:
 `pytest tests/golden --update-golden` writes the results anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@ resource whose logical id or create-only property changes: an endpoint would be 
 and a bucket, a key or a repository would be empty.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

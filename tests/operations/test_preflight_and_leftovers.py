@@ -1,7 +1,5 @@
 """What an account lacks before a deploy, and what is left of a model after it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ moto has no portal of IAM Identity Center, no sign-in service and no container e
 does not say with which credentials a request came.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

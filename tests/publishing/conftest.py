@@ -1,7 +1,5 @@
 """A real S3 API on loopback, and s5cmd and boto3 pointed at it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Stands in for the Hugging Face Hub's HTTP API, and for the host that its large files are on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """Progress that is kept to be looked at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

@@ -4,8 +4,6 @@ The real boto3 and the real s5cmd, with a user's files and environment, and a st
 notes who signed each request to S3.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The Hub's real client against a stand-in of its API: resumed, verified, and no token told."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

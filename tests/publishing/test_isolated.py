@@ -1,7 +1,5 @@
 """Publishing an isolated model: to its own prefix, with its own key, and to nobody else's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

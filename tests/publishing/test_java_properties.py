@@ -1,7 +1,5 @@
 """Properties files: what Java's own class reads is what was meant."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """LMI packages: what DJL Serving gets is what the plan shows, in every environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

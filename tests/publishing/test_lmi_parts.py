@@ -1,7 +1,5 @@
 """What a partition job wrote: taken where it is what will be served, refused where it is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Publishing against a real S3 API: resumable, the manifest after the files, the lock last."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

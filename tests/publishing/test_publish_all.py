@@ -1,7 +1,5 @@
 """`slipway publish --all`: every model with files, and one bad model blocks no other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The real s5cmd: every file arrives under exactly its name, or all that failed is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

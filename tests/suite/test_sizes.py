@@ -1,7 +1,5 @@
 """What a run of each size has, and what its last lines say of the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

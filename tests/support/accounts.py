@@ -1,7 +1,5 @@
 """An embedded AWS in the tests' own process, and what its end leaves of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

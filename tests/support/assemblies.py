@@ -3,8 +3,6 @@
 Synthesis takes ten seconds of a core, and the CDK CLI takes two with an assembly that is there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

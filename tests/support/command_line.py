@@ -1,7 +1,5 @@
 """The `slipway` command in the tests' own process."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

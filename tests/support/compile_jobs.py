@@ -1,7 +1,5 @@
 """A compile job as SageMaker lays it out and runs it: directories, hyperparameters, a process."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Reads the containers' Dockerfiles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CONTAINERS = Path(__file__).parents[2] / "containers"

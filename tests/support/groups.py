@@ -4,8 +4,6 @@ A machine may lack what a group needs. Its tests are then left out, not skipped:
 lines name the group, the number of its tests and the reason (see `tests/support/summary.py`).
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """cfn-lint over many templates in one run: a run of its own for each reads every rule again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -5,8 +5,6 @@ others take a field of the schema and a value at the limit of what it allows, wh
 config that is accepted and a template that is refused are to be found.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import re

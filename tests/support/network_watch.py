@@ -5,8 +5,6 @@ network. Its only device is the loopback device, and every address is routed the
 host passes this program, and nothing leaves the machine.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Command lines of pages: whether they are commands that exist, with options that exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

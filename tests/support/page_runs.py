@@ -1,7 +1,5 @@
 """Runs the commands of a page as a reader copies them, one block after the other in one shell."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -15,8 +15,6 @@ The first word behind the fence is the language, and further words are labels fo
 - `yaml workflow`, `yaml action`, `yaml gitlab`: a file of a CI system, whose commands are parsed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

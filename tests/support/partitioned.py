@@ -1,7 +1,5 @@
 """Configs whose weights are partitioned ahead of time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from slipway.config.schema import ModelConfig

@@ -1,7 +1,5 @@
 """Killing processes as the kernel does, and seeing that they are gone. Reads /proc."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

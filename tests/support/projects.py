@@ -1,7 +1,5 @@
 """Projects to test with: a config that is right, and folders made of it."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Collection, Mapping

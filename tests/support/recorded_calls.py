@@ -1,7 +1,5 @@
 """Records the calls of boto3's clients, and holds them against a policy of IAM."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterator, Mapping
 from typing import Any

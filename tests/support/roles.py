@@ -1,7 +1,5 @@
 """Roles for SageMaker in an embedded account."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

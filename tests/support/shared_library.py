@@ -1,7 +1,5 @@
 """Writes a shared library with one function, for tests of what the dynamic loader finds."""
 
-from __future__ import annotations
-
 import platform
 import struct
 from pathlib import Path

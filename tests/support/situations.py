@@ -1,7 +1,5 @@
 """Situations of a config, for tests of one family's planning."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TypeVar
 

@@ -5,8 +5,6 @@ A test belongs to the smallest size that runs it. A test without a marker belong
 What a run leaves out it says in its last lines (see `tests/support/summary.py`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

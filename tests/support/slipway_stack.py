@@ -4,8 +4,6 @@ The template is a golden one, so what runs here is what `cdk synth` renders; the
 stand-in, whose mode lies in the model data.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """Stacks driven through boto3, on an embedded AWS in the tests' own process."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A shared fixture or helper that starts a program counts it here. The junit file 
 counts of each test, and `python -m tools.suite_times` adds them up by folder.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

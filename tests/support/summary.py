@@ -4,8 +4,6 @@ In CI a group that belongs to the run and is not on the machine fails the run, a
 test; a group that cannot be had there (`SLIPWAY_NOT_TO_BE_HAD`) passes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

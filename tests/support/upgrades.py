@@ -1,7 +1,5 @@
 """What an update from one template to another would replace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.registry import provider_schemas

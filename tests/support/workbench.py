@@ -1,7 +1,5 @@
 """A scratch copy of the project, its own embedded AWS, and the commands a user types."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

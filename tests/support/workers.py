@@ -1,7 +1,5 @@
 """One pytest worker a core, each with its share of the machine, the longest test files first."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Apps as the CDK CLI synthesises them, what a synthesis wrote, and models to synthesise."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One project, synthesised once as the CDK CLI would: models that are right beside others."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.project import Project

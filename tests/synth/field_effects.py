@@ -3,8 +3,6 @@
 A field without a row here fails `test_every_field.py`: nobody can add one that does nothing.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

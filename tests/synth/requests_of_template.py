@@ -5,8 +5,6 @@ APIs say what a service would refuse: by its own validator (names, types, what i
 the half that it leaves to the service (patterns, enumerations, lengths, ranges).
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """What the CDK's own validation and cdk-nag say of an app."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A finding is a rule and a construct's path. A section of the page excuses each o
 of its resources. A section whose finding is gone is as wrong as a finding without a section.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

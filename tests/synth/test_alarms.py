@@ -1,7 +1,5 @@
 """The alarms of a model's template: every row of the table of alarms, and several variants."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

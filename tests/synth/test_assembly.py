@@ -1,7 +1,5 @@
 """Which stacks an app holds; a bad model carries its report and blocks no other."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

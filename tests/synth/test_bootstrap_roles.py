@@ -1,7 +1,5 @@
 """`slipway iam` names the roles that the CDK CLI assumes for an app."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """checkov finds what docs/security.md excuses, and no more. It calls nobody."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

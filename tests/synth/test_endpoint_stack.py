@@ -1,7 +1,5 @@
 """What a model's template must be, whatever else changes in it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import botocore.session

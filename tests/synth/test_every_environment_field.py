@@ -1,7 +1,5 @@
 """Every field of environments.yaml changes a template."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Mapping

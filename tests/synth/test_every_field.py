@@ -1,7 +1,5 @@
 """Every field of the model config does something, or is refused by its name."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The foundation keeps the models' files and lets nobody else at them."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """An image stack that builds from a company's mirrors, in a VPC."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The image stack: what it holds, who depends on it, and what CodeBuild runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """An isolated model: a stack with its key, and roles that reach no other model's artifacts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

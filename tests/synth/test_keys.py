@@ -1,7 +1,5 @@
 """Log groups and repositories with a customer key: which one, and in every stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The stack of our LMI image: what it builds, for whom, and what the scanners say of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

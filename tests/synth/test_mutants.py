@@ -6,8 +6,6 @@ that is not deep draws a quarter of them, and leaves the shipped configs but one
 `test_shipped.py`.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Templates for the partitions of China and of the US government, linted for their regions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import aws_cdk as cdk

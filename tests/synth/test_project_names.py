@@ -1,7 +1,5 @@
 """With a project every name that an account knows has it; without one names stay as they are."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """cfn-lint and cdk-nag find nothing; what is excused is excused one by one, with a reason."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """cdk-nag's packs for NIST 800-53, HIPAA and PCI find what docs/security.md excuses, no more."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The configs that ship: each valid, each synthesised for `ci`, as the CDK CLI would."""
 
-from __future__ import annotations
-
 import collections
 import json
 import os

@@ -3,8 +3,6 @@
 Maven is a stand-in: the libraries come from a registry.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """The check of docstrings and comments."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

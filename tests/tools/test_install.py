@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tools.install import uv_variables
 
 

@@ -1,7 +1,5 @@
 """The site's index for language models."""
 
-from __future__ import annotations
-
 from tools.docs_site.llms import TextPage, full_text, index, sections
 
 NAV = [

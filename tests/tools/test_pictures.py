@@ -1,7 +1,5 @@
 """The pictures of the documentation: they are up to date, readable, and the same everywhere."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree

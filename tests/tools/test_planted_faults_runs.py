@@ -1,7 +1,5 @@
 """Planting faults: whole runs over a small project."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The pages of variables and metrics are those of the containers and the stacks."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`make verify-aws` before it makes anything, and its parts."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

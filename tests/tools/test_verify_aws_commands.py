@@ -1,7 +1,5 @@
 """The commands of `make verify-aws`: none outlives the run, and each that fails says why."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Access to an account: the right one, and nothing of the user's where variables are given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Problems as text and as data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePosixPath
 

@@ -1,7 +1,5 @@
 """Serving families are rooms: shared code asks a family and never names it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """An image's tag changes with its sources and with nothing else."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

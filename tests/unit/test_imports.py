@@ -1,7 +1,5 @@
 """What each part may import; and that a command starts without what it does not use."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

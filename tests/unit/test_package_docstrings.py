@@ -1,7 +1,5 @@
 """The docstrings that lead a reader through a package name each of its modules."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

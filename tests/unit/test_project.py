@@ -1,7 +1,5 @@
 """A project on disk: found, selected from, planned."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.errors import UserError

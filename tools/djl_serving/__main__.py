@@ -1,7 +1,5 @@
 """`python -m tools.djl_serving [VERSION ...]`, or `make djl-serving`."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os

@@ -6,8 +6,6 @@ versions that the release names. `javac` compiles the four parts that a containe
 handler uses. The engines and the model zoo of Java, its tokenizers, and the plugins are left out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ A page links to a file of the repository by its relative path, as a code host sh
 puts each such file below `source/`: Markdown as a page, anything else as it is.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

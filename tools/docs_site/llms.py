@@ -4,8 +4,6 @@ llms.txt has a title, a summary and lists of links. Each link leads to a page's 
 site has beside the page. llms-full.txt has the text of all of these pages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ their files. `kit` has what they are made of. A drawing reads no clock, no font 
 machine, so that the files are the same everywhere; a test compares them.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterable

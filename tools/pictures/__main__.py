@@ -1,7 +1,5 @@
 """`python -m tools.pictures [--check]`: writes docs/pictures, or says what is out of date there."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

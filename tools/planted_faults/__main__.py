@@ -1,7 +1,5 @@
 """`python -m tools.planted_faults`: see the package."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

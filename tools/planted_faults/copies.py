@@ -5,8 +5,6 @@ environment is small: its path has the copy first, and then the path of the proj
 That holds for console scripts, for programs that inherit no variables, and with `python -I`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

@@ -1,7 +1,5 @@
 """Finds the places where a fault can be planted, and chooses among them by a seed."""
 
-from __future__ import annotations
-
 import ast
 import random
 from collections import defaultdict

@@ -4,8 +4,6 @@ It is copied into the virtual environment of a recording, so it imports nothing 
 Labels begin with `test ` or `fixture `. A process that a test starts finds its label in VARIABLE.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

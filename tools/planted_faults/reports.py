@@ -1,7 +1,5 @@
 """Prints the faults of a run, two runs side by side, and coverage by package."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import Counter, defaultdict

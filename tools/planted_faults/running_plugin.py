@@ -4,8 +4,6 @@ It is copied into the virtual environment of a run, so it imports nothing of the
 that takes much longer than in the recording fails, because a fault may make it wait for ever.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

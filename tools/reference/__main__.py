@@ -1,7 +1,5 @@
 """`python -m tools.reference`: writes docs/reference/variables.md and the other pages below."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tools.reference import metrics, resource_types, variables

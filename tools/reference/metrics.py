@@ -4,8 +4,6 @@ A container's own metrics come from its server, which is made here without a mod
 metrics come from the table of alarms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 

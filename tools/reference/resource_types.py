@@ -1,7 +1,5 @@
 """Renders the page of the resource types that the embedded AWS implements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 

@@ -4,8 +4,6 @@ What a container reads comes from its own parser, and what Slipway sets from pla
 configs. Only the meaning of other programs' variables stands here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

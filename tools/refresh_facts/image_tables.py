@@ -1,7 +1,5 @@
 """Facts about AWS's container images that no library on PyPI has: dated tables with sources."""
 
-from __future__ import annotations
-
 # aws/deep-learning-containers at e0ecedea6a (2026-08-21): docs/src/data and, in its history,
 # available_images.md, whose last version also gives the regions.
 LISTED_AS_OF = "2026-08-21"

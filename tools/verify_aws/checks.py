@@ -1,7 +1,5 @@
 """The checks before anything is created. Nothing here changes an account."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

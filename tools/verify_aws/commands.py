@@ -1,7 +1,5 @@
 """Runs the commands of a stage, as a user would type them."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

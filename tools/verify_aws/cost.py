@@ -1,7 +1,5 @@
 """The cost of a run, which is shown before it starts."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

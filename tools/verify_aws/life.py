@@ -1,7 +1,5 @@
 """The stages between checks and removal: commands that a user would type, and their effects."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The throw-away project that is deployed: its names, its files and its image."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Destroys both stacks, and lists what is left, with the commands that remove it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The result of a run: each stage with its seconds and outcome, for people and for programs."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """CloudFormation's state of the two stacks, and resources that outlived an earlier run's stacks."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -6,8 +6,6 @@ botocore refuses a member that the API does not have, which fails the resource w
 name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

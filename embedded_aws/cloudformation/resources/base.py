@@ -8,8 +8,6 @@ fail the resource.
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
-from __future__ import annotations
-
 import secrets
 import string
 import threading

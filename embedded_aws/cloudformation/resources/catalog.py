@@ -1,7 +1,5 @@
 """The resource types of the embedded AWS."""
 
-from __future__ import annotations
-
 from embedded_aws.cloudformation.resources.base import ResourceHandler
 from embedded_aws.cloudformation.resources.codebuild import ProjectHandler
 from embedded_aws.cloudformation.resources.custom_resources import (

@@ -2,8 +2,6 @@
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
-from __future__ import annotations
-
 from typing import Any
 
 from botocore.exceptions import ClientError

@@ -5,8 +5,6 @@ Only CloudFormation knows these functions: Lambda's API, which is moto's, does n
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Container image repositories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from embedded_aws.cloudformation.resources.api_calls import (

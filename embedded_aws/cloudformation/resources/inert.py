@@ -2,8 +2,6 @@
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
-from __future__ import annotations
-
 from embedded_aws.cloudformation.resources.base import (
     Attributes,
     Physical,

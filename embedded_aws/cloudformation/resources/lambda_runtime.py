@@ -9,8 +9,6 @@ Printed lines go to the function's log group. A call is refused unless an inline
 allows the action; resources and conditions of the policy are not checked.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import threading

@@ -3,8 +3,6 @@
 moto cannot change the key of a log group either.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ fails the resource. The classes only create and delete: a change replaces the re
 CloudFormation does if it cannot change a resource in place.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The handlers of all resource types, with each type's facts from AWS's provider schemas."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Lifecycle rules, whose template form differs from the API's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ Their physical ids are ARNs, which have the name in lower case; an attribute has
 
 # ruff: noqa: ARG002  # every handler has the same methods, and few need all their arguments
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@ programs. A name that is not in the table fails the endpoint, with a message tha
 names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

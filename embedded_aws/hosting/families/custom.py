@@ -1,7 +1,5 @@
 """Images of the user's own: no program stands for any, so such an endpoint fails with a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from embedded_aws.hosting.families.family import ContainerFamily

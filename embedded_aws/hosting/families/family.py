@@ -1,7 +1,5 @@
 """The entry of a program in the table of images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

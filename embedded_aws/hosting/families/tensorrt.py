@@ -1,7 +1,5 @@
 """Slipway's TensorRT container, on its CPU back end."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Triton: no program stands for AWS's image, so such an endpoint fails with a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from embedded_aws.hosting.families.family import ContainerFamily

@@ -1,7 +1,5 @@
 """`alarms`: what is watched. The fields of thresholds are the table of all alarms."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`artifacts`: where the model's files come from, and what is made of them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

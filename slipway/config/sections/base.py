@@ -1,7 +1,5 @@
 """What sections are made of: a strict, frozen model, and the types that several of them use."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`endpoint`: what SageMaker runs, and how requests reach it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

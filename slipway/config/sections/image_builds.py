@@ -1,7 +1,5 @@
 """How an account builds container images: where the builds fetch from, and in which network."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """How environments.yaml names the KMS key that encrypts something."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """`model`: the network itself, as far as planning has to know it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

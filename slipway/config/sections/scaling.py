@@ -1,7 +1,5 @@
 """`autoscaling`: how the number of instances follows the load."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

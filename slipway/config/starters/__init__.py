@@ -1,7 +1,5 @@
 """A first config of each serving family."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from slipway.config.starters import custom, lmi, neuron, tensorrt, triton

@@ -1,7 +1,5 @@
 """A first config of an image of the user's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from slipway.config.starters.starter import Answers, Starter

@@ -1,7 +1,5 @@
 """A first config of the LMI container."""
 
-from __future__ import annotations
-
 import typing
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A first config of the Neuron container."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from slipway.config.starters.starter import Answers, Starter

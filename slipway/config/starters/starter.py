@@ -1,7 +1,5 @@
 """The part of a first config that each serving family writes its own way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ What the other tables say already is derived from them: versions, images, engine
 batching, streaming by an option, hardware, and what is legacy.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `python -m slipway.facts.lmi.frameworks_table` prints them, and docs/guides/lmi.md has this text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from slipway.facts.lmi.frameworks import (

@@ -6,8 +6,6 @@ the settings with which the server loads the parts. Each row names its source in
 the framework.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ by hand from djl-serving's sources; lmi.json, lmi_options.json and lmi_vllm.json
 the reference behind each group. Nothing here is read before the first `lmi_version`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The rows are in images.json, beside the images and the host images.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

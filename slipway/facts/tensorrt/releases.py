@@ -4,8 +4,6 @@ tensorrt.json names its sources. Volta (V100, ml.p3) is the reason that there ar
 removed it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

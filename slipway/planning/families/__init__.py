@@ -5,8 +5,6 @@
 a family.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The entry of a serving family in the registry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar

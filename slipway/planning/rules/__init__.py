@@ -4,8 +4,6 @@ They report in a second what SageMaker would report after minutes, or not at all
 rules that all serving families share; each family's own are in its folder of `families`.
 """
 
-from __future__ import annotations
-
 from slipway.planning.rules import (
     capacity,
     compiling,

@@ -1,7 +1,5 @@
 """Rules about numbers of instances: variants, pools, autoscaling, modes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """Rules about what is compiled for an accelerator, and for which."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

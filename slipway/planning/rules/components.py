@@ -1,7 +1,5 @@
 """Rules about scaling to zero: an inference component on instances that come and go with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """Rules about the container image: that there is one, where it is, and which GPUs it runs on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

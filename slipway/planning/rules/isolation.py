@@ -1,7 +1,5 @@
 """Rules about a model whose artifacts have a key of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """Rules about names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

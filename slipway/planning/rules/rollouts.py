@@ -1,7 +1,5 @@
 """Rules about how an update moves the traffic, and what undoes it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Rules about artifacts, requests and what the container is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

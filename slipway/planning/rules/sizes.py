@@ -1,7 +1,5 @@
 """Rules about sizes: weights against an accelerator's memory, files against the disk."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What publishing does for each serving family."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from slipway.extensions import extensions

@@ -1,7 +1,5 @@
 """Bodies that the handler and the TensorRT container refuse with the same words."""
 
-from __future__ import annotations
-
 import json
 
 REFUSED_ALIKE: list[bytes] = [

@@ -1,7 +1,5 @@
 """The handler's directory alone, as in the container, with stand-ins for the libraries."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """How the DeepSpeed handler loads and calls its libraries, which are stand-ins here."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The handler's directory stands alone, on the Python of the oldest image."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the FasterTransformer handler calls each release's library, which is a stand-in here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

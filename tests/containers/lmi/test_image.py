@@ -1,7 +1,5 @@
 """Our LMI image: its Dockerfile, and that what it copies is where the server finds it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ DJL Serving's classes are stand-ins here; those of `test_real_djl_python` are re
 for DeepSpeed.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

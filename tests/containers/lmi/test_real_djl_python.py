@@ -5,8 +5,6 @@ has three releases of it: 0.20.0 names the parts of a batch as 0.21 to 0.23 do, 
 0.27, 0.34.0 is the newest. `DJL_PYTHON` names another directory with such jars.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

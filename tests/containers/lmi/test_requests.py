@@ -1,7 +1,5 @@
 """The requests of containers/lmi and of containers/tensorrt are one language."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

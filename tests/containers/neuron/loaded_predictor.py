@@ -1,7 +1,5 @@
 """A predictor with workers on stand-ins of the device, and what it answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """An instance with Neuron devices, made of stand-ins, and models that were compiled for it."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """The container's program as a process, and a client of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The packages that the compiler's image for inf1 adds to its base, installed by uv itself."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The image: its Dockerfile, what it copies and installs."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

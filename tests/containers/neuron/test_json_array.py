@@ -1,7 +1,5 @@
 """Long arrays, written in pieces."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

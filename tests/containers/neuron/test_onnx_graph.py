@@ -1,7 +1,5 @@
 """Exported graphs compute what their models do, whatever is padded."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The whole way from a body to its answer, with workers on stand-ins of the device."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The container's program as SageMaker runs it, with the sample: a process, variables, HTTP."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The workers' own processes on stand-ins of the device; see standins/README.md."""
 
-from __future__ import annotations
-
 import ast
 import os
 import signal

@@ -1,7 +1,5 @@
 """JSON files beside a model: read, and refused with every problem in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Greedy decoding over exported graphs, to compare with transformers' `generate`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

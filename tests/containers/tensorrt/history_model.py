@@ -4,8 +4,6 @@ Its cache holds the tokens themselves, so that a cache with a wrong row, column 
 other logits than the tokens that were generated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

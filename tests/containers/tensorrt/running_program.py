@@ -1,7 +1,5 @@
 """The container's program as a process, its log in a file, and a client of few instructions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

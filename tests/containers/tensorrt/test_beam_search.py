@@ -1,7 +1,5 @@
 """Beam search against an exhaustive search, and against its rules written down without a cache."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

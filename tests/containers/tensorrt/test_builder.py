@@ -3,8 +3,6 @@
 The builder is TensorRT for RTX: its parser and its type rules are TensorRT's, its engines are not.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

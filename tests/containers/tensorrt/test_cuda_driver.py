@@ -5,8 +5,6 @@ is what AWS's start_cuda_compat.sh does with the same files (aws/deep-learning-c
 e0ecedea6a), but for the open kernel modules, whose line its pattern does not match.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

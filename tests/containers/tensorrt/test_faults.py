@@ -1,7 +1,5 @@
 """Bad requests, bad clients and too many of them, against the program itself."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

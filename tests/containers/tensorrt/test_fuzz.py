@@ -3,8 +3,6 @@
 They go through the application in process. A run that is not deep sends five hundred.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

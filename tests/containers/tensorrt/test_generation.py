@@ -1,7 +1,5 @@
 """The decode loop on the committed sample: rows share a batch and do not notice each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The image: its Dockerfile, what it installs, and that its files alone serve."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json

@@ -1,7 +1,5 @@
 """The OpenAPI document: valid, and of one mind with the parser."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

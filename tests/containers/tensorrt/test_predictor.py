@@ -1,7 +1,5 @@
 """Bodies in, bodies out, and what a model directory must hold."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The container's program as SageMaker runs it: a process, environment variables, HTTP, SIGTERM."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

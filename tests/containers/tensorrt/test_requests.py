@@ -1,7 +1,5 @@
 """Parameters that are refused, in the words that the client reads."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sampling: what may be drawn, how often, and that a seed decides it whatever else is computed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

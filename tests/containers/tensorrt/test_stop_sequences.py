@@ -1,7 +1,5 @@
 """Stop texts: cut to the character, however the text falls into tokens and bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

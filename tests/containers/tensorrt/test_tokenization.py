@@ -1,7 +1,5 @@
 """Prompts that are far too long cost nothing, and no prompt is refused that fits."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from pathlib import Path

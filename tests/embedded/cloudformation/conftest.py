@@ -1,7 +1,5 @@
 """An embedded AWS per test module, with the stand-in as its only container."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

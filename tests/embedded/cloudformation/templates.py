@@ -1,7 +1,5 @@
 """Builds templates for these tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 ACCOUNT = "123456789012"

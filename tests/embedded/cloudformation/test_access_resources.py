@@ -1,7 +1,5 @@
 """Roles, network and parameters: what a template says is what the API shows."""
 
-from __future__ import annotations
-
 import pytest
 from botocore.exceptions import ClientError
 

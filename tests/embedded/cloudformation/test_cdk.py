@@ -1,7 +1,5 @@
 """The real CDK CLI: bootstrap, and three stacks deployed three times, diffed and destroyed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Change sets: what the CDK CLI deploys with, and what it refuses beforehand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

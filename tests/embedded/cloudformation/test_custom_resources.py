@@ -1,7 +1,5 @@
 """Functions from packages in S3, and the custom resources that they answer for."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from typing import Any

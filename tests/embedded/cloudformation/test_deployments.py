@@ -1,7 +1,5 @@
 """The order of events of every kind of deployment, and what is left when one fails."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import threading

@@ -1,7 +1,5 @@
 """A change set that imports what exists under the names in its template."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Alarms, logs, topics and scaling: what a template says is what the API shows."""
 
-from __future__ import annotations
-
 import json
 
 from tests.embedded.cloudformation.templates import ARN, get_att, read_policy, resource, template

@@ -1,7 +1,5 @@
 """A model, its endpoint configuration and its endpoint as a stack, with real serving processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

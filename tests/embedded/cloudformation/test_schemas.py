@@ -1,7 +1,5 @@
 """The committed table of provider schemas, against those that cfn-lint ships."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

@@ -1,7 +1,5 @@
 """Buckets, keys, repositories and projects: what a template says is what the API shows."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 

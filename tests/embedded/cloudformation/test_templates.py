@@ -1,7 +1,5 @@
 """Functions, parameters and rules of a template, without a server."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

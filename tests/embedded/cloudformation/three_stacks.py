@@ -3,8 +3,6 @@
 Usage: three_stacks.py DIRECTORY VERSION...
 """
 
-from __future__ import annotations
-
 import sys
 
 from aws_cdk import App, Environment, RemovalPolicy, Stack, Tags

@@ -5,8 +5,6 @@ buffers arrives all the same. Held, nothing moves until the test has done what i
 nothing that was under way arrives.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -6,8 +6,6 @@ The points are seen through CloudFormation's own API. A frozen container (SIGSTO
 in creation, and so a stack in progress, for as long as a test needs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The embedded AWS stopped or killed: nothing it started outlives it, and the user is told."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The line that the tests of killed programs put between a client and the embedded AWS."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

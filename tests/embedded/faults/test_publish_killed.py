@@ -1,7 +1,5 @@
 """`slipway publish` killed at any moment: nothing half done counts, and the next run finishes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

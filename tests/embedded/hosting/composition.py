@@ -1,7 +1,5 @@
 """An embedded AWS for these tests: hosting and moto, with the stand-in as its only container."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

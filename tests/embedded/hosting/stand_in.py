@@ -7,8 +7,6 @@ asks for more: `exit`, `error STATUS TEXT`, `sleep SECONDS`, `large BYTES`, `env
 `hang`); anything else is echoed with the MARK variable in front.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

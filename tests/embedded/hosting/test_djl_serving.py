@@ -1,7 +1,5 @@
 """The family of AWS's LMI images: what it starts, how, and what it says where nothing is there."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

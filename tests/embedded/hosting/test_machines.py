@@ -1,7 +1,5 @@
 """What an endpoint's machines use, and the roles that may say so."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Model data is read as the execution role: a role that may not read it makes no model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

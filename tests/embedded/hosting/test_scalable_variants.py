@@ -1,7 +1,5 @@
 """Endpoints whose variants Application Auto Scaling has registered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """InvokeEndpointWithResponseStream, read by boto3."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Generator, Iterator

@@ -1,7 +1,5 @@
 """A checkpoint without a graph, compiled by a training job when it is published, then deployed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One model's life with the real CDK CLI, s5cmd and boto3."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Two models, deployed time and again and beside each other with the real CDK CLI."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.assemblies import changed_copy

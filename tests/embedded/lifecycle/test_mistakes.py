@@ -1,7 +1,5 @@
 """What a user does wrong, with the real CDK CLI."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.assemblies import deploy_command

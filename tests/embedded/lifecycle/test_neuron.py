@@ -1,7 +1,5 @@
 """The configs for Neuron on the embedded AWS: the sample, on the CPU, in place of a real model."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Looking after a model that is deployed: status, invoke, logs, and the AWS CLI."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A change that does not work, undone by the real CDK CLI while requests go on."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """`make verify-aws` from end to end: the real CDK CLI, s5cmd and slipway on an embedded AWS."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Alarms of a whole embedded AWS: through its API, on its endpoints, to its topics."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

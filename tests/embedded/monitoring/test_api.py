@@ -1,7 +1,5 @@
 """CloudWatch's API, where it is not moto's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What PutMetricAlarm takes, and the words in which the rest is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The state of an alarm and its reason, from data points: the user guide's tables and beyond."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

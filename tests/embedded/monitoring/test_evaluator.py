@@ -1,7 +1,5 @@
 """The thread and its clock, on moto's own alarms and metric data; no server."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Formulas: what is read, what it is worth, and what is refused."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The metrics of invocations, as they reach CloudWatch's back end."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import random

@@ -1,7 +1,5 @@
 """Metric data in its three forms, and the statistics over them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any

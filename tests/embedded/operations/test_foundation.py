@@ -1,7 +1,5 @@
 """The foundation's life: a creation that fails, and one that is destroyed and deployed again."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Every golden template of the local environment deploys, answers and leaves nothing."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

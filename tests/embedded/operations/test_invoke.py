@@ -1,7 +1,5 @@
 """`slipway invoke`: one request, its answer, or a report of what went wrong."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

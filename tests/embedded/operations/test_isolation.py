@@ -1,7 +1,5 @@
 """A model becomes isolated, and shared again, while its fleet serves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`slipway iam`: the policy has the calls that commands make, and nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changes that SageMaker refuses while a variant is a scalable target, each in one deployment."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`slipway status`: what is served, beside what was declared."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ DeepSpeed; the parts themselves are a few bytes. The weights' file `mode` asks f
 job's directory in the list).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

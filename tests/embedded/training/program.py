@@ -5,8 +5,6 @@ crash (status 3, no reason), slow (until it is stopped; leaves what it has), stu
 SIGTERM), empty (writes nothing), gate PATH (as ok, once there is such a file).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A project whose model is compiled by a training job, and what publishing it says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """An isolated model compiles with its own role, from its own prefix, with its own key."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

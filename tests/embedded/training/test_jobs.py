@@ -1,7 +1,5 @@
 """Training jobs really run the container's program, from S3 to S3, with SageMaker's statuses."""
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

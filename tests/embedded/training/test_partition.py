@@ -1,7 +1,5 @@
 """`slipway publish` of LMI weights that a training job partitions: the image is a stand-in."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`slipway iam` of a model that a training job compiles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

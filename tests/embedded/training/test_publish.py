@@ -1,7 +1,5 @@
 """`slipway publish` of a model that is compiled, by a training job with a stand-in compiler."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A training job reads and writes as its role."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The commands as a shell sees them: output, report, exit code."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

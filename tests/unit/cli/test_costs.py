@@ -1,7 +1,5 @@
 """The row of a plan that says what it costs."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.cli.costs import describe

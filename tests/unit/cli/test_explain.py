@@ -1,7 +1,5 @@
 """`slipway explain` prints what the table says."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """`slipway iam` as a shell sees it, and what is in its policy."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`slipway init`: what it writes is valid and explained, and what it lacks it asks for or names."""
 
-from __future__ import annotations
-
 import pytest
 import typer
 import yaml

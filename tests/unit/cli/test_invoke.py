@@ -1,7 +1,5 @@
 """`slipway invoke` before anything is sent: the request and its JSON."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.cli.invoke import invoke

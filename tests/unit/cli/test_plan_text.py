@@ -1,7 +1,5 @@
 """What `slipway plan` says of where a container's settings and files are."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.cli.plan_text import describe_plan

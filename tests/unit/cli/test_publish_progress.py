@@ -1,7 +1,5 @@
 """What a publish shows while it works: moving on a terminal, lines elsewhere."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

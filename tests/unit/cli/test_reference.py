@@ -1,7 +1,5 @@
 """The pages of the commands are the commands'."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

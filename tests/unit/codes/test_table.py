@@ -1,7 +1,5 @@
 """Each code is used, explained, in its group's range, and on its page."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re

@@ -1,7 +1,5 @@
 """What `slipway init` reads of a checkpoint's files, written here as safetensors writes them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

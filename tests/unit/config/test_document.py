@@ -1,7 +1,5 @@
 """Positions survive, and no bytes whatever bring the reader down."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The schema that editors use: the one in the repository is the schema's, and it says the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jsonschema

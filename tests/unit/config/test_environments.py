@@ -1,7 +1,5 @@
 """Environments: named targets, checked as strictly as models."""
 
-from __future__ import annotations
-
 import boto3
 import pytest
 

@@ -1,7 +1,5 @@
 """Values that a template or a service refuses are refused in the file, with their place."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

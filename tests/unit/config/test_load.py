@@ -1,7 +1,5 @@
 """Every problem of a file in one report, each with its place, value, limit and remedy."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.config.load import config_files, load_config

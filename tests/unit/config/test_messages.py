@@ -1,7 +1,5 @@
 """The wording of every kind of message: the bad value, what is allowed, what to do."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from pydantic import ValidationError

@@ -1,7 +1,5 @@
 """Whatever is done to a config: a plan, or a report in which every problem has its place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The reference pages are the schema's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

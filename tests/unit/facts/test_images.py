@@ -1,7 +1,5 @@
 """The image table: the SageMaker SDK's own answers, AWS's host AMIs, and what we say of each."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 import importlib

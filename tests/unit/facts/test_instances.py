@@ -1,7 +1,5 @@
 """The instance table: every name of hosting's, plausible cells, and what other sources say."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The tables of LMI options: what is known of single versions; that nothing contradicts itself."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The table of LMI's partition frameworks: what is known of single versions, and its form."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The facts of partitioning ahead of time: whole, and in step with those of the frameworks."""
 
-from __future__ import annotations
-
 import string
 
 import pytest

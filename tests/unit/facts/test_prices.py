@@ -1,7 +1,5 @@
 """What hosting costs: sourced prices with their date, unknown ones as None, never 0."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from importlib import resources

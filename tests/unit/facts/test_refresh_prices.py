@@ -2,8 +2,6 @@
 and from what is published without an account.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import zipfile

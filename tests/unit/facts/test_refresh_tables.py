@@ -1,7 +1,5 @@
 """Refreshing the tables: what is committed is what the pinned packages give."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

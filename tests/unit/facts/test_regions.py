@@ -1,7 +1,5 @@
 """What is hosted where: the compact table gives back what its source says."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """What an endpoint configuration serves, by the answers of SageMaker."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """LMI images, and what a rule or an advice says of a config on one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from slipway.config.environments import Environment

@@ -1,7 +1,5 @@
 """Published models, and sections of configs that serve them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.projects import LOCAL

@@ -1,7 +1,5 @@
 """Sections of configs for NeuronCores."""
 
-from __future__ import annotations
-
 NEURON = {
     "container": "neuron",
     "framework": "neuron",

@@ -1,7 +1,5 @@
 """What a deployment costs: bounds and expectation, computed by hand; unknown is never 0."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """What LMI containers are told: serving.properties word for word, for every image there is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

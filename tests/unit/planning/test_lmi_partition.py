@@ -1,7 +1,5 @@
 """Partitioning ahead of time: the job that is asked for, and what the server is told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

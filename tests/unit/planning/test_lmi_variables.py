@@ -1,7 +1,5 @@
 """Variables of an LMI container: read back as the server reads them, they are the properties."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

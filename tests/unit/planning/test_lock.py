@@ -1,7 +1,5 @@
 """The lock: the same content gives the same bytes, and it knows the config it was made from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

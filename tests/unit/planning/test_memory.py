@@ -3,8 +3,6 @@
 Expected numbers are computed by hand from the networks' published shapes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Models on NeuronCores: the published layouts, the formula, what the container is told."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

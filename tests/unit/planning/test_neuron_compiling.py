@@ -1,7 +1,5 @@
 """The training job that compiles for Neuron: its target, its image, what it is told."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

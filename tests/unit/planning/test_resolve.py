@@ -1,7 +1,5 @@
 """From config to plan: names, units, warnings, and every reason why there is none."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

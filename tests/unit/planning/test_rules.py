@@ -1,7 +1,5 @@
 """Each rule: what it refuses, word for word, and what it lets pass."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 

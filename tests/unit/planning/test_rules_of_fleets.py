@@ -1,7 +1,5 @@
 """Variants, pools, autoscaling, modes, rollouts: what is refused, word for word, and what not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The container image and what is compiled for it: what is refused, word for word, and what not."""
 
-from __future__ import annotations
-
 from typing import Any, get_args
 
 import pytest

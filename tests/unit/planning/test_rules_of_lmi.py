@@ -1,7 +1,5 @@
 """LMI: each rule and each warning, what it says, word for word, and what it lets pass."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import Any

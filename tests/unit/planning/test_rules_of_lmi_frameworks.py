@@ -1,7 +1,5 @@
 """LMI's partition frameworks: each rule, what it says, word for word, and what it lets pass."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Our LMI image: each rule, what it says, word for word, and what it lets pass."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

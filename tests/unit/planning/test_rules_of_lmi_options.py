@@ -1,7 +1,5 @@
 """LMI's precision, batches, options and variables: what is refused, word for word, and what not."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.planning.families.lmi.rules import batching as lmi_batching

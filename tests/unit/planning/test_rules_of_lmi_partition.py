@@ -1,7 +1,5 @@
 """LMI weights that a job partitions: each rule, what it says, and what it lets pass."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

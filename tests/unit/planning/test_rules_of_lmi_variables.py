@@ -1,7 +1,5 @@
 """Settings as variables: each rule, what it says, word for word, and what it lets pass."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Inferentia and Trainium: what is refused and what is only said, word for word, and what not."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes: what cannot fit an accelerator or a disk, and what may take longer than it is given."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 from typing import Any

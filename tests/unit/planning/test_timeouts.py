@@ -1,7 +1,5 @@
 """Start-up timeouts: as given, or long enough for the weights."""
 
-from __future__ import annotations
-
 import pytest
 
 from slipway.planning.families import situation_of

@@ -1,7 +1,5 @@
 """The content address depends on paths and bytes, and on nothing of the machine."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

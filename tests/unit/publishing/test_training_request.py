@@ -1,7 +1,5 @@
 """What a compile job asks SageMaker for: with a channel of weights, or one of settings besides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from slipway.planning.compiling import CompilePlan

@@ -1,7 +1,5 @@
 """A plot of rows: a bar or a point for each, with its interval, its value and a goal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

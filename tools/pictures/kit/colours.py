@@ -4,8 +4,6 @@ A picture paints a panel of its own behind everything. The page may be dark whil
 system prefers light, or the other way round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 LIGHT: Mapping[str, str] = {

@@ -21,8 +21,6 @@ are a text that leaves its box, a box over another, or an arrow through a box. L
 over a box or over another text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A picture's reader has other fonts than its author. The table is of Arial's widt
 added, so that a text fits its place in the wider fonts of common systems too.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

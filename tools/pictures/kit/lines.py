@@ -1,7 +1,5 @@
 """A plot of lines: several series over the same few places, beside each other or alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

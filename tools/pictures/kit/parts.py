@@ -1,7 +1,5 @@
 """What a diagram is made of: boxes, arrows between them, and groups around them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal

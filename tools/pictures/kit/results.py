@@ -1,7 +1,5 @@
 """The committed results of the benchmarks, which plots are drawn from."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The ways of arrows: from one side of a box to a side of another, with right angles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal

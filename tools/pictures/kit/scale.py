@@ -1,7 +1,5 @@
 """Axes: from values to pixels, with ticks at round numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

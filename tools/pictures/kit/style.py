@@ -1,7 +1,5 @@
 """What all pictures have in common: letters, distances, and the kinds of boxes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -4,8 +4,6 @@ Where a reader's system asks for less motion, and where pictures do not move, al
 once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Times are plain numbers without a unit: a panel shows an order, and longer or shorter, not seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

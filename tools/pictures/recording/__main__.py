@@ -3,8 +3,6 @@
 Times, the port and the process number are of that run. `make pictures` then draws the session.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

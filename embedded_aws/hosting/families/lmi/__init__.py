@@ -1,7 +1,5 @@
 """LMI: DJL Serving stands for AWS's images, and for Slipway's images on top of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

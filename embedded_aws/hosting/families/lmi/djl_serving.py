@@ -13,8 +13,6 @@ It uses only the standard library and imports nothing of this package, because t
 the model's.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

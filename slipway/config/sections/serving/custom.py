@@ -1,7 +1,5 @@
 """`serving` of the container `custom`: an image of the user's own."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

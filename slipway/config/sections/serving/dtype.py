@@ -1,7 +1,5 @@
 """The precisions of weights that a server of any kind may be told."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Dtype = Literal["fp32", "fp16", "bf16", "int8", "fp8"]

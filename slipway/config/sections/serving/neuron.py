@@ -1,7 +1,5 @@
 """`serving` of the container `neuron`: Neuron."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

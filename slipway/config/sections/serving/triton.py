@@ -1,7 +1,5 @@
 """`serving` of the container `triton`: Triton."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

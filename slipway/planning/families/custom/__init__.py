@@ -1,7 +1,5 @@
 """Custom: an image of the user's own that keeps SageMaker's contract."""
 
-from __future__ import annotations
-
 from slipway.planning.families.custom.advice import ADVICE
 from slipway.planning.families.custom.rules import RULES
 from slipway.planning.families.custom.situation import Custom

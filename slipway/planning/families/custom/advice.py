@@ -1,7 +1,5 @@
 """Warnings about AWS's images for Inferentia and Trainium (facts: neuron). They stop nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.facts.instances import InstanceFacts

@@ -1,7 +1,5 @@
 """Rules about an image of the user's own: its registry, its region, its Neuron SDK."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

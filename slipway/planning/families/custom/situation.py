@@ -1,7 +1,5 @@
 """A deployment of an image of the user's own: its address, host image and memory."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from slipway.config.sections.serving.custom import CustomServing

@@ -1,7 +1,5 @@
 """LMI: AWS's images of DJL Serving, with FasterTransformer, DeepSpeed, vLLM or TensorRT-LLM."""
 
-from __future__ import annotations
-
 from slipway.planning.families.family import Family
 from slipway.planning.families.lmi.advice import ADVICE
 from slipway.planning.families.lmi.image import compiler_images, image_bases

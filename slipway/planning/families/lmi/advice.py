@@ -1,7 +1,5 @@
 """Warnings about LMI containers for a reviewer (facts: lmi). They stop nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.errors import nearest

@@ -3,8 +3,6 @@
 Pure: config and facts in, facts out. The rules of this folder say what a framework cannot do.
 """
 
-from __future__ import annotations
-
 from slipway.facts.lmi.frameworks import (
     PartitionFramework,
     images_with,

@@ -5,8 +5,6 @@ names the handler by its module. Every version of DJL Serving imports `option.en
 module if it is no path (djl_python/service_loader.py), and prefers it to any model.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """AWS's images, on which Slipway's LMI images are built, and their registries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from slipway.config.environments import Environment

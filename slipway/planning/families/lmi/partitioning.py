@@ -8,8 +8,6 @@ Pure: config and facts in, arguments and settings out. What cannot be partitione
 to say (`rules/partitioning.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Pure: config and facts in, keys and values out. The rules of this folder check w
 together. A key that the version does not read is left out here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from slipway.planning.families.lmi.handlers import brings_handler

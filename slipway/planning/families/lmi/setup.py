@@ -1,7 +1,5 @@
 """The setup of an LMI container: which engine and handler answer requests, with which options."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

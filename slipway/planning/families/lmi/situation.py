@@ -1,7 +1,5 @@
 """A deployment of an LMI container: setup, image, settings, memory, package, partitioning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar

@@ -10,8 +10,6 @@ server takes that directory for its one model. (Sources: mapModelUrl of the same
 serving/docs/lmi, deployment_guide/configurations.md of 0.36.) HF_MODEL_ID would name a second one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Neuron: Slipway's own container for Inferentia and Trainium, which serves encoders."""
 
-from __future__ import annotations
-
 from slipway.planning.families.family import Family
 from slipway.planning.families.neuron.advice import ADVICE
 from slipway.planning.families.neuron.image import image_bases

@@ -1,7 +1,5 @@
 """Warnings about the Neuron container for a reviewer (facts: neuron). They stop nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.planning.families.neuron.situation import Neuron

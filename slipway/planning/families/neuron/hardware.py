@@ -1,7 +1,5 @@
 """Inferentia and Trainium as instance types and AWS's images have them (facts: neuron)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """AWS's images, on which Slipway's Neuron images are built."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from slipway.config.environments import Environment

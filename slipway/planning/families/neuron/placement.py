@@ -6,8 +6,6 @@ one copy spread over several cores (NeuronCore Pipeline), which inf1 alone can d
 Pure: config and facts in, numbers out. The rules of this folder say whether they fit.
 """
 
-from __future__ import annotations
-
 from slipway.config.sections.serving.neuron import NeuronServing
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.plan import NeuronPlacement, counted

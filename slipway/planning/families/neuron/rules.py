@@ -1,7 +1,5 @@
 """Rules about Inferentia and Trainium: cores, pipelines, compiled files (facts: neuron)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """A deployment of the Neuron container: placement, image, memory, graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

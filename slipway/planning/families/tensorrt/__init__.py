@@ -1,7 +1,5 @@
 """TensorRT: Slipway's own container, which generates text with an engine for one kind of GPU."""
 
-from __future__ import annotations
-
 from slipway.planning.families.family import Family
 from slipway.planning.families.tensorrt.image import image_bases
 from slipway.planning.families.tensorrt.rules import RULES

@@ -1,7 +1,5 @@
 """NVIDIA's images, on which Slipway's TensorRT images are built."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from slipway.config.environments import Environment

@@ -1,7 +1,5 @@
 """Rules about the TensorRT container: its GPU, its release, its limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """A deployment of the TensorRT container: release, host image, memory, engine."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from slipway.config.sections.serving.tensorrt import TensorRTServing

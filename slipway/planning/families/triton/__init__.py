@@ -1,7 +1,5 @@
 """Triton: AWS's image of NVIDIA's server, with a model repository."""
 
-from __future__ import annotations
-
 from slipway.planning.families.family import Family
 from slipway.planning.families.triton.advice import ADVICE
 from slipway.planning.families.triton.rules import RULES

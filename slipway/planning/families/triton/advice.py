@@ -1,7 +1,5 @@
 """Warnings about Triton for a reviewer. They stop nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.planning.families.triton.situation import Triton

@@ -1,7 +1,5 @@
 """A deployment of Triton: image, variables, memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Publishing for LMI: a package beside the weights, and a check of partitioned weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -7,8 +7,6 @@ becomes another value there. A backslash and a space at the start are dropped, a
 ISO 8859-1 becomes two others.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -10,8 +10,6 @@ artifacts. The same settings on the same weights therefore have one digest in ev
 isolated or not. A reviewer sees that production gets the package of staging.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

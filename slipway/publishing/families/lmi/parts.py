@@ -4,8 +4,6 @@ The command leaves a serving.properties of its own beside the parts, and ends we
 there are none. The server would find that out when it loads them.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 from collections.abc import Collection, Iterator, Mapping

@@ -4,8 +4,6 @@ A test that takes `home` runs on every version that DJL_SERVING_HOME names; with
 and the newest. `@pytest.mark.djl_version(at_least=..., at_most=...)` leaves versions out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

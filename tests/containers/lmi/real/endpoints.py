@@ -1,7 +1,5 @@
 """What endpoints of the embedded AWS with the real server have in common."""
 
-from __future__ import annotations
-
 REGION = "us-east-1"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 TRUST = {

@@ -1,7 +1,5 @@
 """Packages made by hand, whose handlers need nothing but the server."""
 
-from __future__ import annotations
-
 from slipway.publishing.families.lmi import java_properties
 from tests.containers.lmi.real.servers import DjlServing
 

@@ -1,7 +1,5 @@
 """Small real models for the real server, and what transformers itself generates with them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The LMI configs that ship, changed for a CPU in the way a user would change them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

@@ -7,8 +7,6 @@ gptj; the checkpoint is written into DIRECTORY. The calls are a list in JSON, ea
 of references.py has; the list of the texts of each is written to the file TEXTS.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Our LMI image: the handler is not in the package but on the server's path, as in the image."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 It needs PyTorch, transformers and DeepSpeed in the interpreter of the handlers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

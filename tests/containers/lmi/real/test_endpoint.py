@@ -1,7 +1,5 @@
 """An LMI endpoint of the embedded AWS, from the package in S3 to an update."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

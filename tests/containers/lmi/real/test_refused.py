@@ -3,8 +3,6 @@
 Beside test_start.py, which has engines, numbers, the first call and misspelt options.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 Packages are those that `slipway publish` sends, weights are copied from an S3 as in the container.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

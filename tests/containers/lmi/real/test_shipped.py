@@ -7,8 +7,6 @@ flan-ul2 answer in test_shipped_fastertransformer.py, gpt-j-6b in test_shipped_d
 qwen2-7b-trtllm in test_shipped_tensorrt_llm.py and the packages for vLLM in test_shipped_vllm.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

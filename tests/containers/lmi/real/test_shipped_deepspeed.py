@@ -9,8 +9,6 @@ ours answers in its place, which is one more change than a CPU's.
 It needs PyTorch, transformers and DeepSpeed in the interpreter of the handlers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -8,8 +8,6 @@ transformers behind them. What comes back is held against transformers alone.
 It needs PyTorch and transformers in the interpreter of the handlers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

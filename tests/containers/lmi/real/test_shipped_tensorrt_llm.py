@@ -10,8 +10,6 @@ publishes one. Here they are one of the sample model, but for the engine itself,
 reads in another form. TensorRT-LLM, its numbers and the building of an engine are not shown.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

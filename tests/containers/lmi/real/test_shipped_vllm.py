@@ -7,8 +7,6 @@ AWS's image of today, 0.36.0-lmi27, has vLLM 0.23 and a later `djl_python`: neit
 What a CPU and the sample need otherwise is overridden for the environment `local`, as a user does.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What the real DJL Serving does with packages that our rules refuse, and beside another server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

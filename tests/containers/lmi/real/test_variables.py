@@ -5,8 +5,6 @@ server says that it applies and what it answers are the same. The server that is
 finds the weights in the model's directory, as SageMaker places them, and reaches no S3.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

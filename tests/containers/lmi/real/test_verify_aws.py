@@ -1,7 +1,5 @@
 """The real DJL Serving of the image's version on the files that `make verify-aws` publishes."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.containers.lmi.real import servers

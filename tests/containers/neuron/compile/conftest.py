@@ -1,7 +1,5 @@
 """Compile jobs of the Neuron container."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Compile jobs of the Neuron container, and checkpoints for them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ For Neuron the compilers are stand-ins over the real PyTorch (`standins/README.m
 device that the workers find; what they compute is PyTorch's.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What a compile job refuses, before it loads anything large: exit code 1, one line, no model."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

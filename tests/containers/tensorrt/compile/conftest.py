@@ -1,7 +1,5 @@
 """Compile jobs of the TensorRT container."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """What compile jobs of the TensorRT container are given."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The bindings of TensorRT for RTX stand in for `tensorrt`: the same names, parser
 engines of its own, told their GPU instead of finding it, and a timing cache that holds nothing.
 """
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """engine.json: written, read, and held against the machine that is to run the engine."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -4,8 +4,6 @@ A module of these tests stands in for torch and does, when it is imported, what 
 a process. What real stages do at a kill is in test_compile.py.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The code that calls TensorRT calls what exists: mypy over it, with types of NVIDIA's bindings."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

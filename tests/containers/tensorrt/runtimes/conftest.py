@@ -1,7 +1,5 @@
 """A machine of stand-ins for every test of this folder that asks for one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

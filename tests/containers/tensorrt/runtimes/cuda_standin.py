@@ -9,8 +9,6 @@ documentation forbids raises `ContractError`, where a GPU would compute somethin
 # The names are CUDA's.
 # ruff: noqa: N801, N802, N803, N815
 
-from __future__ import annotations
-
 import ctypes
 import enum
 from collections.abc import Callable

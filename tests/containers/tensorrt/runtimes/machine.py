@@ -1,7 +1,5 @@
 """A machine whose GPU, CUDA and TensorRT are stand-ins, and model directories published for it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import shutil

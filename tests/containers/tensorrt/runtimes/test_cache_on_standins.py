@@ -4,8 +4,6 @@ The engine's stand-in computes no model: its keys and values are numbers that te
 head and the tensor that they are of, and its logits are sums over what is in the cache.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

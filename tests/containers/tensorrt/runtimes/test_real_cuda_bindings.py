@@ -4,8 +4,6 @@ They work without a GPU as far as that goes: every call that needs one says that
 image has version 12.9; PyTorch brings 13, which is what is here.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

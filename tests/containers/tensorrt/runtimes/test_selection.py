@@ -1,7 +1,5 @@
 """Which runtime serves a model directory, where there is neither a GPU nor TensorRT."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

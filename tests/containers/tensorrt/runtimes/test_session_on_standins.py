@@ -4,8 +4,6 @@ Nothing here ran on a GPU. The stand-ins refuse what NVIDIA's documentation forb
 sample's graph with ONNX Runtime.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stand-ins refuse what NVIDIA forbids: else what runs on them would prove nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

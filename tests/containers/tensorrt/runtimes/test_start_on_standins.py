@@ -1,7 +1,5 @@
 """Starting on an engine, on stand-ins for the GPU, CUDA and TensorRT: what is refused, and how."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

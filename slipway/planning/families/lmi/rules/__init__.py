@@ -1,7 +1,5 @@
 """Rules about LMI containers; the first says whether there is such an image at all."""
 
-from __future__ import annotations
-
 from slipway.planning.families.lmi.rules import (
     batching,
     frameworks,

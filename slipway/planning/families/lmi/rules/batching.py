@@ -4,8 +4,6 @@ DJL Serving forms batches itself or leaves it to a rolling batch, which requests
 (facts: lmi).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

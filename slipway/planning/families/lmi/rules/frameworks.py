@@ -5,8 +5,6 @@ handler. The handler may refuse them after the download, fail at the first reque
 (facts: lmi_frameworks).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -4,8 +4,6 @@ A user's model.py may read any option. The options of Slipway's handler are know
 the config is silently ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -4,8 +4,6 @@ DJL Serving accepts any key, passes over what it does not know, and reads some v
 they look (facts: lmi). Nothing is said of a handler that uses keys which no list names.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ The image's command would find most of these problems on a GPU that is paid for.
 and leave parts that no server loads (facts: lmi_partition).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ DJL Serving dies of some of these minutes into a deployment and passes over the 
 (facts: lmi).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code

@@ -1,7 +1,5 @@
 """Rules about settings that are variables of the container (`configuration: environment`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
