@@ -210,7 +210,6 @@ class Situation(ABC):
 
     def serving_properties(self, weights_uri: str) -> dict[str, str]:
         """Returns serving.properties of a package whose container copies weights; else nothing."""
-        del weights_uri
         return {}
 
     @property
@@ -239,7 +238,6 @@ class Situation(ABC):
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
         """Yields changes of one number, the least first, that may make weights fit a type."""
-        del instance
         yield from ()
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
@@ -248,12 +246,10 @@ class Situation(ABC):
         One byte is not suggested: which checkpoints and engines can be quantised so is not known
         here.
         """
-        del accelerator
         return None
 
     def may_be_spread_over(self, accelerator: Accelerator) -> bool:
         """Returns whether a type has the accelerators that one copy is spread over."""
-        del accelerator
         return True
 
     def way_out_of_both(self, others: list[InstanceFacts], fits: Fits) -> str | None:
@@ -263,7 +259,6 @@ class Situation(ABC):
             others: types that the container might run on.
             fits: whether the weights of a situation fit a type.
         """
-        del others, fits
         return None
 
     # The artifact
@@ -341,7 +336,6 @@ class Situation(ABC):
         Args:
             serving_image: the image that serves the result.
         """
-        del serving_image
         raise ValueError(f"{self.config.name}: nothing compiles for the container {self.container}")
 
     # The family's own part of the plan

@@ -36,7 +36,6 @@ class Package:
 
     def rendered(self, place: ArtifactPlace) -> Mapping[str, bytes]:
         """Returns the files as a place gets them."""
-        del place
         return self.files
 
 
@@ -50,12 +49,10 @@ class Packaging:
             situation: of a config that breaks no rule.
             root: the project.
         """
-        del situation, root
         return {}
 
     def inspection(self, situation: Situation) -> Inspection | None:
         """Returns the check of a job's output; None if it needs none."""
-        del situation
         return None
 
     def check_weights(self, files: Iterable[str]) -> None:
@@ -71,7 +68,6 @@ class Packaging:
             files: result of `read`.
             digest: content address of the published weights, or of what was made of them.
         """
-        del situation, files, digest
         return None
 
 

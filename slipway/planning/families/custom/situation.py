@@ -73,7 +73,6 @@ class Custom(Situation):
 
         Slipway does not know how the server uses them, but it cannot use more than all.
         """
-        del instance
         count = accelerator.count
         return Layout(per_copy=count, weights_share=1 / count, tensor=count)
 

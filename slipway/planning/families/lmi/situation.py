@@ -149,7 +149,6 @@ class Lmi(Situation):
         There are as many copies as the instance has room for, none sharing an accelerator. On
         Neuron devices both degrees count cores, and the cores of a device share its memory.
         """
-        del instance
         tensor = self.serving.tensor_parallel_degree
         pipeline = self.serving.pipeline_parallel_degree
         parts = tensor * pipeline
@@ -324,7 +323,6 @@ class Lmi(Situation):
         Args:
             serving_image: unused: AWS's own image partitions, whichever image serves.
         """
-        del serving_image
         compiling, target = self.config.artifacts.compile, self.compile_target
         if compiling is None:
             raise ValueError(f"{self.config.name} has nothing to partition")

@@ -28,7 +28,6 @@ def image_bases(
         environment: gives the region.
         wanted: unused: all are built.
     """
-    del wanted
     for framework in NEURON_BASES.values():
         base = image(framework, newest_neuron_version(framework), environment.region)
         # A rule refuses every config that would need a base without an address.

@@ -140,7 +140,6 @@ class Neuron(Situation):
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         """Returns bf16, where the weights are not in two bytes yet."""
-        del accelerator
         return "bf16" if self.serving.dtype == "fp32" else None
 
     @property

@@ -23,7 +23,6 @@ def image_bases(
         environment: may name a registry that mirrors NVIDIA's.
         wanted: unused: all are built.
     """
-    del wanted
     registry = environment.image_builds.registry or _REGISTRY
     for release in tensorrt_releases().values():
         yield ImageBase(base_tag(release), f"{registry}/nvidia/tensorrt:{release.base_image}")

@@ -86,7 +86,6 @@ class TensorRT(Situation):
         The cache, in the engine's precision, exists three times. A step reads one and writes
         another, and texts about to join the batch have the third.
         """
-        del instance
         return Layout(caches_on_one=_CACHES) if accelerator.is_nvidia_gpu else None
 
     @property
@@ -98,7 +97,6 @@ class TensorRT(Situation):
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         """Returns fp16, where the engine is not in fp16 yet."""
-        del accelerator
         return "fp16" if self.serving.dtype == "fp32" else None
 
     def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:

@@ -51,7 +51,6 @@ class Triton(Situation):
         Each has weights and a cache of its own, as the processes of the Python backend do that own
         the decode loop.
         """
-        del instance
         if not accelerator.is_nvidia_gpu:
             return None
         group = self.serving.instance_group_count
@@ -71,7 +70,6 @@ class Triton(Situation):
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
         """Yields fewer copies on each GPU."""
-        del instance
         for count in range(self.serving.instance_group_count - 1, 0, -1):
             yield (
                 f"lower `instance_group_count` to {count}",
@@ -80,7 +78,6 @@ class Triton(Situation):
 
     def smaller_dtype(self, accelerator: Accelerator) -> str | None:
         """Returns fp16, where the graphs are not in fp16 yet."""
-        del accelerator
         return "fp16" if self.serving.dtype == "fp32" else None
 
     @property
