@@ -114,7 +114,7 @@ class Defect:
     """A combination that answers badly, or that the server takes and does not start with.
 
     Args:
-        name: `mixed_batch_answers`, `pytorch_backend` or `t5_fp16`.
+        name: `mixed_batch_answers`, `pytorch_backend`, `rolling_batch_fails_together` or `t5_fp16`.
         handler: the handler that has it.
         condition: when, as half a sentence.
         effect: what happens, as half a sentence.
@@ -146,6 +146,9 @@ class LmiVersion:
         rolling_batch_engines: engines that a value of `rolling_batch` needs; those not in it run
             with any.
         reads_option_environment: whether a variable OPTION_X stands for an option that is not set.
+        rolls_unless_told: whether the server turns a rolling batch on by itself.
+        makes_model_of_variables: whether variables alone make the model, and it is known how.
+        one_worker_options: options with which the server starts one worker.
         vllm_version: of the vLLM behind `rolling_batch` vllm and the vllm_async handler, where its
             engine arguments are options too; None where they are not.
     """
@@ -163,12 +166,45 @@ class LmiVersion:
     defects: tuple[Defect, ...]
     rolling_batch_engines: Mapping[str, tuple[str, ...]]
     reads_option_environment: bool
+    rolls_unless_told: bool
+    makes_model_of_variables: bool
+    one_worker_options: tuple[str, ...]
     vllm_version: str | None
 
     @property
     def handlers(self) -> tuple[str, ...]:
         """The handlers that `options_for` knows in this image."""
         return (*dict.fromkeys(self.entry_points.values()), CUSTOM)
+
+    def default_engine(self, rolling_batch: str | None = None) -> str:
+        """Returns the engine where none is set.
+
+        Args:
+            rolling_batch: the value of `option.rolling_batch`; without it the image's own engine.
+        """
+        return next(
+            str(row["engine"])
+            for row in _rows(_table("lmi/lmi.json")["default_engines"], self.version)
+            if row["framework"] == self.framework
+            and row.get("rolling_batch") in (None, rolling_batch)
+        )
+
+    def first_entry_point(self, engine: str) -> str | None:
+        """Returns the entry point that the first server with one took for an engine, or None."""
+        entry_points: Mapping[str, str] = _table("lmi/lmi.json")["first_entry_points"]
+        return entry_points.get(engine)
+
+    def precision_name(self, handler: str | None, dtype: str) -> str:
+        """Returns a precision as the handler reads it.
+
+        Args:
+            handler: as in `handlers`.
+            dtype: the config's name, for example `fp16`.
+        """
+        for row in _rows(_table("lmi/lmi.json")["precision_names"], self.version):
+            if handler in row["handlers"]:
+                return str(row["names"].get(dtype, dtype))
+        return dtype
 
     def default_entry_point(
         self, engine: str = "Python", *, rolling_batch: str = "auto", has_model_id: bool = True
@@ -329,6 +365,12 @@ def _options(
     return MappingProxyType(dict(sorted(found.items())))
 
 
+def model_of_variables() -> tuple[tuple[str, ...], str]:
+    """Returns the frameworks that make a model of variables alone, and their first version."""
+    row = _table("lmi/lmi.json")["model_of_variables"]
+    return tuple(row["frameworks"]), row["in"].partition("..")[0]
+
+
 @functools.cache
 def lmi_version(framework: str, version: str) -> LmiVersion:
     """Returns what the server of an LMI image accepts.
@@ -410,6 +452,14 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
             }
         ),
         reads_option_environment=_covers(table["option_environment"], version),
+        rolls_unless_told=_covers(table["rolls_unless_told"], version),
+        makes_model_of_variables=(
+            framework in table["model_of_variables"]["frameworks"]
+            and _covers(table["model_of_variables"]["in"], version)
+        ),
+        one_worker_options=tuple(
+            name for row in _rows(table["one_worker_options"], version) for name in row["options"]
+        ),
         vllm_version=(
             _table("lmi/lmi_vllm.json")["vllm"].get(version) if framework == "djl-lmi" else None
         ),

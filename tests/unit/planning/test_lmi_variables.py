@@ -8,10 +8,8 @@ import pytest
 
 from slipway.config.schema import ModelConfig
 from slipway.facts.images import versions
-from slipway.planning.families.lmi.setup import ordered
+from slipway.facts.lmi.versions import lmi_version, model_of_variables
 from slipway.planning.families.lmi.variables import (
-    FRAMEWORKS,
-    is_model_of_variables,
     option_variable,
     variables,
 )
@@ -21,9 +19,9 @@ from tests.support.situations import lmi as situation
 WEIGHTS = "s3://slipway-artifacts/artifacts/abcd/files/"
 IMAGES = [
     (framework, version)
-    for framework in FRAMEWORKS
+    for framework in model_of_variables()[0]
     for version in versions(framework)
-    if is_model_of_variables(framework, ordered(version))
+    if lmi_version(framework, version).makes_model_of_variables
 ]
 SETTINGS: dict[str, dict[str, Any]] = {
     "nothing": {},
@@ -91,7 +89,7 @@ def test_they_say_what_the_file_says(image: tuple[str, str], settings: dict[str,
 
 
 def test_there_are_images_of_both_frameworks():
-    assert {framework for framework, _ in IMAGES} == set(FRAMEWORKS)
+    assert {framework for framework, _ in IMAGES} == set(model_of_variables()[0])
     assert ("djl-lmi", "0.28.0") in IMAGES
     assert ("djl-tensorrtllm", "0.27.0") not in IMAGES
 

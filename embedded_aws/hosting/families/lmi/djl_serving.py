@@ -6,13 +6,13 @@ files below HOME. The server comes from DJL_SERVING_HOME, from `make djl-serving
 `djl-serving` on the PATH. If there are several, the server of the image's version is used. Nothing
 is downloaded.
 
-The images' settings are in serving/docker of https://github.com/deepjavalibrary/djl-serving:
-config.properties and the Dockerfiles.
+djl_images.json beside this file has the variables that the images set.
 
 It uses only the standard library and imports nothing of this package, because the PYTHONPATH may be
 the model's.
 """
 
+import json
 import os
 import re
 import shutil
@@ -20,27 +20,17 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 COMMAND: Final = (sys.executable, "-I", str(Path(__file__).resolve()))
 """Program and arguments of the family."""
 
-_IMAGE: Final[Mapping[str, str]] = {
-    "JAVA_OPTS": "-Xmx1g -Xms1g -XX:+ExitOnOutOfMemoryError",
-    "MODEL_LOADING_TIMEOUT": "1200",
-    "PREDICT_TIMEOUT": "240",
-}
+_IMAGES: Final[Any] = json.loads(Path(__file__).with_name("djl_images.json").read_text())
 VERSION: Final = "DJL_SERVING_VERSION"
 """Variable with the version that the image's tag names."""
 
 # AWS's tags begin with the server's version and the engine; so do Slipway's for images on AWS's.
-_TAG: Final = re.compile(r"(?P<version>(\d+)\.(\d+)\.\d+)(?:-(?P<engine>[a-z]+).*)?")
-# SERVING_FEATURES of an engine's images, by the first version that has the value.
-_FEATURES: Final[Mapping[str, tuple[tuple[tuple[int, int], str], ...]]] = {
-    "deepspeed": (((0, 27), "vllm,lmi-dist"),),
-    "lmi": (((0, 33), "vllm"), ((0, 28), "vllm,lmi-dist")),
-    "tensorrtllm": (((0, 25), "trtllm"),),
-}
+_TAG: Final = re.compile(r"(?P<version>\d+\.\d+\.\d+)(?:-(?P<engine>[a-z]+).*)?")
 _PROJECT_ROOT: Final = Path(__file__).resolve().parents[4]
 _DOWNLOAD: Final = "https://publish.djl.ai/djl-serving/serving-0.36.0.tar"
 _AGAIN: Final = "Then start the embedded AWS again."
@@ -64,7 +54,7 @@ def image_environment(environ: Mapping[str, str]) -> dict[str, str]:
     homes = os.pathsep.join(map(str, server_homes(environ)))
     where = {"DJL_SERVING_HOME": homes, "JAVA_HOME": environ.get("JAVA_HOME")}
     return {
-        **_IMAGE,
+        **_IMAGES["environment"],
         "PYTHON_EXECUTABLE": environ.get("SLIPWAY_DJL_PYTHON") or sys.executable,
         # On an EC2 instance the server would report its engine to DJL.
         "OPT_OUT_TRACKING": "true",
@@ -81,9 +71,8 @@ def tag_environment(tag: str) -> dict[str, str]:
     if match is None:
         return {}
     told = {VERSION: match["version"]}
-    version = (int(match[2]), int(match[3]))
-    for since, features in _FEATURES.get(match["engine"] or "", ()):
-        if version >= since:
+    for since, features in _IMAGES["features"].get(match["engine"], {}).items():
+        if _numbers(match["version"]) >= _numbers(since):
             return {**told, "SERVING_FEATURES": features}
     return told
 
@@ -122,9 +111,11 @@ def server_homes(environ: Mapping[str, str]) -> list[Path]:
     built = [
         home for home in directory.iterdir() if _NUMBERS.fullmatch(home.name) and is_home(home)
     ]
-    return sorted(
-        built, key=lambda home: [int(part) for part in home.name.split(".")], reverse=True
-    )
+    return sorted(built, key=lambda home: _numbers(home.name), reverse=True)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def version_of(home: Path) -> str | None:

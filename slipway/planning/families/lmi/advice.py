@@ -3,15 +3,9 @@
 from collections.abc import Iterator
 
 from slipway.errors import nearest
-from slipway.planning.families.lmi.setup import LmiSetup, ordered, rendered
+from slipway.planning.families.lmi.setup import LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.plan import PlanWarning
-
-# Options with which the server starts one worker, from the version on that has them.
-_ONE_WORKER_OPTIONS = ("enable_lora", "enable_stateful_sessions")
-_ONE_WORKER_VERSION = (0, 31, 0)
-# From it on djl-lmi takes the asynchronous handler for vLLM by itself.
-_OWN_VLLM_HANDLER_VERSION = (0, 35, 0)
 
 
 def idle_accelerators(lmi: Lmi) -> Iterator[PlanWarning]:
@@ -37,13 +31,11 @@ def idle_accelerators(lmi: Lmi) -> Iterator[PlanWarning]:
 
 
 def _one_worker_option(setup: LmiSetup) -> str | None:
-    if ordered(setup.version.version) < _ONE_WORKER_VERSION:
-        return None
     given = setup.serving.options
     return next(
         (
             name
-            for name in _ONE_WORKER_OPTIONS
+            for name in setup.version.one_worker_options
             if name in setup.options and rendered(given.get(name, False)).lower() == "true"
         ),
         None,
@@ -107,21 +99,17 @@ def unchecked_options(lmi: Lmi) -> Iterator[PlanWarning]:
 
 
 def rolling_batches_fail_together(lmi: Lmi) -> Iterator[PlanWarning]:
-    """Warns of rolling batches whose requests fail together.
-
-    Seen on DJL Serving 0.36: tests/containers/lmi/real/test_shipped_vllm.py.
-    """
+    """Warns of rolling batches whose requests fail together, where the image has a better way."""
     setup = lmi.setup
-    if setup.version.framework != "djl-lmi":
+    if setup.rolling_batch != "vllm":
         return
-    is_old_handler = setup.handler == "huggingface" and setup.rolling_batch == "vllm"
-    if is_old_handler and ordered(setup.version.version) >= _OWN_VLLM_HANDLER_VERSION:
-        yield PlanWarning(
-            "lmi-rolling-batch-fails-together",
-            "`rolling_batch: vllm` has djl_python.huggingface drive vLLM: a request refused "
-            "while others are answered ends their answers, and every later one, with /ping 200. "
-            "Leave it and `entry_point` out: the image's own handler for vLLM does not.",
-        )
+    for defect in setup.version.defects:
+        if defect.name == "rolling_batch_fails_together" and defect.handler == setup.handler:
+            yield PlanWarning(
+                "lmi-rolling-batch-fails-together",
+                f"`rolling_batch: vllm` has {setup.entry_point} drive vLLM: {defect.effect}. "
+                "Leave it and `entry_point` out: the image's own handler for vLLM does not.",
+            )
 
 
 ADVICE = (

@@ -7,10 +7,8 @@ together. A key that the version does not read is left out here.
 from collections.abc import Mapping
 
 from slipway.planning.families.lmi.handlers import brings_handler
-from slipway.planning.families.lmi.setup import OFF, LmiSetup, ordered, rendered
+from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 
-# From here on the server turns a rolling batch on by itself, which a model.py does not serve.
-_ROLLS_UNLESS_TOLD = (0, 27, 0)
 # Calls past `predict_timeout` that a server survives. From 0.30 on its own default is none: after
 # one slow request /ping is 500 for good. Before, it was this.
 _RETRIES = 10
@@ -84,7 +82,8 @@ def _batch_properties(setup: LmiSetup) -> dict[str, str]:
         return properties
     if serving.rolling_batch is not None and setup.reads("rolling_batch"):
         properties["option.rolling_batch"] = serving.rolling_batch
-    elif brings_handler(serving) and ordered(serving.version) >= _ROLLS_UNLESS_TOLD:
+    elif brings_handler(serving) and setup.version.rolls_unless_told:
+        # A model.py serves no rolling batch.
         properties["option.rolling_batch"] = OFF
     size = serving.max_rolling_batch_size
     if size is not None and setup.rolls and setup.reads("max_rolling_batch_size"):

@@ -11,39 +11,8 @@ from slipway.planning.families.lmi.handlers import OurHandler, brings_handler, o
 
 OFF = "disable"
 AUTO = "auto"
-# What starts where `serving.engine` is not given. TensorRT-LLM left MPI in 0.32.
-_ENGINES: Mapping[str, str] = {
-    "djl-deepspeed": "DeepSpeed",
-    "djl-fastertransformer": "FasterTransformer",
-    "djl-lmi": "Python",
-    "djl-neuronx": "Python",
-    "djl-tensorrtllm": "MPI",
-}
-_TENSORRT_LLM_WITHOUT_MPI = (0, 32, 0)
-# To 0.21 the server has no entry point of its own: these are what later ones take.
-_FIRST_ENTRY_POINTS: Mapping[str, str] = {
-    "DeepSpeed": "djl_python.deepspeed",
-    "FasterTransformer": "djl_python.fastertransformer",
-    "Python": "djl_python.huggingface",
-}
-# Rolling batches of the image's other handler, which DeepSpeed's does not know.
-_DEEPSPEED_IMAGE_ENGINES: Mapping[str, str] = {
-    "lmi-dist": "MPI",
-    "scheduler": "Python",
-    "vllm": "Python",
-}
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
-# From here on, the script that builds engines and the handlers pass the precision to TensorRT-LLM
-# unchanged. TensorRT-LLM has its own names and builds for no other: "Unsupported dtype: fp16"
-# (serving/docker/partition/trt_llm_partition.py of 0.33.0, tensorrt_llm/_utils.py).
-_TENSORRT_LLMS_NAMES = (0, 33, 0)
-_TENSORRT_LLM = ("tensorrt_llm", "trtllm_async")
-_NAMES_OF_PRECISIONS: Mapping[str, str] = {
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "fp32": "float32",
-}
 
 
 @dataclass(frozen=True)
@@ -175,10 +144,7 @@ class LmiSetup:
     @property
     def dtype_value(self) -> str:
         """Returns the precision in the notation of its reader."""
-        own_names = ordered(self.version.version) >= _TENSORRT_LLMS_NAMES
-        if self.handler in _TENSORRT_LLM and own_names:
-            return _NAMES_OF_PRECISIONS.get(self.serving.dtype, self.serving.dtype)
-        return self.serving.dtype
+        return self.version.precision_name(self.handler, self.serving.dtype)
 
     def reads(self, key: str) -> bool:
         """Returns whether an option has an effect, or is passed on to a possible reader."""
@@ -202,7 +168,7 @@ def lmi_setup(serving: LmiServing) -> LmiSetup:
         module = ours.module if ours is not None and serving.image == "built" else None
         return LmiSetup(serving, version, engine, module, CUSTOM, entry_point_is_default=False)
     default = version.default_entry_point(engine, rolling_batch=batch)
-    entry_point = serving.entry_point or default or _FIRST_ENTRY_POINTS.get(engine)
+    entry_point = serving.entry_point or default or version.first_entry_point(engine)
     handler = version.entry_points.get(entry_point) if entry_point else None
     return LmiSetup(serving, version, engine, entry_point, handler, entry_point == default)
 
@@ -210,17 +176,11 @@ def lmi_setup(serving: LmiServing) -> LmiSetup:
 def _engine(serving: LmiServing, version: LmiVersion, batch: str) -> str:
     if serving.engine is not None:
         return serving.engine
-    own = _ENGINES[serving.framework]
-    if serving.framework == "djl-tensorrtllm" and ordered(serving.version) >= (
-        _TENSORRT_LLM_WITHOUT_MPI
-    ):
-        own = "Python"
-    if brings_handler(serving):
-        return own
-    if serving.framework == "djl-deepspeed" and batch in _DEEPSPEED_IMAGE_ENGINES:
-        return _DEEPSPEED_IMAGE_ENGINES[batch]
-    own_entry_point = version.default_entry_point(own, rolling_batch=batch)
-    if serving.entry_point not in (None, own_entry_point or _FIRST_ENTRY_POINTS.get(own)):
+    own, rolling = version.default_engine(), version.default_engine(batch)
+    if brings_handler(serving) or rolling != own:
+        return own if brings_handler(serving) else rolling
+    default = version.default_entry_point(own, rolling_batch=batch)
+    if serving.entry_point not in (None, default or version.first_entry_point(own)):
         return "Python"
     return own
 

@@ -22,12 +22,6 @@ MAX_VALUE_LENGTH = 1024
 MAX_VARIABLES = 100
 """Variables of a container (EnvironmentMap of SageMaker's API)."""
 
-FIRST_VERSION = (0, 28, 0)
-"""The oldest whose sources were read for this."""
-
-FRAMEWORKS = ("djl-lmi", "djl-tensorrtllm")
-"""Those whose images of today have that server."""
-
 _OPTION = "option."
 _BATCH_SIZE, _ROLLING_BATCH = "batch_size", "option.rolling_batch"
 # Keys of the server's, and the variables of its defaults, which apply to every model: there is one.
@@ -40,11 +34,6 @@ _SERVER_VARIABLES: Mapping[str, str] = {
 }
 # OPTION_ENGINE is the engine, and OPTION_ENTRYPOINT the entry point.
 _TAKEN = ("engine", "entrypoint")
-
-
-def is_model_of_variables(framework: str, version: tuple[int, ...]) -> bool:
-    """Whether an image makes its model of variables alone, and Slipway knows how it reads them."""
-    return framework in FRAMEWORKS and version >= FIRST_VERSION
 
 
 def option_variable(key: str) -> str | None:

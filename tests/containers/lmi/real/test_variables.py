@@ -18,7 +18,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
-from slipway.planning.families.lmi.variables import FIRST_VERSION
+from slipway.facts.lmi.versions import model_of_variables
 from slipway.publishing.families.lmi.package import require_plain_weights
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION, REGISTRY
@@ -30,7 +30,7 @@ from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.djl_serving,
-    pytest.mark.djl_version(at_least=".".join(map(str, FIRST_VERSION))),
+    pytest.mark.djl_version(at_least=model_of_variables()[1]),
 ]
 
 SAMPLE = servers.ROOT / "samples" / "gpt2-autocomplete" / "model"

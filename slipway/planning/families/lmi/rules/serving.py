@@ -13,7 +13,6 @@ from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.frameworks import splits_layers
 from slipway.planning.families.lmi.setup import LmiSetup, ordered
 from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.families.lmi.variables import is_model_of_variables
 from slipway.planning.situation import problem
 from slipway.planning.timeouts import startup_timeout_seconds
 
@@ -211,8 +210,7 @@ def weights_can_be_named(lmi: Lmi) -> Iterator[Problem]:
 
 def _reads_variables(setup: LmiSetup) -> bool:
     """Whether the other form of the settings, which lets SageMaker bring the weights, will do."""
-    version = ordered(setup.version.version)
-    return setup.serving.script is None and is_model_of_variables(setup.version.framework, version)
+    return setup.serving.script is None and setup.version.makes_model_of_variables
 
 
 def weights_need_network(lmi: Lmi) -> Iterator[Problem]:

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem
 from slipway.facts.images import versions
-from slipway.planning.families.lmi.setup import ordered, rendered
+from slipway.facts.lmi.versions import lmi_version, model_of_variables
+from slipway.planning.families.lmi.setup import rendered
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.families.lmi.variables import (
-    FRAMEWORKS,
     MAX_VALUE_LENGTH,
     MAX_VARIABLES,
-    is_model_of_variables,
     option_variable,
     variables,
 )
@@ -24,21 +23,22 @@ def image_reads_variables(lmi: Lmi) -> Iterator[Problem]:
     The server of djl-neuronx does the same, and compiles for a batch size that no variable sets.
     """
     setup = lmi.setup
-    if setup.serving.configuration == "file" or _reads(lmi):
+    if setup.serving.configuration == "file" or setup.version.makes_model_of_variables:
         return
-    framework = setup.version.framework
-    able = [
-        version
-        for version in versions(framework)
-        if is_model_of_variables(framework, ordered(version))
-    ]
-    other = f", or version {able[0]} or a later one" if able else ""
-    if not able:
-        other = f", or {' or '.join(FRAMEWORKS)} from 0.28.0 on"
+    frameworks, first = model_of_variables()
+    if setup.version.framework in frameworks:
+        able = next(
+            each
+            for each in versions(setup.version.framework)
+            if lmi_version(setup.version.framework, each).makes_model_of_variables
+        )
+        other = f"version {able} or a later one"
+    else:
+        other = f"{' or '.join(frameworks)} from {first} on"
     yield problem(
         Code.LMI_VARIABLES_UNREAD,
         f"Slipway cannot pass settings as variables to {setup.image}",
-        f"Use `configuration: file`{other}.",
+        f"Use `configuration: file`, or {other}.",
         ("serving", "configuration"),
     )
 
@@ -104,7 +104,7 @@ def options_have_variables(lmi: Lmi) -> Iterator[Problem]:
 def variables_are_few(lmi: Lmi) -> Iterator[Problem]:
     """A container has so many and no more."""
     setup = lmi.setup
-    if setup.serving.configuration == "file" or not _reads(lmi):
+    if setup.serving.configuration == "file" or not lmi.setup.version.makes_model_of_variables:
         return
     if any(True for _ in options_have_variables(lmi)):
         return  # there are no variables of it
@@ -117,11 +117,6 @@ def variables_are_few(lmi: Lmi) -> Iterator[Problem]:
             "Use `configuration: file`, or remove some.",
             ("serving", "configuration"),
         )
-
-
-def _reads(lmi: Lmi) -> bool:
-    setup = lmi.setup
-    return is_model_of_variables(setup.version.framework, ordered(setup.version.version))
 
 
 RULES = (
