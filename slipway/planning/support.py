@@ -1,11 +1,24 @@
 """Rejects settings that Slipway cannot deploy yet, and names them in the error."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.planning.situation import Situation
+
+DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
+    ("endpoint", "mode"): "realtime",
+    ("endpoint", "shadow"): None,
+    ("endpoint", "data_capture"): None,
+    ("endpoint", "vpc"): None,
+    ("endpoint", "volume_key_arn"): None,
+    ("autoscaling", "steps"): None,
+    ("autoscaling", "schedules"): None,
+    ("alarms", "at_max_capacity"): None,
+    ("rollout", "strategy"): "all_at_once",
+}
+"""Fields that Slipway does not deploy yet, with the one value that it does deploy, if any."""
 
 
 def unsupported(config: ModelConfig) -> Iterator[Problem]:
@@ -31,17 +44,7 @@ def unpublishable(situation: Situation) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
-    endpoint, scaling = config.endpoint, config.autoscaling
-    if endpoint.mode != "realtime":
-        yield ("endpoint", "mode"), f"`mode: {endpoint.mode}`"
-    for name in ("shadow", "data_capture", "vpc", "volume_key_arn"):
-        if getattr(endpoint, name) is not None:
-            yield ("endpoint", name), f"`{name}`"
-    if scaling is not None and scaling.schedules:
-        yield ("autoscaling", "schedules"), "scaling by schedule"
-    if scaling is not None and scaling.steps:
-        yield ("autoscaling", "steps"), "scaling by steps"
-    if config.rollout.strategy != "all_at_once":
-        yield ("rollout", "strategy"), f"`strategy: {config.rollout.strategy}`"
-    if config.alarms.at_max_capacity:
-        yield ("alarms", "at_max_capacity"), "the alarm `at_max_capacity`"
+    for (section, name), deployable in DEPLOYABLE.items():
+        value = getattr(getattr(config, section), name, None)
+        if value and value != deployable:
+            yield (section, name), f"`{name}`" if deployable is None else f"`{name}: {value}`"

@@ -3,8 +3,8 @@
 import re
 import shlex
 
-from slipway.cli.reference import commands
 from tests.support.pages import ROOT
+from tools.reference.commands import commands
 
 CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "synth"}
 TARGETS = set(re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))

@@ -1,5 +1,10 @@
-"""Generates the reference pages of containers and stacks: `python -m tools.reference`.
+"""Generates the pages of docs that follow from the code: `python -m tools.reference`.
 
-`slipway.config.reference` generates the pages of the two YAML files, and `slipway.cli.reference`
-the pages of the commands.
+- `configs`: the fields of the two YAML files
+- `commands`: the commands of `slipway`
+- `codes`: the problems, with cause and remedy
+- `variables` and `metrics`: of the containers and stacks
+- `resource_types`: what the embedded AWS deploys
+
+A test fails when a page and its source differ.
 """

@@ -1,21 +1,45 @@
-"""`python -m tools.reference`: writes docs/reference/variables.md and the other pages below."""
+"""`python -m tools.reference`: writes the pages into docs."""
 
 from pathlib import Path
 
-from tools.reference import metrics, resource_types, variables
+from tools.reference import codes, commands, configs, metrics, resource_types, variables
 
-ROOT = Path(__file__).parents[2]
-PAGES = {
-    "reference/variables.md": variables.render,
-    "reference/metrics.md": metrics.render,
-    "embedded-aws/resource-types.md": resource_types.render,
-}
+DOCS = Path(__file__).parents[2] / "docs"
+# Every page of these folders is generated.
+FOLDERS = ("commands", "troubleshooting")
+
+
+def pages() -> dict[str, str]:
+    """Returns every generated page as Markdown, by its path in docs."""
+    return {
+        **configs.pages(),
+        **commands.pages(),
+        **codes.pages(DOCS.parent),
+        "reference/variables.md": variables.render(),
+        "reference/metrics.md": metrics.render(),
+        "embedded-aws/resource-types.md": resource_types.render(),
+    }
+
+
+def strays(generated: dict[str, str]) -> list[Path]:
+    """Returns the pages in `FOLDERS` that nothing generates any more.
+
+    Args:
+        generated: result of `pages`.
+    """
+    found = (path for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))
+    return [path for path in found if path.relative_to(DOCS).as_posix() not in generated]
 
 
 def main() -> None:
-    """Writes the pages."""
-    for name, render in PAGES.items():
-        (ROOT / "docs" / name).write_text(render(), encoding="utf-8")
+    """Writes the pages, and removes strays."""
+    generated = pages()
+    for name, text in generated.items():
+        path = DOCS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for path in strays(generated):
+        path.unlink()
 
 
 if __name__ == "__main__":

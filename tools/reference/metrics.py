@@ -16,8 +16,8 @@ from containers.serving.settings import ServingSettings
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 from slipway.config.alarm_kinds import MACHINES, REQUESTS
-from slipway.config.reference import split_description
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
+from tools.reference.configs import split_description
 
 _HEAD = """\
 # Reference: metrics

@@ -12,11 +12,11 @@ from pathlib import Path
 from containers.neuron.settings import EncoderSettings
 from containers.serving.settings import EnvironmentReader, ServingSettings, Variable
 from containers.tensorrt.settings import GenerationSettings
-from slipway.cli.reference import commands
 from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.project import Project
+from tools.reference.commands import commands
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = "ci"

@@ -1,12 +1,8 @@
-"""Writes docs/commands from the command line itself: `python -m slipway.cli.reference`.
-
-A test fails when the pages and the commands differ.
-"""
+"""Renders docs/commands from the command line itself."""
 
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -144,14 +140,16 @@ def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]
             yield " ".join((*words, name)), each
 
 
-def render() -> dict[str, str]:
-    """Returns the pages as Markdown, by their file names in docs/commands."""
+def pages() -> dict[str, str]:
+    """Returns the pages as Markdown, by their paths in docs."""
     found = commands()
     rows = ["| command | |", "|---|---|"]
     for words, command in found.items():
         rows.append(f"| [slipway {words}]({_file(words)}) | {_summary(command)} |")
-    pages = {"index.md": _INDEX.format(table="\n".join(rows))}
-    return pages | {_file(words): _page(words, command) for words, command in found.items()}
+    index = {"commands/index.md": _INDEX.format(table="\n".join(rows))}
+    return index | {
+        f"commands/{_file(words)}": _page(words, command) for words, command in found.items()
+    }
 
 
 def _file(words: str) -> str:
@@ -205,19 +203,3 @@ def words_of(line: str) -> list[str]:
     """Returns the words of an example behind `slipway`, as a shell splits them."""
     inner = line.removeprefix('eval "$(').removesuffix(')"')
     return shlex.split(inner)[1:]
-
-
-def main() -> None:
-    """Writes the pages into docs/commands of the current folder."""
-    folder = Path("docs") / "commands"
-    folder.mkdir(parents=True, exist_ok=True)
-    pages = render()
-    for path in folder.glob("*.md"):
-        if path.name not in pages:
-            path.unlink()
-    for name, text in pages.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,8 @@
-"""Writes the reference pages of the two files: `python -m slipway.config.reference`.
-
-These are docs/reference.md and docs/reference/environments.md. The schema is their source. A test
-fails when a page and the schema differ.
-"""
+"""Renders the reference pages of the two YAML files. The schema is their source."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -15,12 +10,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from slipway.config import reference_examples
 from slipway.config.environments import Environment
 from slipway.config.fields import find, tag_of
-from slipway.config.reference_examples import Example
-from slipway.config.reference_values import pattern, values
 from slipway.config.schema import ModelConfig
+from slipway.planning.families import FAMILIES
+from slipway.planning.support import DEPLOYABLE
+from tools.reference import config_examples
+from tools.reference.config_examples import Example
+from tools.reference.config_values import pattern, values
 
 MODEL_PAGE, ENVIRONMENTS_PAGE = "reference.md", "reference/environments.md"
 # What fits a table's cell. The rest stands below the table.
@@ -40,17 +37,16 @@ them at once, each with its line.
 
 Slipway rejects settings that it cannot deploy yet, and names them in the error:
 
-- the modes `async` and `scale_to_zero`
-- `shadow`, `data_capture`, `vpc` and `volume_key_arn` of the endpoint
-- `schedules` and `steps` of autoscaling
-- every rollout but `all_at_once`
-- the alarm `at_max_capacity`
+{undeployable}
 
-Two things can be planned and synthesised, and not published yet: models of the container `triton`,
-and `artifacts.release` of the container `lmi`. `slipway plan NAME --allow-unpublished` and
-`cdk synth NAME -c allow-unpublished=true` show such a deployment.
+It plans and synthesises some things that it cannot publish yet:
 
-This page is written by `python -m slipway.config.reference`.
+{unpublishable}
+
+`slipway plan NAME --allow-unpublished` and `cdk synth NAME -c allow-unpublished=true` show such a
+deployment.
+
+This page is written by `python -m tools.reference`.
 
 ## Model config
 """,
@@ -65,7 +61,7 @@ Each key of the file is the name of an environment, except for `project`. The en
 is the embedded AWS on your machine. [Operations](../operations.md#a-new-account) has the commands
 for the first deployment to a new account.
 
-This page is written by `python -m slipway.config.reference`.
+This page is written by `python -m tools.reference`.
 
 ## Environment
 """,
@@ -75,13 +71,29 @@ This page is written by `python -m slipway.config.reference`.
 def pages() -> dict[str, str]:
     """Returns the pages as Markdown, by their paths in docs/."""
     return {
-        MODEL_PAGE: _page(MODEL_PAGE, ModelConfig, reference_examples.MODEL),
-        ENVIRONMENTS_PAGE: _page(ENVIRONMENTS_PAGE, Environment, reference_examples.ENVIRONMENTS),
+        MODEL_PAGE: _page(MODEL_PAGE, ModelConfig, config_examples.MODEL),
+        ENVIRONMENTS_PAGE: _page(ENVIRONMENTS_PAGE, Environment, config_examples.ENVIRONMENTS),
     }
 
 
 def _page(path: str, model: type[BaseModel], examples: Mapping[str, Example]) -> str:
-    return "\n".join([_HEADS[path], *_section(model, examples, ())]).rstrip("\n") + "\n"
+    head = _HEADS[path].format(
+        undeployable="\n".join(_undeployable()), unpublishable="\n".join(_unpublishable())
+    )
+    return "\n".join([head, *_section(model, examples, ())]).rstrip("\n") + "\n"
+
+
+def _undeployable() -> Iterator[str]:
+    for field, deployable in DEPLOYABLE.items():
+        but = "" if deployable is None else f", but for `{deployable}`"
+        yield f"- `{'.'.join(field)}`{but}"
+
+
+def _unpublishable() -> Iterator[str]:
+    for container, family in FAMILIES.items():
+        for section, name in family.situation.unpublishable:
+            field = "" if name == "container" else f"`{section}.{name}` of "
+            yield f"- {field}the container `{container}`"
 
 
 def _section(
@@ -206,15 +218,3 @@ def _default(info: FieldInfo) -> str:
 
 def _summary(model: type[BaseModel]) -> str:
     return (model.__doc__ or "").strip().splitlines()[0]
-
-
-def main() -> None:
-    """Writes the pages into docs of the current folder."""
-    for name, text in pages().items():
-        path = Path("docs", name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-"""Writes docs/troubleshooting from the table of codes: `python -m slipway.codes.pages`.
-
-A test fails when the pages and the table differ.
-"""
+"""Renders docs/troubleshooting from the table of codes."""
 
 import re
 import shutil
@@ -11,7 +8,7 @@ from pathlib import Path
 
 from slipway.codes.entry import Entry, Group
 from slipway.codes.table import GROUPS, entries
-from slipway.codes.text import FOLDER, explanation
+from slipway.codes.text import explanation
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import UserError, dotted
 from slipway.project import Project
@@ -111,14 +108,14 @@ stack. `cdk deploy`, `cdk diff` and `cdk destroy` of the other models still work
 """
 
 
-def render(root: Path) -> dict[str, str]:
-    """Returns the pages as Markdown, by their file names in docs/troubleshooting.
+def pages(root: Path) -> dict[str, str]:
+    """Returns the pages as Markdown, by their paths in docs.
 
     Args:
         root: the repository; one of its configs is the example.
     """
-    pages = {"index.md": _index(example(root))}
-    return pages | {f"{group.page}.md": _page(group) for group in GROUPS}
+    index = {"troubleshooting/index.md": _index(example(root))}
+    return index | {f"troubleshooting/{group.page}.md": _page(group) for group in GROUPS}
 
 
 def example(root: Path) -> UserError:
@@ -194,15 +191,3 @@ def _anchor(heading: str) -> str:
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def main() -> None:
-    """Writes the pages into docs/troubleshooting of the current folder."""
-    folder = Path(FOLDER)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in render(Path.cwd()).items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
