@@ -14,8 +14,8 @@ from slipway.planning.memory import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.situation import CPU, Situation
 
-# containers/tensorrt/runtimes/tensorrt/cache.py: ARENAS
-_CACHES = 3
+# As many as the container allocates: tests/containers/tensorrt/runtimes/test_start_on_standins.py
+CACHES = 3
 
 
 class TensorRT(Situation):
@@ -86,7 +86,7 @@ class TensorRT(Situation):
         The cache, in the engine's precision, exists three times. A step reads one and writes
         another, and texts about to join the batch have the third.
         """
-        return Layout(caches_on_one=_CACHES) if accelerator.is_nvidia_gpu else None
+        return Layout(caches_on_one=CACHES) if accelerator.is_nvidia_gpu else None
 
     @property
     def cached_tokens(self) -> int:

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from containers.tensorrt.engine_metadata import EngineMetadata, write_metadata
 from containers.tensorrt.generation import Prompt, generate
 from containers.tensorrt.model_directory import read_config
 from containers.tensorrt.predictor import TextGenerationPredictor
+from slipway.planning.families.tensorrt.situation import CACHES
 from tests.containers.tensorrt.runtimes.cuda_standin import cudaError_t
 from tests.containers.tensorrt.runtimes.machine import (
     LIMITS,
@@ -51,6 +53,11 @@ def edit(model_dir: Path, change: Callable[[dict[str, Any]], None]) -> None:
     document = json.loads((model_dir / "model.engine").read_bytes())
     change(document)
     (model_dir / "model.engine").write_text(json.dumps(document))
+
+
+def test_as_many_caches_are_allocated_as_the_memory_estimate_has(machine: Machine) -> None:
+    cache = import_module("containers.tensorrt.runtimes.tensorrt.cache")
+    assert cache.ARENAS == CACHES
 
 
 def test_the_log_says_what_serves_and_why(machine: Machine, tmp_path: Path) -> None:
