@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tools.pictures.kit.canvas import Canvas, Rect
-from tools.pictures.kit.lettering import Font, wrap
+from tools.pictures.kit.figure import Figure
+from tools.pictures.kit.lettering import Font
 from tools.pictures.kit.scale import Scale, scale
-from tools.pictures.kit.style import LABEL, LINE, MARGIN, SMALL, TITLE, TONES, Tone
+from tools.pictures.kit.style import MARGIN, SMALL, TITLE, TONES, Tone
 
 _ROW = 26
 _BAR = 14
 _GROUP_GAP = 10
-_PANEL_GAP = 30
 _TICK = Font(12)
 _VALUE = Font(12.5)
 
@@ -59,52 +59,20 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Figure):
     """A picture of panels below each other.
 
     Args:
-        name: of its file, without the ending.
-        title: for screen readers.
-        description: what is plotted, for screen readers; the values follow by themselves.
-        panels: from top to bottom.
         label_width: pixels for the rows' labels.
         value_width: pixels for the values at the right.
-        note: small text below; wrapped.
-        width: of the picture.
     """
 
-    name: str
-    title: str
-    description: str
     panels: Sequence[Panel]
     label_width: float = 230
     value_width: float = 90
-    note: str = ""
-    width: float = 752
 
-    def svg(self) -> str:
-        """Returns the SVG document.
-
-        Raises:
-            DrawingError: a text does not fit.
-        """
-        canvas = Canvas()
-        top: float = MARGIN
-        for panel in self.panels:
-            top = self._paint(canvas, panel, top) + _PANEL_GAP
-        top -= _PANEL_GAP
-        if self.note:
-            top += 14
-            for line in wrap(self.note, LABEL, self.width - 2 * MARGIN):
-                canvas.text(line, (MARGIN, top + 12), font=LABEL, colour="soft")
-                top += LINE
-        size = (self.width, round(top + MARGIN - 4))
-        return canvas.svg(
-            name=self.name,
-            title=self.title,
-            description=f"{self.description} {self._values()}",
-            size=size,
-        )
+    panel_gap = 30
+    note_gap = 14
 
     def _values(self) -> str:
         return " ".join(

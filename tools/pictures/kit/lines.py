@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from benchmarks.report import significant
 from tools.pictures.kit.canvas import Canvas, Rect, number
-from tools.pictures.kit.lettering import Font, width, wrap
+from tools.pictures.kit.figure import Figure
+from tools.pictures.kit.lettering import Font, width
 from tools.pictures.kit.routes import Point
 from tools.pictures.kit.scale import Scale, scale
-from tools.pictures.kit.style import LABEL, LINE, MARGIN, TITLE, TONES, Tone
+from tools.pictures.kit.style import LABEL, MARGIN, TITLE, TONES, Tone
 
 _PLOT_HEIGHT = 190
 _TICK = Font(12)
-_PANEL_GAP = 26
 _LABEL_GAP = 10
 _LABEL_LINE = 15
 
@@ -72,59 +72,37 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lines(Figure):
     """A picture of panels beside each other or below each other.
 
     Args:
-        name: of its file, without the ending.
-        title: for screen readers.
-        description: what is plotted, for screen readers; the values follow by themselves.
-        place_title: below the horizontal axes.
         panels: from left to right, `columns` to a row.
+        place_title: below the horizontal axes.
         columns: panels in a row.
         label_width: pixels for the labels at the lines' ends.
-        note: small text below; wrapped.
-        width: of the picture.
     """
 
-    name: str
-    title: str
-    description: str
-    place_title: str
     panels: Sequence[Panel]
+    place_title: str
     columns: int = 1
     label_width: float = 150
-    note: str = ""
-    width: float = 752
 
-    def svg(self) -> str:
-        """Returns the SVG document.
+    panel_gap = 26
+    note_gap = 12
 
-        Raises:
-            DrawingError: a text does not fit.
-        """
-        canvas = Canvas()
-        inner = self.width - 2 * MARGIN - _PANEL_GAP * (self.columns - 1)
+    def _paint_panels(self, canvas: Canvas) -> float:
+        """Paints the panels, row by row, and returns their lower edge."""
+        column_width = (
+            self.width - 2 * MARGIN - self.panel_gap * (self.columns - 1)
+        ) / self.columns
         top: float = MARGIN
         for start in range(0, len(self.panels), self.columns):
             bottom = top
             for column, panel in enumerate(self.panels[start : start + self.columns]):
-                left = MARGIN + column * (inner / self.columns + _PANEL_GAP)
-                bottom = self._paint(canvas, panel, left, left + inner / self.columns, top)
-            top = bottom + _PANEL_GAP
-        top -= _PANEL_GAP
-        if self.note:
-            top += 12
-            for line in wrap(self.note, LABEL, self.width - 2 * MARGIN):
-                canvas.text(line, (MARGIN, top + 12), font=LABEL, colour="soft")
-                top += LINE
-        size = (self.width, round(top + MARGIN - 4))
-        return canvas.svg(
-            name=self.name,
-            title=self.title,
-            description=f"{self.description} {self._values()}",
-            size=size,
-        )
+                left = MARGIN + column * (column_width + self.panel_gap)
+                bottom = self._paint(canvas, panel, top, left, left + column_width)
+            top = bottom + self.panel_gap
+        return top - self.panel_gap
 
     def _values(self) -> str:
         return " ".join(
@@ -135,7 +113,9 @@ class Lines:
             for series in panel.series
         ).replace("\n", " ")
 
-    def _paint(self, canvas: Canvas, panel: Panel, left: float, right: float, top: float) -> float:
+    def _paint(
+        self, canvas: Canvas, panel: Panel, top: float, left: float = MARGIN, right: float = 0
+    ) -> float:
         """Paints a panel and returns its lower edge."""
         room = Rect(left, top - 4, right, top + 20)
         canvas.text(panel.title, (left, top + 12), font=TITLE, room=room)

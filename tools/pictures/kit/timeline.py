@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tools.pictures.kit.canvas import Canvas, Rect
-from tools.pictures.kit.lettering import wrap
+from tools.pictures.kit.figure import Figure
 from tools.pictures.kit.style import (
     GROUP,
     KINDS,
     LABEL,
-    LINE,
     MARGIN,
     SMALL,
     TITLE,
@@ -23,7 +22,6 @@ from tools.pictures.kit.style import (
 
 _LANE = 36
 _LANE_GAP = 10
-_PANEL_GAP = 34
 _PHASE_LINE = 16
 
 
@@ -107,51 +105,21 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Timeline(Figure):
     """A picture of courses of events below each other, on the same axis of time.
 
     Args:
-        name: of its file, without the ending.
-        title: for screen readers.
-        description: the same content in words, for screen readers.
-        panels: from top to bottom.
         end: the last time.
-        note: small text below; wrapped.
         lane_title_width: pixels to the left of the axis.
-        width: of the picture, in pixels.
     """
 
-    name: str
-    title: str
-    description: str
     panels: Sequence[Panel]
     end: float
-    note: str = ""
     lane_title_width: float = 84
-    width: float = 752
 
-    def svg(self) -> str:
-        """Returns the SVG document.
-
-        Raises:
-            DrawingError: a text does not fit.
-        """
-        canvas = Canvas()
-        top: float = MARGIN
-        for panel in self.panels:
-            top = self._paint(canvas, panel, top) + _PANEL_GAP
-        top -= _PANEL_GAP
-        if self.note:
-            top += 24
-            for line in wrap(self.note, LABEL, self.width - 2 * MARGIN):
-                canvas.text(line, (MARGIN, top + 12), font=LABEL, colour="soft")
-                top += LINE
-        return canvas.svg(
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            size=(self.width, round(top + MARGIN)),
-        )
+    panel_gap = 34
+    note_gap = 24
+    below = MARGIN
 
     def _x(self, time: float) -> float:
         left = MARGIN + self.lane_title_width
