@@ -86,15 +86,28 @@ def invoke(stacks, name: str) -> str:
     return text
 
 
+def listed(stacks, kind: str) -> set[str]:
+    """Names of the models, configurations or endpoints that are there."""
+    found = getattr(stacks.client("sagemaker"), f"list_{kind}")()
+    (summaries,) = (value for value in found.values() if isinstance(value, list))
+    return {value for each in summaries for key, value in each.items() if key.endswith("Name")}
+
+
 def test_life_of_an_endpoint(stacks):
+    kinds = ("models", "endpoint_configs", "endpoints")
+    others = {kind: listed(stacks, kind) for kind in kinds}
+
+    def made(kind: str) -> set[str]:
+        return listed(stacks, kind) - others[kind]
+
     assert stacks.create("life", endpoint("life", "one")) == "CREATE_COMPLETE"
     outputs = stacks.outputs("life")
     prefix = "arn:aws:sagemaker:eu-west-1:123456789012"
     assert outputs["Name"] == "life"
     assert outputs["Arn"] == f"{prefix}:endpoint/life"
     assert outputs["Model"].startswith(f"{prefix}:model/model-")
-    (model,) = stacks.client("sagemaker").list_models()["Models"]
-    assert model["ModelName"].startswith("Model-")
+    (model,) = made("models")
+    assert model.startswith("Model-")
     assert invoke(stacks, "life") == "one!"
 
     changed = endpoint("life", "two")
@@ -116,8 +129,7 @@ def test_life_of_an_endpoint(stacks):
     ]
     sagemaker = stacks.client("sagemaker")
     assert sagemaker.list_tags(ResourceArn=outputs["Arn"])["Tags"] == tags
-    assert len(sagemaker.list_models()["Models"]) == 1
-    assert len(sagemaker.list_endpoint_configs()["EndpointConfigs"]) == 1
+    assert len(made("models")) == len(made("endpoint_configs")) == 1
 
     # Weights that do not start: the stack goes back, and the old ones served all the time.
     broken = endpoint("life", "three", "dead")
@@ -126,20 +138,17 @@ def test_life_of_an_endpoint(stacks):
     assert reason == "The following resource(s) failed to update: [Endpoint]."
     assert "main" in stacks.reason("life", "Endpoint", "UPDATE_FAILED")
     assert invoke(stacks, "life") == "two!"
-    assert len(sagemaker.list_models()["Models"]) == 1
-    assert len(sagemaker.list_endpoint_configs()["EndpointConfigs"]) == 1
+    assert len(made("models")) == len(made("endpoint_configs")) == 1
 
     assert stacks.delete("life") == "DELETE_COMPLETE"
-    assert not sagemaker.list_endpoints()["Endpoints"]
-    assert not sagemaker.list_models()["Models"]
-    assert not sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    assert [made(kind) for kind in kinds] == [set(), set(), set()]
 
 
 def test_an_endpoint_that_fails_takes_its_stack_along(stacks):
     assert stacks.create("dead", endpoint("dead", "x", "dead")) == "ROLLBACK_COMPLETE"
     reason = stacks.reason("dead", "Endpoint", "CREATE_FAILED")
     assert reason.startswith("Resource handler returned message:")
-    assert not stacks.client("sagemaker").list_endpoints()["Endpoints"]
+    assert "dead" not in listed(stacks, "endpoints")
     assert stacks.delete("dead") == "DELETE_COMPLETE"
 
 

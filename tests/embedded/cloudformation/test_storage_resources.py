@@ -261,7 +261,7 @@ def test_the_access_log_of_a_bucket_begins_when_the_bucket_is_an_hour_old(stacks
         LoggingConfiguration={"DestinationBucketName": {"Ref": "Log"}, "LogFilePrefix": "x/"},
     )
     log = resource("AWS::S3::Bucket", BucketName="log-of-later")
-    assert stacks.create("logged", template(Logged=logged, Log=log)) == "CREATE_COMPLETE"
+    assert stacks.create("logged-later", template(Logged=logged, Log=log)) == "CREATE_COMPLETE"
     s3 = stacks.client("s3")
     s3.put_object(Bucket="logged-later", Key="first")
     assert s3.list_objects_v2(Bucket="log-of-later")["KeyCount"] == 0

@@ -26,7 +26,7 @@ def scaling(account: Account) -> Any:
     return account.clients.client("application-autoscaling", REGION)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def endpoint(account: Account) -> str:
     name = account.endpoint()
     scaling(account).register_scalable_target(**target(name), MinCapacity=1, MaxCapacity=4)
@@ -97,7 +97,7 @@ def test_deregistering_takes_the_policies_along_and_allows_the_update(
 
 
 def test_deleting_an_endpoint_deregisters_its_variants(account: Account, endpoint: str) -> None:
-    scaling(account).register_scalable_target(**target(endpoint), MinCapacity=1, MaxCapacity=4)
+    resource = {"ServiceNamespace": "sagemaker", "ResourceIds": [target(endpoint)["ResourceId"]]}
+    assert scaling(account).describe_scalable_targets(**resource)["ScalableTargets"] != []
     account.delete(endpoint)
-    found = scaling(account).describe_scalable_targets(ServiceNamespace="sagemaker")
-    assert found["ScalableTargets"] == []
+    assert scaling(account).describe_scalable_targets(**resource)["ScalableTargets"] == []

@@ -33,10 +33,9 @@ BROKEN = {
 OBJECT = {"Bucket": LOCAL.artifact_bucket, "Key": "artifacts/old/files/model"}
 
 
-@pytest.fixture(scope="module")
-def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
-    directory: Path = tmp_path_factory.mktemp("embedded-aws")
-    with embedded_aws(directory) as server:
+@pytest.fixture
+def stacks(tmp_path: Path) -> Iterator[Stacks]:
+    with embedded_aws(tmp_path) as server:
         clients = LoopbackClients(server.url)
         found = Stacks(server, clients, LOCAL.region)
         for bucket in ASSET_BUCKETS:
@@ -48,7 +47,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
         clients.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def render(stacks: Stacks) -> Callable[[Environment], dict[str, Any]]:
     """Synthesises the foundation of an environment, and uploads its function as the CLI does."""
 

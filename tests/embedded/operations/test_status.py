@@ -1,7 +1,6 @@
 """`slipway status`: what is served, beside what was declared."""
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,12 +25,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
 
 def test_nothing_is_deployed(stack: SlipwayStack) -> None:
     with pytest.raises(UserError) as caught:
-        find_status(NAME, stack.access, plan=None, log_line_count=5)
+        find_status("gpt-local", stack.access, plan=None, log_line_count=5)
     (problem,) = caught.value.problems
     assert problem.message == (
-        f"{MODEL} is not deployed in `local`: there is no stack and no endpoint {NAME}"
+        "gpt is not deployed in `local`: there is no stack and no endpoint gpt-local"
     )
-    assert problem.remedy == f"Deploy it with `cdk deploy {MODEL} -c models={MODEL} -c env=local`."
+    assert problem.remedy == "Deploy it with `cdk deploy gpt -c models=gpt -c env=local`."
 
 
 @pytest.fixture(scope="module")
@@ -161,47 +160,3 @@ def test_preflight_names_a_target_that_the_stack_did_not_make(deployed: SlipwayS
     # Nothing is refused where nothing of the variant changes.
     same = dataclasses.replace(planned("ml.g4dn.xlarge"), stack_name="elsewhere", autoscaling=None)
     assert compare_scaling(same, deployed.access) == ([], [])
-
-
-def test_other_instances_are_one_deployment(deployed: SlipwayStack) -> None:
-    changed = json.dumps(deployed.template("ok")).replace("ml.g4dn.xlarge", "ml.g4dn.2xlarge")
-    assert deployed.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
-    status = find_status(NAME, deployed.access, plan=None, log_line_count=0)
-    assert status.endpoint is not None
-    (variant,) = status.endpoint.variants
-    assert variant.instance_types == ("ml.g4dn.2xlarge",)
-    assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
-    assert deployed.update("ok") == "UPDATE_COMPLETE"
-
-
-def test_an_update_past_the_stack_shows(deployed: SlipwayStack) -> None:
-    before = find_status(NAME, deployed.access, plan=None, log_line_count=0)
-    assert before.declared is not None
-    sagemaker = deployed.stacks.client("sagemaker")
-    config = sagemaker.describe_endpoint_config(EndpointConfigName=before.declared.config)
-    sagemaker.create_endpoint_config(
-        EndpointConfigName="ByHand", ProductionVariants=config["ProductionVariants"]
-    )
-    sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="ByHand")
-    changing = find_status(NAME, deployed.access, plan=None, log_line_count=0)
-    assert changing.in_progress
-    assert changing.troubles() == []
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
-    after = find_status(NAME, deployed.access, plan=None, log_line_count=0)
-    assert after.troubles() == [
-        f"it serves ByHand, not the {before.declared.config} that its stack declares: "
-        "a silent rollback, or a change by hand"
-    ]
-    assert after.declared == before.declared
-
-    # The configuration can be deleted under the endpoint.
-    sagemaker.delete_endpoint_config(EndpointConfigName="ByHand")
-    bare = find_status(NAME, deployed.access, plan=None, log_line_count=0).endpoint
-    assert bare is not None
-    assert (bare.served.config, bare.served.image, bare.served.artifact) == (
-        "ByHand", None, None,
-    )  # fmt: skip
-    sagemaker.delete_endpoint(EndpointName=NAME)
-    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
-    gone = find_status(NAME, deployed.access, plan=None, log_line_count=0)
-    assert gone.troubles() == ["there is no endpoint: nothing is served"]

@@ -1,0 +1,60 @@
+"""`slipway status` after a deployment was changed. Each test has an account of its own."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.operations.status import find_status
+from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[SlipwayStack]:
+    with slipway_stack(tmp_path, time_scale=0.005) as stack:
+        assert stack.create("ok") == "CREATE_COMPLETE"
+        yield stack
+
+
+def test_other_instances_are_one_deployment(own: SlipwayStack) -> None:
+    changed = json.dumps(own.template("ok")).replace("ml.g4dn.xlarge", "ml.g4dn.2xlarge")
+    assert own.stacks.update(NAME, changed) == "UPDATE_COMPLETE"
+    status = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert status.endpoint is not None
+    (variant,) = status.endpoint.variants
+    assert variant.instance_types == ("ml.g4dn.2xlarge",)
+    assert (variant.min_instance_count, variant.max_instance_count) == (2, 6)
+
+
+def test_an_update_past_the_stack_shows(own: SlipwayStack) -> None:
+    before = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert before.declared is not None
+    sagemaker = own.stacks.client("sagemaker")
+    config = sagemaker.describe_endpoint_config(EndpointConfigName=before.declared.config)
+    sagemaker.create_endpoint_config(
+        EndpointConfigName="ByHand", ProductionVariants=config["ProductionVariants"]
+    )
+    sagemaker.update_endpoint(EndpointName=NAME, EndpointConfigName="ByHand")
+    changing = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert changing.in_progress
+    assert changing.troubles() == []
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
+    after = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert after.troubles() == [
+        f"it serves ByHand, not the {before.declared.config} that its stack declares: "
+        "a silent rollback, or a change by hand"
+    ]
+    assert after.declared == before.declared
+
+    # The configuration can be deleted under the endpoint.
+    sagemaker.delete_endpoint_config(EndpointConfigName="ByHand")
+    bare = find_status(NAME, own.access, plan=None, log_line_count=0).endpoint
+    assert bare is not None
+    assert (bare.served.config, bare.served.image, bare.served.artifact) == (
+        "ByHand", None, None,
+    )  # fmt: skip
+    sagemaker.delete_endpoint(EndpointName=NAME)
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME, WaiterConfig={"Delay": 1})
+    gone = find_status(NAME, own.access, plan=None, log_line_count=0)
+    assert gone.troubles() == ["there is no endpoint: nothing is served"]
