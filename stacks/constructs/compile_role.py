@@ -8,6 +8,13 @@ from slipway.config.environments import Environment
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.families import FAMILIES
 from stacks.constructs import machine_metrics
+from stacks.constructs.statements import (
+    acknowledge_wildcards,
+    allow,
+    pull_images,
+    read_objects,
+    write_logs_of_machines,
+)
 
 _LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -49,42 +56,21 @@ class CompileRole(Construct):
         )
         log_group_arn = f"arn:{stack.partition}:logs:{here}:log-group:{_LOG_GROUP}"
         statements = [
-            _allow("ReadWeights", ["s3:GetObject"], f"{bucket_arn}/{place.artifacts_prefix}*"),
-            iam.PolicyStatement(
-                sid="ListWeights",
-                actions=["s3:ListBucket"],
-                resources=[bucket_arn],
-                conditions={"StringLike": {"s3:prefix": f"{place.artifacts_prefix}*"}},
-            ),
-            _allow(
+            *read_objects("Weights", bucket_arn, place.artifacts_prefix),
+            allow(
                 "WriteOutput",
                 ["s3:AbortMultipartUpload", "s3:PutObject"],
                 f"{bucket_arn}/{place.output_prefix}*",
             ),
-            _allow(
+            allow(
                 "UseArtifactKey",
                 ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"],
                 artifact_key_arn,
             ),
-            _allow(
-                "PullImages",
-                [
-                    "ecr:BatchCheckLayerAvailability",
-                    "ecr:BatchGetImage",
-                    "ecr:GetDownloadUrlForLayer",
-                ],
-                repositories_arn,
-                *images_of_aws,
-            ),
-            # ECR's log-in token belongs to the account: the API knows no narrower resource.
-            _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
+            *pull_images("PullImages", repositories_arn, *images_of_aws),
             # All training jobs of an account share one log group, which SageMaker creates.
-            _allow("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
-            _allow(
-                "WriteLogs",
-                ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-                f"{log_group_arn}:*",
-            ),
+            allow("MakeLogGroup", ["logs:CreateLogGroup"], f"{log_group_arn}:*"),
+            write_logs_of_machines(f"{log_group_arn}:*"),
             machine_metrics.may_publish(machine_metrics.TRAINING_JOBS),
         ]
         self.role = iam.Role(
@@ -97,26 +83,14 @@ class CompileRole(Construct):
             description=f"Compiles the models of {environment.name}",
             inline_policies={"Compiling": iam.PolicyDocument(statements=statements)},
         )
-        partition = stack.partition
-        reasons = {
-            f"{bucket_arn}/{place.artifacts_prefix}*": "Weights lie under their digest.",
-            f"{bucket_arn}/{place.output_prefix}*": "Each job has a folder of its name.",
-            repositories_arn: "Only the images that Slipway builds.",
-            "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
-            "its condition names the namespace.",
-            f"{log_group_arn}:*": "SageMaker names the streams after the jobs.",
-        }
-        for resource, reason in reasons.items():
-            # If the partition is a token, cdk-nag shows it in this form.
-            shown = resource
-            if cdk.Token.is_unresolved(partition):
-                shown = resource.replace(partition, "<AWS::Partition>")
-            cdk.Validations.of(self.role).acknowledge(
-                cdk.Acknowledgment(
-                    id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
-                )
-            )
-
-
-def _allow(sid: str, actions: list[str], *resources: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid=sid, actions=actions, resources=list(resources))
+        acknowledge_wildcards(
+            self.role,
+            {
+                f"{bucket_arn}/{place.artifacts_prefix}*": "Weights lie under their digest.",
+                f"{bucket_arn}/{place.output_prefix}*": "Each job has a folder of its name.",
+                repositories_arn: "Only the images that Slipway builds.",
+                "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
+                "its condition names the namespace.",
+                f"{log_group_arn}:*": "SageMaker names the streams after the jobs.",
+            },
+        )

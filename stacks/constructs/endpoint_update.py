@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan, VariantPlan
 from stacks.constructs.handler_function import add_handler_function
 from stacks.constructs.scaling import tracking_policy
-from stacks.constructs.statements import allow
+from stacks.constructs.statements import acknowledge_wildcards, allow
 
 RESOURCE_TYPE = "Custom::SlipwayScaling"
 _PROGRAM = Path(__file__).parents[1] / "endpoint_update" / "handler.py"
@@ -127,14 +126,14 @@ class EndpointUpdate(Construct):
                 ],
                 "*",
             ),
-            iam.PolicyStatement(
-                sid="ChangeTargets",
-                actions=[
+            allow(
+                "ChangeTargets",
+                [
                     "application-autoscaling:DeregisterScalableTarget",
                     "application-autoscaling:PutScalingPolicy",
                     "application-autoscaling:RegisterScalableTarget",
                 ],
-                resources=[targets],
+                targets,
                 conditions={
                     "StringEquals": {"application-autoscaling:service-namespace": "sagemaker"}
                 },
@@ -157,19 +156,13 @@ class EndpointUpdate(Construct):
             statements=statements,
             log_key_arn=log_key_arn,
         )
-        for resource, reason in (
-            ("*", "These operations only describe, and their API knows no narrower resource."),
-            (configs, "CloudFormation generates the names of endpoint configurations."),
-            (targets, "The ids of scalable targets are random; the namespace is a condition."),
-            (alarms, "Application Auto Scaling generates the names of its alarms."),
-        ):
-            # If the partition is a token, cdk-nag shows it in this form.
-            shown = resource
-            if cdk.Token.is_unresolved(stack.partition):
-                shown = resource.replace(stack.partition, "<AWS::Partition>")
-            cdk.Validations.of(function.role).acknowledge(
-                cdk.Acknowledgment(
-                    id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
-                )
-            )
+        acknowledge_wildcards(
+            function.role,
+            {
+                "*": "These operations only describe, and their API knows no narrower resource.",
+                configs: "CloudFormation generates the names of endpoint configurations.",
+                targets: "The ids of scalable targets are random; the namespace is a condition.",
+                alarms: "Application Auto Scaling generates the names of its alarms.",
+            },
+        )
         return function.resource

@@ -1,7 +1,5 @@
 """The role with which SageMaker runs a model."""
 
-from collections.abc import Mapping
-
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -9,6 +7,13 @@ from constructs import Construct
 from slipway.config.alarm_kinds import MACHINES
 from slipway.planning.plan import DeploymentPlan
 from stacks.constructs import machine_metrics
+from stacks.constructs.statements import (
+    acknowledge_wildcards,
+    allow,
+    pull_images,
+    read_objects,
+    write_logs_of_machines,
+)
 
 
 class ExecutionRole(Construct):
@@ -44,32 +49,10 @@ class ExecutionRole(Construct):
             f":log-group:{plan.log_group_name}"
         )
         statements = [
-            _allow("ReadArtifacts", ["s3:GetObject"], f"{bucket_arn}/{place.artifacts_prefix}*"),
-            _allow(
-                "ListArtifacts",
-                ["s3:ListBucket"],
-                bucket_arn,
-                {"StringLike": {"s3:prefix": f"{place.artifacts_prefix}*"}},
-            ),
-            _allow("DecryptArtifacts", ["kms:Decrypt"], artifact_key_arn),
-            _allow(
-                "PullImage",
-                [
-                    "ecr:BatchCheckLayerAvailability",
-                    "ecr:BatchGetImage",
-                    "ecr:GetDownloadUrlForLayer",
-                ],
-                repository_arn,
-            ),
-            # ECR's log-in token belongs to the account: the API knows no narrower resource.
-            _allow("LogInToRegistry", ["ecr:GetAuthorizationToken"], "*"),
-            # The group's ARN with a final `:*` covers its streams, and the group for
-            # DescribeLogStreams.
-            _allow(
-                "WriteLogs",
-                ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-                f"{log_group_arn}:*",
-            ),
+            *read_objects("Artifacts", bucket_arn, place.artifacts_prefix),
+            allow("DecryptArtifacts", ["kms:Decrypt"], artifact_key_arn),
+            *pull_images("PullImage", repository_arn),
+            write_logs_of_machines(f"{log_group_arn}:*"),
             machine_metrics.may_publish(MACHINES.namespace),
         ]
         self.role = iam.Role(
@@ -86,7 +69,8 @@ class ExecutionRole(Construct):
             # Inline, so that the role never exists without its rights (SageMaker checks at once).
             inline_policies={"Serving": iam.PolicyDocument(statements=statements)},
         )
-        self._acknowledge_wildcards(
+        acknowledge_wildcards(
+            self.role,
             {
                 f"{bucket_arn}/{place.artifacts_prefix}*": (
                     "A digest here would cut the running fleet off."
@@ -94,31 +78,5 @@ class ExecutionRole(Construct):
                 "*": "ECR's log-in token is the account's, and PutMetricData has no resources: "
                 "its condition names the namespace.",
                 f"{log_group_arn}:*": "SageMaker names the streams, one per instance.",
-            }
+            },
         )
-
-    def _acknowledge_wildcards(self, reasons: Mapping[str, str]) -> None:
-        """Gives cdk-nag the reason of each wildcard; any further wildcard would be a finding."""
-        # Without the feature flag for literals the partition is a token, which cdk-nag shows like
-        # this.
-        partition = cdk.Stack.of(self).partition
-        for resource, reason in reasons.items():
-            shown = resource
-            if cdk.Token.is_unresolved(partition):
-                shown = resource.replace(partition, "<AWS::Partition>")
-            cdk.Validations.of(self.role).acknowledge(
-                cdk.Acknowledgment(
-                    id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{shown}]", reason=reason
-                )
-            )
-
-
-def _allow(
-    sid: str,
-    actions: list[str],
-    resource: str,
-    conditions: dict[str, dict[str, str]] | None = None,
-) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid=sid, actions=actions, resources=[resource], conditions=conditions
-    )

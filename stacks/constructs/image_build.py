@@ -18,7 +18,7 @@ from slipway.config.sections.image_builds import PUBLIC_BUILDS, BuildVpc, ImageB
 from slipway.planning.plan import ImagePlan
 from stacks.constructs.handler_function import add_handler_function, add_log_group
 from stacks.constructs.image_build_rights import build_statements, network_interfaces_arn
-from stacks.constructs.statements import allow, write_logs
+from stacks.constructs.statements import acknowledge_wildcards, allow, write_logs
 
 # It has Docker 28 and buildx.
 _BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
@@ -132,19 +132,13 @@ class ImageBuild(Construct):
                 "Building": iam.PolicyDocument(statements=[*statements, write_logs(log_group)])
             },
         )
-        _acknowledge(
-            role,
-            "AwsSolutions-IAM5[Resource::*]",
-            "ECR's log-in token is the account's; the API knows no narrower resource."
-            + (" Nor does EC2's for the network interfaces of a VPC." if settings.vpc else ""),
-        )
+        reasons = {"*": "ECR's log-in token is the account's; the API knows no narrower resource."}
         if settings.vpc is not None:
-            interfaces = network_interfaces_arn(cdk.Stack.of(self).partition, images[0].image)
-            _acknowledge(
-                role,
-                f"AwsSolutions-IAM5[Resource::{interfaces}]",
-                "CodeBuild makes an interface for each build; conditions name service and subnets.",
+            reasons["*"] += " Nor does EC2's for the network interfaces of a VPC."
+            reasons[network_interfaces_arn(cdk.Stack.of(self).partition, images[0].image)] = (
+                "CodeBuild makes an interface for each build; conditions name service and subnets."
             )
+        acknowledge_wildcards(role, reasons)
         project = codebuild.CfnProject(
             self,
             "Project",
@@ -179,10 +173,11 @@ class ImageBuild(Construct):
             timeout_in_minutes=_BUILD_TIMEOUT_MINUTES,
             queued_timeout_in_minutes=_QUEUED_TIMEOUT_MINUTES,
         )
-        _acknowledge(
-            project,
-            "AwsSolutions-CB4",
-            "A build leaves no artifact and no cache behind that a key would encrypt.",
+        cdk.Validations.of(project).acknowledge(
+            cdk.Acknowledgment(
+                id="AwsSolutions::AwsSolutions-CB4",
+                reason="A build leaves no artifact and no cache behind that a key would encrypt.",
+            )
         )
         return project
 
@@ -277,9 +272,3 @@ def _variables(
         "CA_BUNDLE": None if ca_bundle is None else ca_bundle.s3_object_url,
     }
     return {name: value for name, value in variables.items() if value is not None}
-
-
-def _acknowledge(construct: Construct, rule: str, reason: str) -> None:
-    cdk.Validations.of(construct).acknowledge(
-        cdk.Acknowledgment(id=f"AwsSolutions::{rule}", reason=reason)
-    )
