@@ -1,7 +1,7 @@
 """Turns the validator's findings into messages with value, allowed values and remedy."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,8 +19,7 @@ from slipway.config.sections.base import (
 )
 from slipway.errors import Kind, Problem, nearest
 
-_Described = tuple[Code, Kind, str, str]
-_Describe = Callable[[Any, Mapping[str, Any]], _Described]
+_Text = tuple[Code, str, str]
 
 
 def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
@@ -39,16 +38,12 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
         return _missing_field(place)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _tag(place, kind, context)
-    writer = _WRITERS.get(kind)
-    if writer is not None:
-        code, category, message, remedy = writer(error["input"], context)
-    elif kind.endswith(("_type", "_parsing")):
-        code, category, message, remedy = _wrong_type(kind, error["input"])
-    else:
-        code, category = Code.REFUSED_VALUE, Kind.VALUE
-        message = f"{_shown(error['input'])}: {error['msg']}"
-        remedy = "See docs/reference.md for what this field takes."
-    return Problem(code, category, message, _with_example(remedy, place), place.field)
+    if kind not in _TEXTS and kind.endswith(("_type", "_parsing")):
+        return _wrong_type(place, kind, error["input"])
+    code, message, remedy = _TEXTS.get(kind, _OTHER)
+    values = {**_values(error["input"], context), "reason": error["msg"]}
+    remedy = _with_example(remedy.format_map(values), place)
+    return Problem(code, Kind.VALUE, message.format_map(values), remedy, place.field)
 
 
 def _unknown_field(place: Place) -> Problem:
@@ -88,7 +83,7 @@ def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
     return Problem(Code.UNKNOWN_CHOICE, Kind.VALUE, message, f"{hint}Allowed: {listed}.", field)
 
 
-def _wrong_type(kind: str, value: Any) -> _Described:
+def _wrong_type(place: Place, kind: str, value: Any) -> Problem:
     names = {
         "int": "a whole number",
         "float": "a number",
@@ -106,207 +101,127 @@ def _wrong_type(kind: str, value: Any) -> _Described:
         remedy = "Write the number without quotes."
     elif isinstance(value, (int, float)) and wanted == "a text":
         remedy = "Put the value in quotes."
-    return Code.WRONG_TYPE, Kind.SHAPE, f"{_shown(value)} is not {wanted}", remedy
+    message = f"{_shown(value)} is not {wanted}"
+    return Problem(Code.WRONG_TYPE, Kind.SHAPE, message, _with_example(remedy, place), place.field)
 
 
-def _bound(word: str, key: str) -> _Describe:
-    def write(value: Any, context: Mapping[str, Any]) -> _Described:
-        limit = context[key]
-        return (
-            Code.OUT_OF_RANGE,
-            Kind.VALUE,
-            f"{_shown(value)} is out of range: {word} {limit}",
-            f"Use a value that is {word} {limit}.",
-        )
-
-    return write
-
-
-def _length(word: str, key: str) -> _Describe:
-    def write(value: Any, context: Mapping[str, Any]) -> _Described:
-        limit = context[key]
-        return (
-            Code.WRONG_LENGTH,
-            Kind.VALUE,
-            f"{_shown(value)} has length {len(value)}: {word} {limit}",
-            f"Give {word} {limit}.",
-        )
-
-    return write
+def _values(value: Any, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the texts below may name."""
+    guess = context.get("nearest")
+    if "expected" in context:
+        allowed = str(context["expected"]).replace(" or ", ", ").split(", ")
+        guess = nearest(value, [word.strip("'") for word in allowed])
+    shown = {f"shown_{key}": _shown(each) for key, each in context.items()}
+    return {
+        **context,
+        **shown,
+        "value": _shown(value),
+        "length": len(value) if isinstance(value, Sized) else None,
+        "hint": f"Did you mean `{guess}`? " if guess else "",
+    }
 
 
-def _pattern(value: Any, context: Mapping[str, Any]) -> _Described:
-    return (
+def _bound(limit: str) -> _Text:
+    return Code.OUT_OF_RANGE, f"{{value}} is out of range: {limit}", f"Use a value that is {limit}."
+
+
+def _length(limit: str) -> _Text:
+    return Code.WRONG_LENGTH, f"{{value}} has length {{length}}: {limit}", f"Give {limit}."
+
+
+_OTHER: _Text = (
+    Code.REFUSED_VALUE,
+    "{value}: {reason}",
+    "See docs/reference.md for what this field takes.",
+)
+# Kind of finding -> code, message and remedy, with the names of `_values` in braces.
+_TEXTS: Mapping[str, _Text] = {
+    "greater_than_equal": _bound("at least {ge}"),
+    "greater_than": _bound("more than {gt}"),
+    "less_than_equal": _bound("at most {le}"),
+    "less_than": _bound("less than {lt}"),
+    "string_too_long": _length("at most {max_length}"),
+    "string_too_short": _length("at least {min_length}"),
+    "too_long": _length("at most {max_length}"),
+    "too_short": _length("at least {min_length}"),
+    "string_pattern_mismatch": (
         Code.WRONG_FORM,
-        Kind.VALUE,
-        f"{_shown(value)} does not have the form {context['pattern']}",
+        "{value} does not have the form {pattern}",
         "Write it in that form.",
-    )
-
-
-def _choice(value: Any, context: Mapping[str, Any]) -> _Described:
-    expected = str(context["expected"])
-    guess = nearest(value, [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")])
-    hint = f"Did you mean `{guess}`? " if guess else ""
-    return (
+    ),
+    "literal_error": (
         Code.UNKNOWN_CHOICE,
-        Kind.VALUE,
-        f"{_shown(value)} is not known here",
-        f"{hint}Allowed: {expected}.",
-    )
-
-
-def _instance_type(value: Any, context: Mapping[str, Any]) -> _Described:
-    guess = context["nearest"]
-    hint = f"Did you mean `{guess}`? " if guess else ""
-    return (
+        "{value} is not known here",
+        "{hint}Allowed: {expected}.",
+    ),
+    "unknown_instance_type": (
         Code.UNKNOWN_INSTANCE_TYPE,
-        Kind.VALUE,
-        f"{_shown(value)} is not a known hosting instance type",
-        f"{hint}slipway/facts/instances.json lists the {context['known']} known ones.",
-    )
-
-
-def _finite(value: Any, _: Mapping[str, Any]) -> _Described:
-    return (
+        "{value} is not a known hosting instance type",
+        "{hint}slipway/facts/instances.json lists the {known} known ones.",
+    ),
+    "finite_number": (
         Code.OUT_OF_RANGE,
-        Kind.VALUE,
-        f"{_shown(value)} is not a finite number",
+        "{value} is not a finite number",
         "Write a finite number.",
-    )
-
-
-def _reserved(value: Any, _: Mapping[str, Any]) -> _Described:
-    names = ", ".join([*RESERVED_NAMES, *(f"{prefix}*" for prefix in RESERVED_PREFIXES)])
-    return (
-        Code.RESERVED_NAME,
-        Kind.VALUE,
-        f"{_shown(value)} is reserved for Slipway's stacks",
-        f"Reserved names: {names}.",
-    )
-
-
-def _key_of_another_region(value: Any, _: Mapping[str, Any]) -> _Described:
-    return (
+    ),
+    "key_of_another_region": (
         Code.KEY_ELSEWHERE,
-        Kind.VALUE,
-        f"{_shown(value)} is in another region than the environment",
+        "{value} is in another region than the environment",
         "A key encrypts in its own region alone: name a key of the environment's region.",
-    )
-
-
-def _reserved_tag(value: Any, _: Mapping[str, Any]) -> _Described:
-    prefixes = " or ".join(f"`{prefix}`" for prefix in RESERVED_TAG_PREFIXES)
-    return (
+    ),
+    "reserved_name": (
+        Code.RESERVED_NAME,
+        "{value} is reserved for Slipway's stacks",
+        "Reserved names: "
+        f"{', '.join([*RESERVED_NAMES, *(f'{prefix}*' for prefix in RESERVED_PREFIXES)])}.",
+    ),
+    "reserved_tag": (
         Code.REFUSED_TAG,
-        Kind.VALUE,
-        f"{_shown(value)} is a reserved key",
-        f"Use a key without {prefixes} in front.",
-    )
-
-
-def _control_character(value: Any, context: Mapping[str, Any]) -> _Described:
-    name = f"U+{ord(context['character']):04X}"
-    return (
+        "{value} is a reserved key",
+        f"Use a key without {' or '.join(f'`{prefix}`' for prefix in RESERVED_TAG_PREFIXES)} in "
+        "front.",
+    ),
+    "control_character": (
         Code.CONTROL_CHARACTER,
-        Kind.VALUE,
-        f"{_shown(value)} has the control character {name}, which no template can hold",
+        "{value} has the control character {code_point}, which no template can hold",
         "Remove it.",
-    )
-
-
-def _tag_characters(value: Any, context: Mapping[str, Any]) -> _Described:
-    return (
+    ),
+    "tag_characters": (
         Code.REFUSED_TAG,
-        Kind.VALUE,
-        f"{_shown(value)} has the character {_shown(context['character'])}, which tags cannot have",
+        "{value} has the character {shown_character}, which tags cannot have",
         f"Use letters, digits, spaces and {' '.join(TAG_PUNCTUATION)}",
-    )
-
-
-def _same_tag(_: Any, context: Mapping[str, Any]) -> _Described:
-    return (
+    ),
+    "same_tag": (
         Code.REFUSED_TAG,
-        Kind.VALUE,
-        f"{_shown(context['one'])} and {_shown(context['other'])} are one tag: IAM's keys are not "
-        "case sensitive",
+        "{shown_one} and {shown_other} are one tag: IAM's keys are not case sensitive",
         "Keep one of them.",
-    )
-
-
-def _large_variable(_: Any, context: Mapping[str, Any]) -> _Described:
-    return (
+    ),
+    "variable_too_large": (
         Code.VARIABLES_TOO_LARGE,
-        Kind.VALUE,
-        f"the variable {context['name']} has {context['size']} bytes: at most "
-        f"{LARGEST_VARIABLE_BYTES}",
+        f"the variable {{name}} has {{size}} bytes: at most {LARGEST_VARIABLE_BYTES}",
         "Shorten it.",
-    )
-
-
-def _large_environment(_: Any, context: Mapping[str, Any]) -> _Described:
-    return (
+    ),
+    "environment_too_large": (
         Code.VARIABLES_TOO_LARGE,
-        Kind.VALUE,
-        f"the variables have {context['size']} bytes together, names included: at most "
+        "the variables have {size} bytes together, names included: at most "
         f"{LARGEST_ENVIRONMENT_BYTES}",
         "Put what is long into a file of the artifact.",
-    )
-
-
-def _outside(value: Any, _: Mapping[str, Any]) -> _Described:
-    return (
+    ),
+    "project_path": (
         Code.PATH_OUTSIDE_PROJECT,
-        Kind.VALUE,
-        f"{_shown(value)} leads out of the project",
+        "{value} leads out of the project",
         "Write a path relative to the project's folder, without `..`.",
-    )
-
-
-def _s3_prefix(value: Any, _: Mapping[str, Any]) -> _Described:
-    return (
-        Code.NOT_AN_S3_PREFIX,
-        Kind.VALUE,
-        f"{_shown(value)} is not a prefix in S3",
-        "Write `s3://BUCKET/PREFIX/`, with the final slash.",
-    )
-
-
-def _retention(value: Any, _: Mapping[str, Any]) -> _Described:
-    near = min(LOG_RETENTION_DAYS, key=lambda days: abs(days - value))
-    listed = ", ".join(map(str, LOG_RETENTION_DAYS))
-    return (
+    ),
+    "log_retention": (
         Code.LOG_RETENTION,
-        Kind.VALUE,
-        f"{_shown(value)} is not a retention period of CloudWatch Logs",
-        f"The nearest is {near}. Allowed: {listed}.",
-    )
-
-
-_WRITERS: Mapping[str, _Describe] = {
-    "greater_than_equal": _bound("at least", "ge"),
-    "greater_than": _bound("more than", "gt"),
-    "less_than_equal": _bound("at most", "le"),
-    "less_than": _bound("less than", "lt"),
-    "string_too_long": _length("at most", "max_length"),
-    "string_too_short": _length("at least", "min_length"),
-    "too_long": _length("at most", "max_length"),
-    "too_short": _length("at least", "min_length"),
-    "string_pattern_mismatch": _pattern,
-    "literal_error": _choice,
-    "unknown_instance_type": _instance_type,
-    "finite_number": _finite,
-    "key_of_another_region": _key_of_another_region,
-    "reserved_name": _reserved,
-    "reserved_tag": _reserved_tag,
-    "control_character": _control_character,
-    "tag_characters": _tag_characters,
-    "same_tag": _same_tag,
-    "variable_too_large": _large_variable,
-    "environment_too_large": _large_environment,
-    "project_path": _outside,
-    "log_retention": _retention,
-    "s3_prefix": _s3_prefix,
+        "{value} is not a retention period of CloudWatch Logs",
+        f"The nearest is {{near}}. Allowed: {', '.join(map(str, LOG_RETENTION_DAYS))}.",
+    ),
+    "s3_prefix": (
+        Code.NOT_AN_S3_PREFIX,
+        "{value} is not a prefix in S3",
+        "Write `s3://BUCKET/PREFIX/`, with the final slash.",
+    ),
 }
 
 

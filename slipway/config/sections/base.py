@@ -87,7 +87,9 @@ def _no_control_characters(value: str) -> str:
         control = unicodedata.category(letter) == "Cc" and letter not in "\t\n\r"
         if control or letter in _NO_CHARACTERS:
             raise PydanticCustomError(
-                "control_character", "a control character", {"character": letter}
+                "control_character",
+                "a control character",
+                {"code_point": f"U+{ord(letter):04X}"},
             )
     return value
 
@@ -134,7 +136,10 @@ def _fits_container(variables: dict[str, str]) -> dict[str, str]:
 
 def _log_retention(value: Any) -> Any:
     if isinstance(value, int) and value not in LOG_RETENTION_DAYS:
-        raise PydanticCustomError("log_retention", "not one of CloudWatch's retention periods")
+        near = min(LOG_RETENTION_DAYS, key=lambda days: abs(days - value))
+        raise PydanticCustomError(
+            "log_retention", "not one of CloudWatch's retention periods", {"near": near}
+        )
     return value
 
 

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from slipway.config.messages import _WRITERS, describe
+from slipway.config.messages import _TEXTS, describe
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind
 from tests.support.projects import CONFIG
@@ -160,13 +160,13 @@ def test_each_kind_of_finding_teaches(field, value, kind, message, remedy):
     assert problem.remedy == remedy
 
 
-def test_every_writer_is_reached_by_a_case():
+def test_every_text_is_reached_by_a_case():
     reached = {findings(case[0], case[1])[0]["type"] for case in CASES}
     # `less_than` is not used by the schema yet, and the key is of environments.yaml.
-    assert set(_WRITERS) - reached == {"key_of_another_region", "less_than"}
+    assert set(_TEXTS) - reached == {"key_of_another_region", "less_than"}
 
 
-def test_a_finding_without_a_writer_has_the_validators_reason():
+def test_a_finding_without_a_text_has_the_validators_reason():
     found = describe(
         {"type": "value_error", "loc": ("description",), "input": 5, "msg": "odd"}, ModelConfig
     )
