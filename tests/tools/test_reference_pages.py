@@ -45,9 +45,9 @@ def test_every_variable_of_a_container_is_explained_in_a_few_words(settings):
 
 def test_every_variable_that_slipway_sets_for_other_servers_is_explained():
     project = Project(ROOT)
-    assert variables.lmi_variables(project).keys() <= variables.LMI_VARIABLES.keys()
-    server = set(lmi_variables._SERVER_VARIABLES.values())
-    assert server <= variables.LMI_VARIABLES.keys()
+    assert variables.lmi_variables(project).keys() <= variables.lmi_meanings().keys()
+    server = set(lmi_variables.SERVER_VARIABLES.values())
+    assert server <= variables.lmi_meanings().keys()
     assert variables._planned("t5-spelling", project).keys() == variables.TRITON_VARIABLES.keys()
 
 

@@ -14,9 +14,13 @@ from containers.serving.settings import EnvironmentReader, ServingSettings, Vari
 from containers.tensorrt.settings import GenerationSettings
 from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.serving.lmi import LmiServing
+from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.situation import Lmi
+from slipway.planning.families.lmi.variables import SERVER_VARIABLES, option_variable
 from slipway.project import Project
 from tools.reference.commands import commands
+from tools.reference.configs import split_description
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = "ci"
@@ -114,56 +118,18 @@ _FAMILIES = (
         },
     ),
 )
+# No variable of a config in this form: its other name since 0.27, and what is variables already.
+_OLDER_NAMES = ("data_type", "env")
 _BY_SAGEMAKER = ("SAGEMAKER_BIND_TO_PORT",)
 
-LMI_VARIABLES: Mapping[str, tuple[str, str]] = {
+_LMI_VARIABLES: Mapping[str, tuple[str, str]] = {
     "HUGGINGFACE_HUB_CACHE": (
         "none",
         "Cache of Hugging Face's libraries. Images whose default is not writable get `/tmp`.",
     ),
     "TRANSFORMERS_CACHE": ("none", "The same for older releases of transformers."),
-    "OPTION_DTYPE": ("`dtype`", "Precision that the weights are loaded in."),
-    "OPTION_ENGINE": ("`engine`", "DJL engine that starts the handler."),
-    "OPTION_ENTRYPOINT": ("`entry_point`", "Handler, where it is not the engine's own."),
     "OPTION_GPU_MEMORY_UTILIZATION": ("`options`", "Share of the GPU's memory that vLLM takes."),
     "OPTION_MAX_MODEL_LEN": ("`options`", "Longest prompt and answer together, in tokens."),
-    "OPTION_MAX_ROLLING_BATCH_SIZE": (
-        "`max_rolling_batch_size`",
-        "Largest number of sequences in a rolling batch.",
-    ),
-    "OPTION_MODEL_LOADING_TIMEOUT": (
-        "`model_loading_timeout_seconds`",
-        "Seconds that loading may take.",
-    ),
-    "OPTION_PIPELINE_PARALLEL_DEGREE": (
-        "`pipeline_parallel_degree`",
-        "Pipeline stages of one copy, where there is more than one.",
-    ),
-    "OPTION_PREDICT_TIMEOUT": (
-        "`predict_timeout_seconds`",
-        "Seconds that one request may take in the handler.",
-    ),
-    "OPTION_ROLLING_BATCH": (
-        "`rolling_batch`",
-        "Kind of continuous batching. It is `disable` where `max_batch_size` is above 1.",
-    ),
-    "OPTION_TENSOR_PARALLEL_DEGREE": (
-        "`tensor_parallel_degree`",
-        "Accelerators that one copy is spread over.",
-    ),
-    "OPTION_TRUST_REMOTE_CODE": (
-        "`trust_remote_code`",
-        "Whether the checkpoint's own Python code may run.",
-    ),
-    "SERVING_BATCH_SIZE": (
-        "`max_batch_size`",
-        "Requests that the handler gets together, where there is more than one.",
-    ),
-    "SERVING_MAX_BATCH_DELAY": (
-        "`max_batch_delay_milliseconds`",
-        "Longest wait for others, where `max_batch_size` is above 1.",
-    ),
-    "SERVING_JOB_QUEUE_SIZE": ("`max_queue_length`", "Largest number of requests that wait."),
     "SERVING_RETRY_THRESHOLD": (
         "none",
         "Requests past the time limit that a server survives. Its own default is none since 0.30.",
@@ -238,7 +204,7 @@ def render() -> str:
         *_own_table(EncoderSettings.read, _FAMILIES[1:], project),
         "## LMI images\n",
         _LMI.format(name="qwen2-7b-vllm"),
-        *_set_table(lmi_variables(project), LMI_VARIABLES),
+        *_set_table(lmi_variables(project), lmi_meanings()),
         "## Triton image\n",
         _TRITON.format(name="t5-spelling"),
         *_set_table(_planned("t5-spelling", project), TRITON_VARIABLES),
@@ -272,6 +238,18 @@ def lmi_variables(project: Project) -> dict[str, str]:
     if not isinstance(lmi, Lmi):
         raise TypeError(f"{lmi.config.name} is not served by LMI")
     return {**caches, **lmi.environment_with(has_settings=True)}
+
+
+def lmi_meanings() -> dict[str, tuple[str, str]]:
+    """Returns the field and the meaning of each variable for LMI, by name."""
+    meanings = dict(_LMI_VARIABLES)
+    for key, path in FIELDS.items():
+        section, _, name = path.partition(".")
+        variable = SERVER_VARIABLES.get(key) or option_variable(key)
+        if section == "serving" and variable is not None and key not in _OLDER_NAMES:
+            meaning, _ = split_description(LmiServing.model_fields[name].description or "")
+            meanings[variable] = (f"`{name}`", meaning)
+    return meanings
 
 
 def image_variables(family: str) -> dict[str, str]:

@@ -13,6 +13,27 @@ from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 # one slow request /ping is 500 for good. Before, it was this.
 _RETRIES = 10
 
+FIELDS: Mapping[str, str] = {
+    "batch_size": "serving.max_batch_size",
+    "data_type": "serving.dtype",
+    "dtype": "serving.dtype",
+    "engine": "serving.engine",
+    "entryPoint": "serving.entry_point",
+    "env": "serving.environment",
+    "job_queue_size": "serving.max_queue_length",
+    "max_batch_delay": "serving.max_batch_delay_milliseconds",
+    "max_rolling_batch_size": "serving.max_rolling_batch_size",
+    "model_id": "artifacts.weights",
+    "model_loading_timeout": "serving.model_loading_timeout_seconds",
+    "pipeline_parallel_degree": "serving.pipeline_parallel_degree",
+    "predict_timeout": "serving.predict_timeout_seconds",
+    "rolling_batch": "serving.rolling_batch",
+    "s3url": "artifacts.weights",
+    "tensor_parallel_degree": "serving.tensor_parallel_degree",
+    "trust_remote_code": "serving.trust_remote_code",
+}
+"""Keys of serving.properties that the config has a field for, without `option.`."""
+
 
 def lmi_properties(
     setup: LmiSetup,

@@ -24,14 +24,15 @@ MAX_VARIABLES = 100
 
 _OPTION = "option."
 _BATCH_SIZE, _ROLLING_BATCH = "batch_size", "option.rolling_batch"
-# Keys of the server's, and the variables of its defaults, which apply to every model: there is one.
-_SERVER_VARIABLES: Mapping[str, str] = {
+SERVER_VARIABLES: Mapping[str, str] = {
     _BATCH_SIZE: "SERVING_BATCH_SIZE",
     "engine": "OPTION_ENGINE",
     "job_queue_size": "SERVING_JOB_QUEUE_SIZE",
     "max_batch_delay": "SERVING_MAX_BATCH_DELAY",
     "retry_threshold": "SERVING_RETRY_THRESHOLD",
 }
+"""Keys of the server's, and the variables of its defaults, which apply to its one model."""
+
 # OPTION_ENGINE is the engine, and OPTION_ENTRYPOINT the entry point.
 _TAKEN = ("engine", "entrypoint")
 
@@ -66,7 +67,7 @@ def variables(properties: Mapping[str, str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for key, value in properties.items():
-        name = _SERVER_VARIABLES.get(key)
+        name = SERVER_VARIABLES.get(key)
         if key.startswith(_OPTION):
             name = option_variable(key.removeprefix(_OPTION))
         if name is None or not value or name in found:

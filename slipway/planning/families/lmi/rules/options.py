@@ -13,30 +13,11 @@ from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import OptionValue
 from slipway.errors import Problem, nearest
 from slipway.facts.lmi.versions import OptionFacts
+from slipway.planning.families.lmi.properties import FIELDS
 from slipway.planning.families.lmi.setup import OFF, LmiSetup, rendered
 from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.situation import problem
 
-# Keys of serving.properties that the config has a field for.
-_FIELDS: Mapping[str, str] = {
-    "batch_size": "serving.max_batch_size",
-    "data_type": "serving.dtype",
-    "dtype": "serving.dtype",
-    "engine": "serving.engine",
-    "entryPoint": "serving.entry_point",
-    "env": "serving.environment",
-    "job_queue_size": "serving.max_queue_length",
-    "max_batch_delay": "serving.max_batch_delay_milliseconds",
-    "max_rolling_batch_size": "serving.max_rolling_batch_size",
-    "model_id": "artifacts.weights",
-    "model_loading_timeout": "serving.model_loading_timeout_seconds",
-    "pipeline_parallel_degree": "serving.pipeline_parallel_degree",
-    "predict_timeout": "serving.predict_timeout_seconds",
-    "rolling_batch": "serving.rolling_batch",
-    "s3url": "artifacts.weights",
-    "tensor_parallel_degree": "serving.tensor_parallel_degree",
-    "trust_remote_code": "serving.trust_remote_code",
-}
 # There `batch_size` is the shape that is compiled, and none of the server's.
 _COMPILES_BATCHES = "transformers_neuronx"
 _ON_WHATEVER_THE_VALUE = "any value, false too"
@@ -205,7 +186,7 @@ def _conflict(setup: LmiSetup, name: str) -> tuple[str, str] | None:
     if not name.startswith(_OPTION_VARIABLE):
         return None
     key = name.removeprefix(_OPTION_VARIABLE).lower()
-    fields = {known.lower(): field for known, field in _FIELDS.items()}
+    fields = {known.lower(): field for known, field in FIELDS.items()}
     place = fields.get(key, f"serving.options.{key}")
     effect = "is an option that nothing checks"
     if not setup.version.reads_option_environment:
@@ -223,7 +204,7 @@ def _field_of(setup: LmiSetup, key: str) -> str | None:
     if key == "batch_size" and setup.handler == _COMPILES_BATCHES:
         return None
     facts = setup.every_option.get(key)
-    return _FIELDS.get(key) or _FIELDS.get((facts.alias_of or "") if facts else "")
+    return FIELDS.get(key) or FIELDS.get((facts.alias_of or "") if facts else "")
 
 
 def _own_options(setup: LmiSetup) -> dict[str, OptionValue]:
