@@ -34,6 +34,8 @@ class LmiServing(Section):
     )
     configuration: Literal["file", "environment"] = Field(
         "file",
+        # Younger than the first locks, whose digests are of the section's values.
+        exclude_if=lambda value: value == "file",
         description="Where the container finds its settings. `file`: in serving.properties of"
         " the published package. The container itself copies the weights. "
         "`environment`: in variables (`OPTION_...`, `SERVING_...`). SageMaker "

@@ -297,9 +297,8 @@ class Lmi(Situation):
         if serving.configuration == "environment":
             # Variables are in the template: what was published are weights, whatever is set.
             return {"configuration": serving.configuration}
-        # Younger than the locks that there are: what they say must not become another digest.
         return {
-            "serving": serving.model_dump(mode="json", exclude={"configuration"}),
+            **super().settings_in_artifact,
             "model_loading_timeout_seconds": self.loading_timeout_seconds,
         }
 
