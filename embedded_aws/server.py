@@ -10,9 +10,9 @@ from typing import Any
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.hosting.families import (
-    FAMILIES,
+    PROGRAMS,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.runtime import InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.tags import Tags
@@ -27,7 +27,7 @@ class EmbeddedAws:
     Args:
         port: loopback port; 0 lets the operating system choose.
         directory: files and logs of endpoints and training jobs are written here.
-        families: maps an image repository to the program that stands for it.
+        programs: maps an image repository to the program that stands for it.
         time_scale: factor on every timeout and wait of endpoints and jobs; tests shorten them.
         clock: returns seconds since the epoch, by which alarms are evaluated; tests move it.
 
@@ -42,7 +42,7 @@ class EmbeddedAws:
         *,
         port: int,
         directory: Path,
-        families: Mapping[str, ContainerFamily] = FAMILIES,
+        programs: Mapping[str, ContainerProgram] = PROGRAMS,
         time_scale: float = 1.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -52,12 +52,12 @@ class EmbeddedAws:
         self._clients = LoopbackClients(self.url)
         tags = Tags()
         self._training = Training(
-            self._clients, directory, tags, families=families, time_scale=time_scale
+            self._clients, directory, tags, programs=programs, time_scale=time_scale
         )
         self._hosting = Hosting(
             self._clients,
             directory,
-            families=families,
+            programs=programs,
             time_scale=time_scale,
             tags=tags,
             beside=self._training.operations,

@@ -20,8 +20,8 @@ from benchmarks.program import ROOT
 from embedded_aws.hosting.families import (
     container_environment,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.families.lmi import djl_serving
+from embedded_aws.hosting.families.program import ContainerProgram
 
 SAMPLE = ROOT / "samples" / "gpt2-autocomplete" / "model"
 _START_SECONDS = 180.0
@@ -73,7 +73,7 @@ class Server(BackgroundProcess):
         self.port = free_port()
         batch = max_batch_size if system.takes_batches else 1
         if system.is_djl:
-            family = _djl_family(djl_home, environ)
+            program = _djl_program(djl_home, environ)
             model = folder / "model"
             model.mkdir()
             files = djl.package(system, SAMPLE, threads=threads, max_batch_size=batch)
@@ -84,7 +84,7 @@ class Server(BackgroundProcess):
             path = os.pathsep.join((str(ROOT), str(model)))
             declared = {"PYTHONPATH": path, **_thread_variables(threads)}
         else:
-            family, model = ContainerFamily(_SERVE), SAMPLE
+            program, model = ContainerProgram(_SERVE), SAMPLE
             declared = {
                 "SLIPWAY_MAX_BATCH_SIZE": str(batch),
                 "SLIPWAY_INTRA_OP_THREADS": str(threads),
@@ -92,7 +92,7 @@ class Server(BackgroundProcess):
         home = folder / "home"
         home.mkdir()
         variables = container_environment(
-            family=family,
+            program=program,
             declared=declared,
             region=_REGION,
             port=self.port,
@@ -101,7 +101,7 @@ class Server(BackgroundProcess):
             endpoint_url=None,
         )
         started_at = time.perf_counter()
-        super().__init__(family.command, home, variables, folder / "log")
+        super().__init__(program.command, home, variables, folder / "log")
         self.wait_until(self._is_ready, _START_SECONDS, poll_seconds=_POLL_SECONDS)
         ready_at = time.perf_counter()
         try:
@@ -136,13 +136,13 @@ class Server(BackgroundProcess):
                 return False
 
 
-def _djl_family(home: DjlServing, environ: Mapping[str, str]) -> ContainerFamily:
+def _djl_program(home: DjlServing, environ: Mapping[str, str]) -> ContainerProgram:
     found = {
         **environ,
         "DJL_SERVING_HOME": str(home.home),
         "SLIPWAY_DJL_PYTHON": home.python,
     }
-    return ContainerFamily(djl_serving.COMMAND, djl_serving.image_environment(found))
+    return ContainerProgram(djl_serving.COMMAND, djl_serving.image_environment(found))
 
 
 def _thread_variables(threads: int) -> dict[str, str]:

@@ -44,7 +44,7 @@ class ContainerProcess:
         self._stopping = threading.Lock()
         # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's. A
         # new session, because Ctrl-C in the server's terminal is meant for the server.
-        self._popen = subprocess.Popen(  # noqa: S603  # the command comes from the family table
+        self._popen = subprocess.Popen(  # noqa: S603  # the command comes from the program table
             [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds), *command],
             env=dict(environment),
             cwd=directory,

@@ -10,9 +10,9 @@ from embedded_aws.hosting import model_data
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
 from embedded_aws.hosting.families import (
-    FAMILIES,
+    PROGRAMS,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.fleets import Endpoint
 from embedded_aws.hosting.machines import MachineSampler
 from embedded_aws.hosting.metrics import MetricPublisher
@@ -30,7 +30,7 @@ class Hosting:
     Args:
         clients: calls S3, IAM, CloudWatch and CloudWatch Logs.
         directory: holds model directories and logs; only this object writes there.
-        families: maps an image repository to the program that stands for it.
+        programs: maps an image repository to the program that stands for it.
         time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
         tags: keeps the tags.
         beside: SageMaker's operations that other objects handle and the same API answers.
@@ -45,7 +45,7 @@ class Hosting:
         clients: LoopbackClients,
         directory: Path,
         *,
-        families: Mapping[str, ContainerFamily] = FAMILIES,
+        programs: Mapping[str, ContainerProgram] = PROGRAMS,
         time_scale: float = 1.0,
         tags: Tags | None = None,
         beside: Mapping[str, Operation] | None = None,
@@ -59,7 +59,7 @@ class Hosting:
             shutil.rmtree(directory / left, ignore_errors=True)
         self.time_scale = time_scale
         self.metrics = MetricPublisher()
-        self._context = HostingContext(clients, directory, families, time_scale)
+        self._context = HostingContext(clients, directory, programs, time_scale)
         tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.records, tags)

@@ -63,7 +63,7 @@ def _become(command: list[str], libc: ctypes.CDLL | None, supervisor: int) -> No
                 os._exit(_COMMAND_NOT_RUN)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
-        os.execvp(command[0], command)  # noqa: S606  # the command comes from the family table
+        os.execvp(command[0], command)  # noqa: S606  # the command comes from the program table
     except OSError as error:
         os.write(2, f"cannot run {command[0]}: {error}\n".encode())
     os._exit(_COMMAND_NOT_RUN)

@@ -17,12 +17,12 @@ from embedded_aws.hosting import model_data
 from embedded_aws.hosting.connections import ContainerConnections
 from embedded_aws.hosting.endpoint_configs import choices
 from embedded_aws.hosting.families import (
-    FAMILIES,
+    PROGRAMS,
     UnknownImageError,
     container_environment,
-    find_family,
+    find_program,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
@@ -54,7 +54,7 @@ class HostingContext:
     Attributes:
         clients: calls S3 and CloudWatch Logs.
         directory: holds model directories, homes and logs.
-        families: maps an image repository to its program.
+        programs: maps an image repository to its program.
         time_scale: factor on every configured timeout and wait; tests shorten them.
         ports: ports for containers.
         logs: ships the containers' output.
@@ -62,7 +62,7 @@ class HostingContext:
 
     clients: LoopbackClients
     directory: Path
-    families: Mapping[str, ContainerFamily] = field(default_factory=lambda: FAMILIES)
+    programs: Mapping[str, ContainerProgram] = field(default_factory=lambda: PROGRAMS)
     time_scale: float = 1.0
     ports: PortPool = field(default_factory=PortPool)
     logs: LogShipper = field(init=False)
@@ -140,7 +140,7 @@ class RunningVariant:
                 nothing running.
         """
         try:
-            family = find_family(self._context.families, self.image)
+            program = find_program(self._context.programs, self.image)
         except UnknownImageError as error:
             raise VariantStartError(str(error)) from error
         self._model_directory.mkdir(parents=True)
@@ -156,7 +156,7 @@ class RunningVariant:
         )
         isolated = self._model.get("EnableNetworkIsolation", False)
         environment = container_environment(
-            family=family,
+            program=program,
             declared=self._container.get("Environment", {}),
             region=self._region,
             port=port,
@@ -167,9 +167,9 @@ class RunningVariant:
         limit_seconds = self.declared.get(
             "ContainerStartupHealthCheckTimeoutInSeconds", _DEFAULT_HEALTH_CHECK_SECONDS
         )
-        self._await_health(self._launch(family, environment), limit_seconds)
+        self._await_health(self._launch(program, environment), limit_seconds)
         self._keeper = threading.Thread(
-            target=self._keep_running, args=(family, environment), name="keeper", daemon=True
+            target=self._keep_running, args=(program, environment), name="keeper", daemon=True
         )
         self._keeper.start()
 
@@ -237,12 +237,14 @@ class RunningVariant:
                 f"Production variant {self.name}: {error}"[:_REASON_CHARACTERS]
             ) from error
 
-    def _launch(self, family: ContainerFamily, environment: Mapping[str, str]) -> ContainerProcess:
+    def _launch(
+        self, program: ContainerProgram, environment: Mapping[str, str]
+    ) -> ContainerProcess:
         with self._lock:
             if self._stopping.is_set():
                 raise VariantStartError(f"Production variant {self.name} was stopped.")
             self._process = ContainerProcess(
-                command=family.command,
+                command=program.command,
                 environment=environment,
                 directory=self.home,
                 on_line=self._write,
@@ -283,7 +285,7 @@ class RunningVariant:
         kept = " | ".join(lines)
         return reason + (kept if len(kept) <= room else "..." + kept[3 - room :])
 
-    def _keep_running(self, family: ContainerFamily, environment: Mapping[str, str]) -> None:
+    def _keep_running(self, program: ContainerProgram, environment: Mapping[str, str]) -> None:
         """Starts the program again when it ends by itself, as SageMaker restarts a container."""
         pause = _FIRST_RESTART_SECONDS
         while True:
@@ -303,4 +305,4 @@ class RunningVariant:
             pause = min(pause * 2, _LAST_RESTART_SECONDS)
             # A program that ends again is restarted again, however long it takes to answer.
             with contextlib.suppress(VariantStartError):
-                self._await_health(self._launch(family, environment), math.inf)
+                self._await_health(self._launch(program, environment), math.inf)

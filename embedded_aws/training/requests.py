@@ -10,10 +10,10 @@ from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import (
     UnknownImageError,
-    find_family,
+    find_program,
     registry_of,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.role_access import RoleAccess
@@ -52,19 +52,19 @@ _UNSUPPORTED_RESOURCES = {
 _UNSUPPORTED_SOURCE = {"AttributeNames": "augmented manifests", "HubAccessConfig": "private hubs"}
 
 
-def checked_family(
+def checked_program(
     caller: Caller,
     parameters: Mapping[str, Any],
     clients: LoopbackClients,
-    families: Mapping[str, ContainerFamily],
-) -> ContainerFamily:
+    programs: Mapping[str, ContainerProgram],
+) -> ContainerProgram:
     """Checks a CreateTrainingJob request and returns the program that stands for its image.
 
     Args:
         caller: gives account and region.
         parameters: the request.
         clients: calls S3 and IAM.
-        families: maps an image repository to the program that stands for it.
+        programs: maps an image repository to the program that stands for it.
 
     Raises:
         ApiError: SageMaker would refuse the request, or the embedded AWS does not emulate it.
@@ -74,7 +74,7 @@ def checked_family(
         if not parameters.get(member):
             raise ApiError(VALIDATION, f"A training job needs a {member}.")
     _check_resources(parameters["ResourceConfig"])
-    family = _family(caller, parameters["AlgorithmSpecification"], families)
+    program = _program(caller, parameters["AlgorithmSpecification"], programs)
     require_role(clients, caller, parameters["RoleArn"])
     names = [channel["ChannelName"] for channel in parameters.get("InputDataConfig", ())]
     if len(set(names)) != len(names):
@@ -82,7 +82,7 @@ def checked_family(
     for channel in parameters.get("InputDataConfig", ()):
         _check_channel(caller, channel, parameters["RoleArn"], clients)
     _check_output(parameters["OutputDataConfig"])
-    return family
+    return program
 
 
 def channel_place(channel: Mapping[str, Any]) -> tuple[str, str]:
@@ -119,9 +119,9 @@ def _check_region(caller: Caller, image: str) -> None:
     )
 
 
-def _family(
-    caller: Caller, algorithm: Mapping[str, Any], families: Mapping[str, ContainerFamily]
-) -> ContainerFamily:
+def _program(
+    caller: Caller, algorithm: Mapping[str, Any], programs: Mapping[str, ContainerProgram]
+) -> ContainerProgram:
     refuse(algorithm, _UNSUPPORTED_ALGORITHM, page=_PAGE)
     image = algorithm.get("TrainingImage")
     if not image:
@@ -131,12 +131,12 @@ def _family(
     if mode != "File":
         raise ApiError(VALIDATION, f"The embedded AWS does not emulate TrainingInputMode {mode}.")
     try:
-        family = find_family(families, image)
+        program = find_program(programs, image)
     except UnknownImageError as error:
         raise ApiError(VALIDATION, str(error)) from error
-    if not family.entrypoint:
+    if not program.entrypoint:
         raise ApiError(VALIDATION, f"No training job runs in image {image}.")
-    return family
+    return program
 
 
 def _check_channel(

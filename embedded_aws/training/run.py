@@ -18,7 +18,7 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import (
     base_environment,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, download_prefix
 from embedded_aws.hosting.process import ContainerProcess
@@ -66,7 +66,7 @@ class JobRun:
     Args:
         context: objects that jobs share.
         job: the job to run.
-        family: the program that stands for its image.
+        program: the program that stands for its image.
         on_end: called at the very end.
     """
 
@@ -74,12 +74,12 @@ class JobRun:
         self,
         context: TrainingContext,
         job: TrainingJob,
-        family: ContainerFamily,
+        program: ContainerProgram,
         on_end: Callable[[], None],
     ) -> None:
         self._context = context
         self._job = job
-        self._family = family
+        self._program = program
         self._on_end = on_end
         self._s3 = context.clients.client("s3", job.region)
         self._access = RoleAccess(self._s3, job.parameters["RoleArn"])
@@ -224,7 +224,7 @@ class JobRun:
         isolated = parameters.get("EnableNetworkIsolation", False)
         environment = {
             **base_environment(
-                family=self._family,
+                program=self._program,
                 declared=parameters.get("Environment", {}),
                 region=job.region,
                 home=self._home,
@@ -239,7 +239,7 @@ class JobRun:
             if self._stop_asked.is_set():
                 return None
             self._process = ContainerProcess(
-                command=(*self._family.entrypoint, *(arguments or _DEFAULT_ARGUMENTS)),
+                command=(*self._program.entrypoint, *(arguments or _DEFAULT_ARGUMENTS)),
                 environment=environment,
                 directory=self._home,
                 on_line=on_line,

@@ -9,14 +9,14 @@ from typing import Any
 from embedded_aws.api import ApiError, Caller, Operation
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import (
-    FAMILIES,
+    PROGRAMS,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.logs import LogShipper
 from embedded_aws.hosting.records import VALIDATION, Records, now, page
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.training.jobs import UNDER_WAY, TrainingJob
-from embedded_aws.training.requests import checked_family
+from embedded_aws.training.requests import checked_program
 from embedded_aws.training.run import JobRun, TrainingContext
 
 
@@ -27,7 +27,7 @@ class Training:
         clients: calls S3, IAM and CloudWatch Logs.
         directory: its folder `training` has the jobs' files.
         tags: keeps the tags.
-        families: maps an image repository to the program that stands for it.
+        programs: maps an image repository to the program that stands for it.
         time_scale: factor on every timeout; tests shorten them.
 
     Attributes:
@@ -40,14 +40,14 @@ class Training:
         directory: Path,
         tags: Tags,
         *,
-        families: Mapping[str, ContainerFamily] = FAMILIES,
+        programs: Mapping[str, ContainerProgram] = PROGRAMS,
         time_scale: float = 1.0,
     ) -> None:
         # Left by a killed server: nothing refers to it any more.
         shutil.rmtree(directory / "training", ignore_errors=True)
         self._clients = clients
         self._tags = tags
-        self._families = families
+        self._programs = programs
         self._logs = LogShipper(clients)
         self._context = TrainingContext(clients, directory / "training", self._logs, time_scale)
         self._records: Records[TrainingJob] = Records(noun="training job", arn_type="training-job")
@@ -65,10 +65,10 @@ class Training:
         """Handles CreateTrainingJob."""
         name = parameters["TrainingJobName"]
         arn = self._records.arn(caller, name)
-        family = checked_family(caller, parameters, self._clients, self._families)
+        program = checked_program(caller, parameters, self._clients, self._programs)
         kept = {key: value for key, value in parameters.items() if key != "Tags"}
         job = TrainingJob(caller.region, name, arn, now(), kept)
-        run = JobRun(self._context, job, family, lambda: self._forget(arn))
+        run = JobRun(self._context, job, program, lambda: self._forget(arn))
         with self._lock:
             if self._closing:
                 raise ApiError(VALIDATION, "The embedded AWS is being stopped.")

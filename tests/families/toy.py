@@ -71,9 +71,9 @@ def packaging() -> Packaging:
 
 
 def program() -> Any:
-    from embedded_aws.hosting.families.family import ContainerFamily
+    from embedded_aws.hosting.families.program import ContainerProgram
 
-    return ContainerFamily((sys.executable, str(Path(__file__).resolve())))
+    return ContainerProgram((sys.executable, str(Path(__file__).resolve())))
 
 
 class _Handler(BaseHTTPRequestHandler):

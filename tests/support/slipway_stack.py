@@ -17,7 +17,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from tests.support.accounts import embedded_aws
@@ -159,8 +159,8 @@ def slipway_stack(
         time_scale: the factor.
         clock: seconds since the epoch, by which alarms are evaluated.
     """
-    families = {"slipway/tensorrt": ContainerFamily((sys.executable, str(_PROGRAM)))}
-    with embedded_aws(directory, families=families, time_scale=time_scale, clock=clock) as server:
+    programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
+    with embedded_aws(directory, programs=programs, time_scale=time_scale, clock=clock) as server:
         clients = LoopbackClients(server.url)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)
         clients.close()

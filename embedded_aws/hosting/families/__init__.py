@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
@@ -39,7 +39,7 @@ class UnknownImageError(Exception):
         )
 
 
-FAMILIES: Mapping[str, ContainerFamily] = {
+PROGRAMS: Mapping[str, ContainerProgram] = {
     **tensorrt.PROGRAMS,
     **lmi.PROGRAMS,
     **triton.PROGRAMS,
@@ -54,8 +54,8 @@ function that returns the program.
 """
 
 
-def find_family(families: Mapping[str, ContainerFamily], image: str) -> ContainerFamily:
-    """Returns the family of an image.
+def find_program(programs: Mapping[str, ContainerProgram], image: str) -> ContainerProgram:
+    """Returns the program of an image.
 
     Raises:
         UnknownImageError: the table does not have the image's repository.
@@ -63,11 +63,11 @@ def find_family(families: Mapping[str, ContainerFamily], image: str) -> Containe
     match = _IMAGE.fullmatch(image)
     # A project's repositories have its name in the middle: slipway/PROJECT/FAMILY.
     repository = _PROJECT.sub("slipway/", match["repository"]) if match else ""
-    family = families.get(repository)
-    if family is None:
-        raise UnknownImageError(image, sorted(families))
-    told = family.tag_environment(image.rpartition(":")[2])
-    return replace(family, environment={**family.environment, **told}) if told else family
+    program = programs.get(repository)
+    if program is None:
+        raise UnknownImageError(image, sorted(programs))
+    told = program.tag_environment(image.rpartition(":")[2])
+    return replace(program, environment={**program.environment, **told}) if told else program
 
 
 def registry_of(image: str) -> tuple[str, str] | None:
@@ -78,7 +78,7 @@ def registry_of(image: str) -> tuple[str, str] | None:
 
 def container_environment(
     *,
-    family: ContainerFamily,
+    program: ContainerProgram,
     declared: Mapping[str, str],
     region: str,
     port: int,
@@ -89,7 +89,7 @@ def container_environment(
     """Builds the whole environment of a program that serves.
 
     Args:
-        family: the program that runs.
+        program: the program that runs.
         declared: the model's Environment.
         region: the endpoint's region.
         port: port that the program must listen on.
@@ -99,13 +99,13 @@ def container_environment(
             credentials.
     """
     return base_environment(
-        family=family, declared=declared, region=region, home=home, endpoint_url=endpoint_url
+        program=program, declared=declared, region=region, home=home, endpoint_url=endpoint_url
     ) | {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(model_directory)}
 
 
 def base_environment(
     *,
-    family: ContainerFamily,
+    program: ContainerProgram,
     declared: Mapping[str, str],
     region: str,
     home: Path,
@@ -117,7 +117,7 @@ def base_environment(
     nor any other variable may change how a container behaves.
 
     Args:
-        family: the program that runs.
+        program: the program that runs.
         declared: the Environment of the model or of the training job.
         region: region of the endpoint or job.
         home: an empty home directory.
@@ -133,7 +133,7 @@ def base_environment(
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(home),
         "LANG": "C.UTF-8",
-        **family.environment,
+        **program.environment,
         **declared,
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,

@@ -2,6 +2,6 @@
 
 from collections.abc import Mapping
 
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 
-PROGRAMS: Mapping[str, ContainerFamily] = {}
+PROGRAMS: Mapping[str, ContainerProgram] = {}

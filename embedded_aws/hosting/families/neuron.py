@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Mapping
 
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 
 _PROGRAM = (sys.executable, "-m", "containers.neuron")
-PROGRAMS: Mapping[str, ContainerFamily] = {
-    "slipway/neuron": ContainerFamily(
+PROGRAMS: Mapping[str, ContainerProgram] = {
+    "slipway/neuron": ContainerProgram(
         (*_PROGRAM, "serve"),
         # Serves a page about the endpoint's requests, at /docs of the container's own port.
         environment={"SLIPWAY_DOCS": "true"},

@@ -18,7 +18,7 @@ from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
-from embedded_aws.hosting.families import FAMILIES
+from embedded_aws.hosting.families import PROGRAMS
 from tests.containers.tensorrt.running_program import PATIENCE_SECONDS, running_program
 
 SAMPLE = Path("samples/gpt2-autocomplete/model")
@@ -141,7 +141,7 @@ def test_both_know_the_same_fields(field: str) -> None:
 
 
 def test_the_embedded_aws_runs_the_program_with_its_docs(tmp_path: Path) -> None:
-    variables = FAMILIES["slipway/tensorrt"].environment
+    variables = PROGRAMS["slipway/tensorrt"].environment
     with running_program(tmp_path, **variables, SLIPWAY_MAX_NEW_TOKENS="31") as program:
         url = f"http://127.0.0.1:{program.port}"
         with httpx.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 from tests.support.stacks import Stacks
@@ -15,13 +15,13 @@ from tests.support.stacks import Stacks
 REGION = "eu-west-1"
 # Stands for the image of that repository: answers what it is told to, see its docstring.
 _PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
-FAMILIES = {"tests/stand-in": ContainerFamily((sys.executable, str(_PROGRAM)))}
+PROGRAMS = {"tests/stand-in": ContainerProgram((sys.executable, str(_PROGRAM)))}
 
 
 @pytest.fixture(scope="module")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
     directory: Path = tmp_path_factory.mktemp("embedded-aws")
-    with embedded_aws(directory, families=FAMILIES) as server:
+    with embedded_aws(directory, programs=PROGRAMS) as server:
         yield server
 
 

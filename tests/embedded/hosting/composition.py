@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.runtime import InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.listener import Listener
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/stand-in:1"
-FAMILIES = {
-    "tests/stand-in": ContainerFamily(
+PROGRAMS = {
+    "tests/stand-in": ContainerProgram(
         (sys.executable, str(Path(__file__).with_name("stand_in.py"))), {"FROM_IMAGE": "yes"}
     )
 }
@@ -23,7 +23,7 @@ FAMILIES = {
 def hosting(directory: Path, *, time_scale: float = 1.0) -> Iterator[LoopbackClients]:
     listener = Listener(port=0)
     clients = LoopbackClients(listener.url)
-    service = Hosting(clients, directory, families=FAMILIES, time_scale=time_scale)
+    service = Hosting(clients, directory, programs=PROGRAMS, time_scale=time_scale)
     listener.mount("sagemaker", service.api)
     listener.mount_invocations(InvocationApi(service))
     listener.mount_status(lambda: {"endpoints": service.summaries()})

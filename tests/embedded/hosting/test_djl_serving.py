@@ -1,4 +1,4 @@
-"""The family of AWS's LMI images: what it starts, how, and what it says where nothing is there."""
+"""The program of AWS's LMI images: what it starts, how, and what it says where nothing is there."""
 
 import json
 import os
@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from embedded_aws.hosting.families import (
-    FAMILIES,
-    find_family,
+    PROGRAMS,
+    find_program,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.families.lmi import djl_serving
 from embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
@@ -24,6 +23,7 @@ from embedded_aws.hosting.families.lmi.djl_serving import (
     server_environment,
     server_homes,
 )
+from embedded_aws.hosting.families.program import ContainerProgram
 from tests.containers.lmi.real import servers
 from tests.embedded.hosting import composition
 from tests.support.processes import is_running
@@ -70,11 +70,11 @@ def installed(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def endpoint(account: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Creates an endpoint of AWS's image on a machine with `environ`; returns what became of it."""
-    families = composition.FAMILIES
+    programs = composition.PROGRAMS
 
     def create(environ: dict[str, str], source: Any = None, **declared: str) -> Any:
-        family = ContainerFamily(djl_serving.COMMAND, image_environment(environ))
-        monkeypatch.setitem(families, "djl-inference", family)
+        program = ContainerProgram(djl_serving.COMMAND, image_environment(environ))
+        monkeypatch.setitem(programs, "djl-inference", program)
         name = account.name()
         account.sagemaker.create_model(
             ModelName=name,
@@ -91,9 +91,9 @@ def endpoint(account: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
 
 
 def test_the_images_of_lmi_have_a_program() -> None:
-    family = find_family(FAMILIES, IMAGE)
-    assert family.command == djl_serving.COMMAND
-    assert family.entrypoint == ()
+    program = find_program(PROGRAMS, IMAGE)
+    assert program.command == djl_serving.COMMAND
+    assert program.entrypoint == ()
 
 
 def test_the_server_is_started_as_in_the_image(
@@ -217,8 +217,8 @@ def test_the_server_is_of_the_images_version_where_there_is_one(
     tmp_path: Path, tag: str, version: str
 ) -> None:
     homes = [make_home(tmp_path / name) for name in ("0.36.0", "0.23.0")]
-    family = find_family(FAMILIES, f"{IMAGE.partition(':')[0]}:{tag}")
-    environ = {**family.environment, "DJL_SERVING_HOME": os.pathsep.join(map(str, homes))}
+    program = find_program(PROGRAMS, f"{IMAGE.partition(':')[0]}:{tag}")
+    environ = {**program.environment, "DJL_SERVING_HOME": os.pathsep.join(map(str, homes))}
     assert find_server(environ) == tmp_path / version / "bin" / "serving"
 
 
@@ -247,8 +247,8 @@ def test_the_server_is_of_the_images_version_where_there_is_one(
     ],
 )
 def test_what_an_image_sets_by_its_tag(tag: str, told: dict[str, str]) -> None:
-    plain = find_family(FAMILIES, f"{IMAGE.partition(':')[0]}:latest").environment
-    found = find_family(FAMILIES, f"{IMAGE.partition(':')[0]}:{tag}").environment
+    plain = find_program(PROGRAMS, f"{IMAGE.partition(':')[0]}:latest").environment
+    found = find_program(PROGRAMS, f"{IMAGE.partition(':')[0]}:{tag}").environment
     assert found == {**plain, **told}
 
 

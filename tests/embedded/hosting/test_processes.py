@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families import FAMILIES, UnknownImageError, find_family
+from embedded_aws.hosting.families import PROGRAMS, UnknownImageError, find_program
 from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.rollout import Rollout, rollout_of
 from tests.support.waiting import eventually
@@ -124,12 +124,12 @@ def test_killed_server_leaves_no_container(tmp_path: Path) -> None:
 
 def test_family_is_told_by_the_repository() -> None:
     registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com"
-    tagged = find_family(FAMILIES, f"{registry}/slipway/tensorrt:abc")
-    assert tagged is find_family(FAMILIES, f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
-    assert tagged is find_family(FAMILIES, f"{registry}/slipway/search/tensorrt:abc")
+    tagged = find_program(PROGRAMS, f"{registry}/slipway/tensorrt:abc")
+    assert tagged is find_program(PROGRAMS, f"{registry}/slipway/tensorrt@sha256:{'0' * 64}")
+    assert tagged is find_program(PROGRAMS, f"{registry}/slipway/search/tensorrt:abc")
     assert tagged.command[1:] == ("-m", "containers.tensorrt", "serve")
     with pytest.raises(UnknownImageError, match=r"Known repositories: .*slipway/tensorrt"):
-        find_family(FAMILIES, f"{registry}/tensorrt:abc")
+        find_program(PROGRAMS, f"{registry}/tensorrt:abc")
 
 
 def blue_green(kind: str, **sizes: Any) -> dict[str, Any]:

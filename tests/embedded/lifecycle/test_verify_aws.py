@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
 from tests.support.stacks import Stacks
 from tests.support.starts import count_start
@@ -41,8 +41,8 @@ STAGES = [
 @pytest.fixture
 def stacks(tmp_path: Path) -> Iterator[Stacks]:
     """A bootstrapped account in which the image is published."""
-    families = {"djl-inference": ContainerFamily((sys.executable, str(PROGRAM)))}
-    with embedded_aws(tmp_path / "aws", families=families, time_scale=0.1) as server:
+    programs = {"djl-inference": ContainerProgram((sys.executable, str(PROGRAM)))}
+    with embedded_aws(tmp_path / "aws", programs=programs, time_scale=0.1) as server:
         clients = LoopbackClients(server.url)
         found = Stacks(server, clients, REGION)
         template = BOOTSTRAP_TEMPLATE.read_text("utf-8")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from tests.support.accounts import embedded_aws
 from tests.support.roles import make_role
 from tests.support.waiting import eventually
@@ -23,7 +23,7 @@ _LAST_SECOND_TO_BEGIN = 40
 IMAGE = f"123456789012.dkr.ecr.{REGION}.amazonaws.com/tests/stand-in:1"
 # Answers what its requests tell it to, see its docstring.
 PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
-FAMILIES = {"tests/stand-in": ContainerFamily((sys.executable, str(PROGRAM)))}
+PROGRAMS = {"tests/stand-in": ContainerProgram((sys.executable, str(PROGRAM)))}
 TRUST = {
     "Version": "2012-10-17",
     "Statement": [
@@ -205,7 +205,7 @@ def real_account(tmp_path: Path) -> Iterator[Account]:
 
 
 def _account(directory: Path, **options: Any) -> Iterator[Account]:
-    with embedded_aws(directory, families=FAMILIES, **options) as server:
+    with embedded_aws(directory, programs=PROGRAMS, **options) as server:
         clients = LoopbackClients(server.url)
         yield Account(clients)
         clients.close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embedded_aws.clients import LoopbackClients
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from slipway.operations.leftovers import find_leftovers
@@ -22,7 +22,7 @@ from tests.support.stacks import Stacks
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 PROGRAM = Path(__file__).parents[1] / "hosting" / "stand_in.py"
-STAND_IN = ContainerFamily((sys.executable, str(PROGRAM)))
+STAND_IN = ContainerProgram((sys.executable, str(PROGRAM)))
 REPOSITORIES = ("slipway/tensorrt", "team/search", "search")
 
 
@@ -37,9 +37,9 @@ def local_plans() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stacks]:
-    families = dict.fromkeys(REPOSITORIES, STAND_IN)
+    programs = dict.fromkeys(REPOSITORIES, STAND_IN)
     directory = tmp_path_factory.mktemp("golden")
-    with embedded_aws(directory, families=families, time_scale=0.05) as server:
+    with embedded_aws(directory, programs=programs, time_scale=0.05) as server:
         clients = LoopbackClients(server.url)
         stacks = Stacks(server, clients, LOCAL.region)
         lay_foundation(stacks)

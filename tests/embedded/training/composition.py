@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.server import EmbeddedAws
 from tests.support.accounts import embedded_aws
 
@@ -14,17 +14,17 @@ IMAGE = f"123456789012.dkr.ecr.us-east-1.amazonaws.com/{REPOSITORY}:1-compiler"
 SERVER_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/tests/server:1"
 _PROGRAM = (sys.executable, str(Path(__file__).with_name("program.py")))
 _PARTITION = (sys.executable, str(Path(__file__).with_name("partition.py")))
-FAMILIES = {
-    REPOSITORY: ContainerFamily((*_PROGRAM, "serve"), {"FROM_IMAGE": "yes"}, _PROGRAM),
-    "tests/server": ContainerFamily((*_PROGRAM, "serve")),
+PROGRAMS = {
+    REPOSITORY: ContainerProgram((*_PROGRAM, "serve"), {"FROM_IMAGE": "yes"}, _PROGRAM),
+    "tests/server": ContainerProgram((*_PROGRAM, "serve")),
     # AWS's LMI images.
-    "djl-inference": ContainerFamily((*_PROGRAM, "serve"), entrypoint=_PARTITION),
+    "djl-inference": ContainerProgram((*_PROGRAM, "serve"), entrypoint=_PARTITION),
     # What a project's own image is called.
-    "slipway/tensorrt": ContainerFamily((*_PROGRAM, "serve"), entrypoint=_PROGRAM),
+    "slipway/tensorrt": ContainerProgram((*_PROGRAM, "serve"), entrypoint=_PROGRAM),
 }
 
 
 @contextlib.contextmanager
 def training(directory: Path, *, time_scale: float = 1.0) -> Iterator[EmbeddedAws]:
-    with embedded_aws(directory, families=FAMILIES, time_scale=time_scale) as server:
+    with embedded_aws(directory, programs=PROGRAMS, time_scale=time_scale) as server:
         yield server

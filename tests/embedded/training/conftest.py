@@ -185,7 +185,7 @@ def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
 def short_lived(tmp_path: Path) -> Iterator[tuple[Account, Any]]:
     """An account and its server, for a test that ends it."""
     count_start("server")
-    server = composition.EmbeddedAws(port=0, directory=tmp_path, families=composition.FAMILIES)
+    server = composition.EmbeddedAws(port=0, directory=tmp_path, programs=composition.PROGRAMS)
     server.start()
     account = Account(server.url, tmp_path)
     account.prepare()

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 COMMAND: Final = (sys.executable, "-I", str(Path(__file__).resolve()))
-"""Program and arguments of the family."""
+"""Program and arguments that stand for the image."""
 
 _IMAGES: Final[Any] = json.loads(Path(__file__).with_name("djl_images.json").read_text())
 VERSION: Final = "DJL_SERVING_VERSION"

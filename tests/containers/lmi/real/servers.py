@@ -20,8 +20,8 @@ from typing import Any
 from embedded_aws.hosting.families import (
     container_environment,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
 from embedded_aws.hosting.families.lmi import djl_serving
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.ports import PortPool
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
@@ -86,9 +86,9 @@ class Home:
         )
 
     @property
-    def family(self) -> ContainerFamily:
+    def program(self) -> ContainerProgram:
         environ = {**os.environ, "DJL_SERVING_HOME": str(self.path)}
-        return ContainerFamily(djl_serving.COMMAND, djl_serving.image_environment(environ))
+        return ContainerProgram(djl_serving.COMMAND, djl_serving.image_environment(environ))
 
 
 def homes() -> list[Home]:
@@ -317,7 +317,7 @@ def start(
     model.mkdir(exist_ok=True)
     port = _PORTS.take()
     environment = container_environment(
-        family=home.family,
+        program=home.program,
         declared=declared,
         region="us-east-1",
         port=port,
@@ -329,7 +329,7 @@ def start(
     log_file = directory / "log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(
-            home.family.command,
+            home.program.command,
             env=environment,
             cwd=directory,
             stdin=subprocess.DEVNULL,

@@ -10,9 +10,9 @@ import pytest
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families import (
-    FAMILIES,
+    PROGRAMS,
 )
-from embedded_aws.hosting.families.family import ContainerFamily
+from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.server import EmbeddedAws
 from slipway.config.schema import ModelConfig
 from slipway.publishing.families.lmi import java_properties
@@ -49,7 +49,7 @@ def our_config(home: Home, library: str, **settings: Any) -> ModelConfig:
 
 def path_in_the_image(library: str) -> str:
     """The variable as the image has it, with the libraries that stand in for the engine's."""
-    inside = FAMILIES["slipway/lmi"].environment["PYTHONPATH"]
+    inside = PROGRAMS["slipway/lmi"].environment["PYTHONPATH"]
     return os.pathsep.join((inside, servers.stand_in_path(library)))
 
 
@@ -122,12 +122,12 @@ def test_an_endpoint_of_our_image_answers_over_a_stand_in(
     home: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     config = our_config(home, "deepspeed")
-    family = ContainerFamily(
-        home.family.command,
-        environment={**home.family.environment, "PYTHONPATH": path_in_the_image("deepspeed")},
+    program = ContainerProgram(
+        home.program.command,
+        environment={**home.program.environment, "PYTHONPATH": path_in_the_image("deepspeed")},
     )
     directory = tmp_path_factory.mktemp("aws")
-    with EmbeddedAws(port=0, directory=directory, families={"slipway/lmi": family}) as aws:
+    with EmbeddedAws(port=0, directory=directory, programs={"slipway/lmi": program}) as aws:
         clients = LoopbackClients(aws.url)
         s3, sagemaker = clients.client("s3", REGION), clients.client("sagemaker", REGION)
         servers.put_weights(s3)

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.djl_serving
 
 @pytest.fixture
 def clients(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackClients]:
-    families = {"djl-inference": home.family}
+    programs = {"djl-inference": home.program}
     directory = tmp_path_factory.mktemp("aws")
-    with embedded_aws(directory, families=families) as aws:
+    with embedded_aws(directory, programs=programs) as aws:
         clients = LoopbackClients(aws.url)
         servers.put_weights(clients.client("s3", REGION))
         yield clients

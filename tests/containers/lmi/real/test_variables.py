@@ -173,8 +173,8 @@ def test_an_endpoint_without_network_serves_weights_that_sagemaker_placed(
     home: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """From what the template has: an image, variables and weights, on the embedded AWS."""
-    families = {"djl-inference": home.family}
-    with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws"), families=families) as aws:
+    programs = {"djl-inference": home.program}
+    with EmbeddedAws(port=0, directory=tmp_path_factory.mktemp("aws"), programs=programs) as aws:
         clients = LoopbackClients(aws.url)
         weights = {**servers.WEIGHTS, "model.py": SLEEPER}
         servers.put_weights(clients.client("s3", REGION), weights, SLEEPER_DIGEST)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class ContainerFamily:
+class ContainerProgram:
     """A program that stands for every image of one repository.
 
     Attributes:
