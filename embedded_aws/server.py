@@ -1,7 +1,5 @@
 """The embedded AWS: its services, and the port they share."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -87,7 +85,7 @@ class EmbeddedAws:
         self._listener.stop()
         self._clients.close()
 
-    def __enter__(self) -> EmbeddedAws:
+    def __enter__(self) -> "EmbeddedAws":
         self.start()
         return self
 

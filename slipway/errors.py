@@ -5,8 +5,6 @@ raised only for problems: it means exit code 1 and a report. Any other exception
 command line is a bug of Slipway: exit code 2 and a traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -59,7 +57,7 @@ class Problem:
     field: FieldPath = ()
     location: Location | None = None
 
-    def at(self, location: Location) -> Problem:
+    def at(self, location: Location) -> "Problem":
         """Returns the same problem with its place filled in."""
         return replace(self, location=location)
 
@@ -98,7 +96,7 @@ class UserError(Exception):
         super().__init__(str(self))
 
     @classmethod
-    def of(cls, code: Code, message: str, remedy: str, *, kind: Kind = Kind.STATE) -> UserError:
+    def of(cls, code: Code, message: str, remedy: str, *, kind: Kind = Kind.STATE) -> "UserError":
         """Makes the error of one problem that has no place in a file.
 
         Args:

@@ -4,8 +4,6 @@ Files are read here, and `resolve`, which is pure, is called here. app.py and ev
 this module, so that `slipway plan` shows what `cdk synth` renders.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import glob
 from collections.abc import Mapping, Sequence
@@ -46,7 +44,7 @@ class Project:
     root: Path
 
     @classmethod
-    def find(cls, start: Path) -> Project:
+    def find(cls, start: Path) -> "Project":
         """Finds the project that a folder belongs to, as git does: upwards.
 
         Raises:

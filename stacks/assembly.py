@@ -9,8 +9,6 @@ fails with the report, and destroying it works too. A model without files for th
 belongs to other environments. It has no stack in a plain app, which says so.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re
@@ -55,7 +53,7 @@ class Selection:
     allow_unpublished: bool = False
 
     @classmethod
-    def from_context(cls, node: Node) -> Selection:
+    def from_context(cls, node: Node) -> "Selection":
         """Reads `env`, `models` and `allow-unpublished`.
 
         Raises:

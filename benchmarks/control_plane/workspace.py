@@ -6,8 +6,6 @@ validate` and `slipway plan` need no account. The `cdk` commands find it through
 `eval "$(slipway local env)"`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -111,7 +109,7 @@ class Workspace:
         self._variables: dict[str, str] = {}
         self._cloudwatch: Any = None
 
-    def __enter__(self) -> Workspace:
+    def __enter__(self) -> "Workspace":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@ They are the sample's own text (`samples/bert-qa/corpus.py`), about subjects tha
 on. Their lengths are not adjusted: 25 to 125 tokens, 54 in the mean.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math
@@ -70,7 +68,7 @@ class Answer:
     end: int
     score: float
 
-    def agrees_with(self, other: Answer) -> bool:
+    def agrees_with(self, other: "Answer") -> bool:
         """Returns whether two servers found the same span with the same probability."""
         return (self.start, self.end) == (other.start, other.end) and math.isclose(
             self.score, other.score, rel_tol=_RELATIVE_TOLERANCE

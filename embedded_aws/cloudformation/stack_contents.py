@@ -1,7 +1,5 @@
 """The contents of a stack as immutable values, so that remembering a state is copying a dict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,7 +40,7 @@ class StackResource:
         """Returns whether its policy keeps it when it leaves the stack."""
         return self.deletion_policy in ("Retain", "RetainExceptOnCreate")
 
-    def is_same_object(self, other: StackResource) -> bool:
+    def is_same_object(self, other: "StackResource") -> bool:
         """Returns whether both are the same physical resource."""
         return self.type == other.type and self.physical_id == other.physical_id
 

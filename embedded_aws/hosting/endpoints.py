@@ -4,8 +4,6 @@ A change returns at once. A thread starts the new fleet beside the old one, move
 stops the fleet that is no longer needed. A failure leaves the endpoint on its previous fleet.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -260,7 +258,7 @@ class Endpoints:
             self._closing.wait(rollout.termination_wait_seconds * self._context.time_scale)
             self._retire(endpoint, old)
 
-    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: _Limit) -> None:
+    def _shift(self, endpoint: Endpoint, rollout: Rollout, limit: "_Limit") -> None:
         """Moves the traffic step by step, and watches the alarms."""
         for share in rollout.shares:
             with endpoint.lock:

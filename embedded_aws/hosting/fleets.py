@@ -1,7 +1,5 @@
 """Fleets, which are the running variants of one endpoint configuration, and their endpoint."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Mapping
@@ -72,7 +70,7 @@ class Fleet:
         for variant in self.variants.values():
             variant.drain(timeout_seconds)
 
-    def retain(self, previous: Fleet, excluded: set[str]) -> None:
+    def retain(self, previous: "Fleet", excluded: set[str]) -> None:
         """Takes over the live counts and weights of variants with the same name.
 
         Args:

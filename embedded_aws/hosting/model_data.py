@@ -4,8 +4,6 @@ Objects under an uncompressed prefix keep the part of their key after the prefix
 is extracted. The result is read-only. All data comes from the embedded AWS's own S3.
 """
 
-from __future__ import annotations
-
 import shutil
 import stat
 import tarfile
@@ -46,7 +44,7 @@ class ModelSource:
     is_archive: bool
 
     @classmethod
-    def of(cls, container: Mapping[str, Any]) -> ModelSource | None:
+    def of(cls, container: Mapping[str, Any]) -> "ModelSource | None":
         """Returns the source of a ContainerDefinition; None if it has no model data."""
         if container.get("ModelDataUrl"):
             return cls._parse(container["ModelDataUrl"], is_prefix=False, is_archive=True)
@@ -60,7 +58,7 @@ class ModelSource:
         )
 
     @classmethod
-    def _parse(cls, uri: str, *, is_prefix: bool, is_archive: bool) -> ModelSource:
+    def _parse(cls, uri: str, *, is_prefix: bool, is_archive: bool) -> "ModelSource":
         parts = urlsplit(uri)
         if parts.scheme == "s3":
             bucket, key = parts.netloc, parts.path.removeprefix("/")

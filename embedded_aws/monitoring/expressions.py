@@ -5,8 +5,6 @@ AND, comparison, + and -, * and /, unary -, ^. Syntax:
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,22 +78,22 @@ class Word:
 class Negation:
     """Unary minus."""
 
-    operand: Node
+    operand: "Node"
 
 
 @dataclass(frozen=True)
 class Chain:
     """Operands joined from left to right by operators of one precedence."""
 
-    first: Node
-    rest: tuple[tuple[str, Node], ...]
+    first: "Node"
+    rest: "tuple[tuple[str, Node], ...]"
 
 
 @dataclass(frozen=True)
 class Array:
     """`[a, b]`."""
 
-    items: tuple[Node, ...]
+    items: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class Call:
     """A function of `FUNCTIONS`."""
 
     function: str
-    arguments: tuple[Node, ...]
+    arguments: "tuple[Node, ...]"
 
 
 Node = Number | Name | Word | Negation | Chain | Array | Call

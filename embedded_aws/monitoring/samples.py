@@ -6,8 +6,6 @@ publishes its own metrics in the third form: percentiles need the values, and ke
 would fill the memory under load.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from array import array
@@ -53,7 +51,7 @@ class MinuteOfValues(MetricAggregatedDatum):  # type: ignore[misc]  # moto ships
         counts: how often each of `values` occurred.
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> MinuteOfValues:
+    def __new__(cls, *_: Any, **__: Any) -> "MinuteOfValues":
         """Creates the object outside moto's list of all objects, which would keep every one."""
         return object.__new__(cls)
 

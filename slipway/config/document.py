@@ -4,8 +4,6 @@ PyYAML's loader would forget positions, and the last of two equal keys would win
 module walks the node graph instead, so that a problem found later can name line and column.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,7 +55,7 @@ class Document:
                 return self.positions[field[:length]]
         return Location(self.path, 1, 1)
 
-    def overlaid(self, field: FieldPath) -> Document:
+    def overlaid(self, field: FieldPath) -> "Document":
         """Returns the document with one of its mappings laid over its root.
 
         Mappings are merged, all other values are replaced.

@@ -1,7 +1,5 @@
 """How a checkpoint becomes what the container serves: the training job that compiles it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +44,7 @@ class CompilePlan:
     @classmethod
     def of(
         cls, compiling: Compile, target: str, compiler: str, image: ImagePlan, **rest: Any
-    ) -> CompilePlan:
+    ) -> "CompilePlan":
         """Returns the job that a config's `compile` asks for.
 
         Args:

@@ -3,8 +3,6 @@
 A reviewer sees new weights as one changed digest. The lock is data; publishing writes the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -69,7 +67,7 @@ class Lock(Section):
             return (self.environments or {}).get(situation.environment.name)
         return self.release
 
-    def with_artifact(self, situation: Situation, artifact: LockedArtifact) -> Lock:
+    def with_artifact(self, situation: Situation, artifact: LockedArtifact) -> "Lock":
         """Returns the lock after an artifact was published; this lock is not changed."""
         environment = situation.environment
         if _is_of_an_environment(situation):

@@ -1,7 +1,5 @@
 """The content address of an artifact: a manifest of its files, and the manifest's digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -36,7 +34,7 @@ class Manifest:
     entries: tuple[ManifestEntry, ...]
 
     @classmethod
-    def of(cls, directory: Path, shown_as: str) -> Manifest:
+    def of(cls, directory: Path, shown_as: str) -> "Manifest":
         """Hashes a directory.
 
         Args:

@@ -1,7 +1,5 @@
 """Plants faults one at a time and runs the tests that execute them, cheapest first."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import defaultdict
@@ -118,7 +116,7 @@ class Planting:
             self._pass[failed] = answer.is_whole and not answer.failed
         return self._pass[failed]
 
-    def _run(self, tests: Sequence[Test], seconds: float, fault: Fault | None) -> _Answer:
+    def _run(self, tests: Sequence[Test], seconds: float, fault: Fault | None) -> "_Answer":
         self._runs += 1
         asked = self._copy.project.with_name("asked.json")
         answer = self._copy.project.with_name("answer.json")

@@ -1,7 +1,5 @@
 """Records which test executes which line, and reads it."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import json
@@ -242,7 +240,7 @@ class Recording:
         return told
 
     @functools.cached_property
-    def _modules(self) -> dict[str, _Module]:
+    def _modules(self) -> "dict[str, _Module]":
         return {
             file: _module((self._root / file).read_bytes())
             for file in source_files(self._root, PACKAGES)

@@ -4,8 +4,6 @@ The canvas notes every text and every solid shape, and refuses a text that leave
 over another text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
@@ -53,11 +51,11 @@ class Rect:
         """Returns the point in the middle."""
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
-    def grown(self, by: float) -> Rect:
+    def grown(self, by: float) -> "Rect":
         """Returns the place with a margin around it; a negative margin shrinks it."""
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
-    def meets(self, other: Rect) -> bool:
+    def meets(self, other: "Rect") -> bool:
         """Returns whether the two places overlap."""
         return (
             self.left < other.right - _SLACK
@@ -66,7 +64,7 @@ class Rect:
             and other.top < self.bottom - _SLACK
         )
 
-    def holds(self, other: Rect) -> bool:
+    def holds(self, other: "Rect") -> bool:
         """Returns whether the other place lies inside."""
         return (
             self.left <= other.left + _SLACK
