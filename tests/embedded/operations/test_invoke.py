@@ -10,15 +10,23 @@ from slipway.access import Access
 from slipway.errors import UserError
 from slipway.operations.invoke import MAX_BODY_BYTES, Answer, Request, invoke, invoke_stream
 from tests.support.slipway_stack import NAME, SlipwayStack, slipway_stack
+from tests.support.waiting import eventually
 
 LOOK = "Look at its log with `slipway status autoscaling --env local`."
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
     with slipway_stack(tmp_path_factory.mktemp("invoke"), time_scale=0.02) as stack:
         assert stack.create("ok") == "CREATE_COMPLETE"
         yield stack
+
+
+@pytest.fixture
+def stack(deployed: SlipwayStack) -> SlipwayStack:
+    """The deployment, which answers again where another test ended its container."""
+    eventually(deployed.invoke_or_none)
+    return deployed
 
 
 def ask(stack: SlipwayStack, body: bytes, **more: Any) -> Answer:
