@@ -1,5 +1,7 @@
 """What the worker asked of the stand-ins, said on its standard output, which is in the log."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Stands in for transformers, with the config.json that lies at the path."""
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path

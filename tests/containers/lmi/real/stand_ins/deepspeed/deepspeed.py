@@ -1,5 +1,7 @@
 """Stands in for DeepSpeed."""
 
+from __future__ import annotations
+
 import sys
 
 import torch

@@ -6,6 +6,8 @@ and from 0.23 on `TritonModel`. What those refuse is refused here, and what they
 transformers has nothing for is refused too, by name.
 """
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

@@ -4,6 +4,8 @@ The image was built with whatever the package was that day. Here it is that of 3
 it passed no parameter on; before 24 February 2023 its answers were a list in a list.
 """
 
+from __future__ import annotations
+
 from tests.containers.lmi.real.stand_ins.fastertransformer_over_transformers import t5
 
 

@@ -1,5 +1,7 @@
 """Stands in for the FasterTransformer package of 0.23: in Triton, and in processes of MPI."""
 
+from __future__ import annotations
+
 from tests.containers.lmi.real.stand_ins.fastertransformer_over_transformers import t5
 
 

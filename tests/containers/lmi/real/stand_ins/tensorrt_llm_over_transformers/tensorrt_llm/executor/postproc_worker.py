@@ -1,5 +1,7 @@
 """What makes answers of results."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """What `LLM` is told: `TrtLlmArgs`, the arguments of the TensorRT back end."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict

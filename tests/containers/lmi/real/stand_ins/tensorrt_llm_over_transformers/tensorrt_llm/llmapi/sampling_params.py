@@ -1,5 +1,7 @@
 """How to choose tokens."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, fields
 from typing import Any
 

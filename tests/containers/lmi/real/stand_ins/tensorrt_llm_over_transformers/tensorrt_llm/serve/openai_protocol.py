@@ -1,5 +1,7 @@
 """The forms of requests and answers. A field that they do not have is refused."""
 
+from __future__ import annotations
+
 import time
 import uuid
 from typing import Any

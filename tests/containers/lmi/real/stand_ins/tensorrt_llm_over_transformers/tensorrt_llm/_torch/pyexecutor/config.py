@@ -1,5 +1,7 @@
 """The settings of PyTorch's back end, as far as the handler names them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 
