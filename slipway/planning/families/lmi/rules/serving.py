@@ -19,7 +19,6 @@ from slipway.planning.timeouts import startup_timeout_seconds
 # SageMaker's own limit of a realtime request.
 _REALTIME_SECONDS = 60
 # The images are for Inferentia 2 and Trainium; Inferentia 1 has another compiler.
-_OLD_NEURON_GENERATION = "NeuronCore-v1"
 _NEURON_EXAMPLES = ("ml.inf2.xlarge", "ml.trn1.2xlarge")
 _GPU_EXAMPLES = ("ml.g5.xlarge", "ml.g6.xlarge")
 _LARGEST_SUGGESTED_DEGREE = 32
