@@ -11,7 +11,7 @@ from embedded_aws.hosting.families import (
     PROGRAMS,
 )
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.runtime import InvocationApi
+from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.listener import Listener
@@ -27,6 +27,7 @@ class EmbeddedAws:
         directory: files and logs of endpoints and training jobs are written here.
         programs: maps an image repository to the program that stands for it.
         time_scale: factor on every timeout and wait of endpoints and jobs; tests shorten them.
+        response_timeout_seconds: longest time until a container answers; tests shorten it.
         clock: returns seconds since the epoch, by which alarms are evaluated; tests move it.
 
     Use as a context manager, or call `start` and `stop`.
@@ -42,6 +43,7 @@ class EmbeddedAws:
         directory: Path,
         programs: Mapping[str, ContainerProgram] = PROGRAMS,
         time_scale: float = 1.0,
+        response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._listener = Listener(port=port)
@@ -67,7 +69,9 @@ class EmbeddedAws:
         self._listener.mount("cloudformation", self._cloudformation.api)
         self._listener.mount("monitoring", self._monitoring.api)
         self._listener.mount("sagemaker", self._hosting.api)
-        self._listener.mount_invocations(InvocationApi(self._hosting))
+        self._listener.mount_invocations(
+            InvocationApi(self._hosting, timeout_seconds=response_timeout_seconds)
+        )
         self._listener.mount_status(self._status)
 
     def start(self) -> None:

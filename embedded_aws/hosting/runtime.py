@@ -96,11 +96,14 @@ class InvocationApi:
 
     Args:
         hosting: the control plane, which has the endpoints.
+        timeout_seconds: longest time until a container answers; tests shorten it.
     """
 
-    def __init__(self, hosting: Hosting) -> None:
+    def __init__(
+        self, hosting: Hosting, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS
+    ) -> None:
         self._hosting = hosting
-        self._timeout_seconds = RESPONSE_TIMEOUT_SECONDS * hosting.time_scale
+        self._timeout_seconds = timeout_seconds
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request (PEP 3333)."""

@@ -57,7 +57,6 @@ class Hosting:
             model_data.remove(home / "model")
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
-        self.time_scale = time_scale
         self.metrics = MetricPublisher()
         self._context = HostingContext(clients, directory, programs, time_scale)
         tags = tags or Tags()

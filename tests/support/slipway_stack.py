@@ -7,9 +7,8 @@ stand-in, whose mode lies in the model data.
 import io
 import json
 import sys
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -149,18 +148,16 @@ def lay_foundation(stacks: Stacks) -> None:
 
 
 @contextmanager
-def slipway_stack(
-    directory: Path, *, time_scale: float, clock: Callable[[], float] = time.time
-) -> Iterator[SlipwayStack]:
+def slipway_stack(directory: Path, *, time_scale: float, **options: Any) -> Iterator[SlipwayStack]:
     """An account in which every timeout and wait of an endpoint is scaled.
 
     Args:
         directory: for what serves.
         time_scale: the factor.
-        clock: seconds since the epoch, by which alarms are evaluated.
+        options: others of `EmbeddedAws`.
     """
     programs = {"slipway/tensorrt": ContainerProgram((sys.executable, str(_PROGRAM)))}
-    with embedded_aws(directory, programs=programs, time_scale=time_scale, clock=clock) as server:
+    with embedded_aws(directory, programs=programs, time_scale=time_scale, **options) as server:
         clients = LoopbackClients(server.url)
         yield SlipwayStack(Stacks(server, clients, LOCAL.region), directory)
         clients.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.families.program import ContainerProgram
-from embedded_aws.hosting.runtime import InvocationApi
+from embedded_aws.hosting.runtime import RESPONSE_TIMEOUT_SECONDS, InvocationApi
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.listener import Listener
 
@@ -25,7 +25,9 @@ def hosting(directory: Path, *, time_scale: float = 1.0) -> Iterator[LoopbackCli
     clients = LoopbackClients(listener.url)
     service = Hosting(clients, directory, programs=PROGRAMS, time_scale=time_scale)
     listener.mount("sagemaker", service.api)
-    listener.mount_invocations(InvocationApi(service))
+    listener.mount_invocations(
+        InvocationApi(service, timeout_seconds=RESPONSE_TIMEOUT_SECONDS * time_scale)
+    )
     listener.mount_status(lambda: {"endpoints": service.summaries()})
     listener.start()
     try:

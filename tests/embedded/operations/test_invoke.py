@@ -17,7 +17,8 @@ LOOK = "Look at its log with `slipway status autoscaling --env local`."
 
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlipwayStack]:
-    with slipway_stack(tmp_path_factory.mktemp("invoke"), time_scale=0.02) as stack:
+    directory = tmp_path_factory.mktemp("invoke")
+    with slipway_stack(directory, time_scale=0.02, response_timeout_seconds=2) as stack:
         assert stack.create("ok") == "CREATE_COMPLETE"
         yield stack
 
