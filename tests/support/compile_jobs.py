@@ -107,9 +107,18 @@ class Job:
     def end(self) -> int:
         """Waits for the end of a started job, whose log is read to its end."""
         assert self.process is not None
-        log, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.events += [json.loads(line) for line in log.splitlines()]
-        return self.process.returncode
+        assert self.process.stdout is not None
+        # `communicate` would not return the lines that `until` has read ahead.
+        with self.process.stdout as log:
+            self.events += [json.loads(line) for line in log]
+        return self.process.wait(timeout=PATIENCE_SECONDS)
+
+    def close(self) -> None:
+        """Ends a job that may have been started."""
+        if self.process is not None:
+            self.process.kill()
+            # It waits for the end as well.
+            self.process.__exit__(None, None, None)
 
     def named(self, event: str) -> list[dict[str, Any]]:
         return [line for line in self.events if line["event"] == event]

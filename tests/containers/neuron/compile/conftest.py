@@ -23,9 +23,7 @@ def make_job(
 
     yield make
     for job in jobs:
-        if job.process is not None:
-            job.process.kill()
-            job.process.communicate()
+        job.close()
 
 
 @pytest.fixture

@@ -19,9 +19,7 @@ def make_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
 
     yield make
     for job in jobs:
-        if job.process is not None:
-            job.process.kill()
-            job.process.communicate()
+        job.close()
 
 
 @pytest.fixture
