@@ -1,0 +1,147 @@
+"""Writes Triton's model repository: config.pbtxt, and the files of version 1.
+
+config.pbtxt is protobuf's text format of ModelConfig:
+https://github.com/triton-inference-server/common/blob/main/protobuf/model_config.proto
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+VERSION: Final = "1"
+CONFIG_FILE: Final = "config.pbtxt"
+
+_INDENT: Final = "  "
+
+# A field's value: text in quotes, a name of an enumeration, a message, or several of one field.
+Value: TypeAlias = "str | int | bool | Name | Message | Sequence[Value]"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A value of an enumeration, which is written without quotes."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message: fields in the order in which they are written."""
+
+    fields: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The limits of the queue in front of a model.
+
+    Attributes:
+        max_length: most requests that wait; one more is refused at once.
+        timeout_microseconds: longest time that a request waits; then it is refused.
+        max_batch_delay_microseconds: longest wait for others; 0 takes the requests that are there.
+    """
+
+    max_length: int
+    timeout_microseconds: int
+    max_batch_delay_microseconds: int = 0
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model of the Python back end that takes a text and returns one.
+
+    Attributes:
+        name: of the model, and of its directory.
+        max_batch_size: most texts in a batch.
+        instance_count: copies, each with a process of its own.
+        on_gpu: whether each GPU gets that many copies; else the host does.
+        queue: its limits.
+        input_name: of the texts.
+        output_name: of the answers.
+        parameters: what the model reads, by name.
+        warmup_text: a text that each copy answers before it is ready.
+    """
+
+    name: str
+    max_batch_size: int
+    instance_count: int
+    on_gpu: bool
+    queue: Queue
+    input_name: str
+    output_name: str
+    parameters: Mapping[str, str]
+    warmup_text: str
+
+    def config(self) -> str:
+        """Returns config.pbtxt."""
+        policy = Message(
+            {
+                "timeout_action": Name("REJECT"),
+                "default_timeout_microseconds": self.queue.timeout_microseconds,
+                "allow_timeout_override": False,
+                "max_queue_size": self.queue.max_length,
+            }
+        )
+        return render(
+            Message(
+                {
+                    "name": self.name,
+                    "backend": "python",
+                    "max_batch_size": self.max_batch_size,
+                    "input": [_texts(self.input_name)],
+                    "output": [_texts(self.output_name)],
+                    "dynamic_batching": Message(
+                        {
+                            "max_queue_delay_microseconds": (
+                                self.queue.max_batch_delay_microseconds
+                            ),
+                            "default_queue_policy": policy,
+                        }
+                    ),
+                    "instance_group": [
+                        Message(
+                            {
+                                "count": self.instance_count,
+                                "kind": Name("KIND_GPU" if self.on_gpu else "KIND_CPU"),
+                            }
+                        )
+                    ],
+                    # An answer may not be taken for that of another version of the files.
+                    "response_cache": Message({"enable": False}),
+                    "parameters": [
+                        Message({"key": name, "value": Message({"string_value": value})})
+                        for name, value in sorted(self.parameters.items())
+                    ],
+                }
+            )
+        )
+
+
+def render(message: Message) -> str:
+    """Returns a message in protobuf's text format."""
+    return "".join(f"{line}\n" for line in _lines(message, ""))
+
+
+def _texts(name: str) -> Message:
+    return Message({"name": name, "data_type": Name("TYPE_STRING"), "dims": 1})
+
+
+def _lines(message: Message, indent: str) -> Iterator[str]:
+    for name, value in message.fields.items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Message):
+                yield f"{indent}{name} {{"
+                yield from _lines(each, indent + _INDENT)
+                yield f"{indent}}}"
+            else:
+                yield f"{indent}{name}: {_scalar(each)}"
+
+
+def _scalar(value: Value) -> str:
+    if isinstance(value, Name):
+        return value.text
+    if isinstance(value, bool):
+        return str(value).lower()
+    # Protobuf takes the escapes that JSON has, and UTF-8 as it is.
+    return json.dumps(value, ensure_ascii=False)
