@@ -134,6 +134,10 @@ build/djl_python/python-%.jar:
 djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpoints here (git, Maven, JDK 17; 3 minutes)
 	@$(BIN)/python -m tools.djl_serving $(DJL_SERVING_ARGS)
 
+.PHONY: triton
+triton: $(VENV)/.ready ## Install a real Triton Inference Server, for Triton endpoints here (Linux on x86-64, 200 MB)
+	@$(BIN)/python -m tools.triton
+
 # Its torch and transformers are not the project's, so that it has an environment of its own.
 VLLM := tests/containers/lmi/real/vllm
 
@@ -183,6 +187,7 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/neuron/requirements.in --output-file containers/neuron/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.10 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuron.in --output-file containers/neuron/requirements-pytorch-inference-neuron.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuronx.in --output-file containers/neuron/requirements-pytorch-inference-neuronx.txt
+	@$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_35 --generate-hashes --only-binary :all: --no-header --no-annotate tools/triton/requirements.in --output-file tools/triton/requirements.txt
 	@# As of the days of that vLLM, which sets few upper bounds.
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --exclude-newer 2026-04-13 --no-header --no-annotate $(NOT_FOR_VLLM) --overrides $(VLLM)/overrides.txt $(VLLM)/requirements.in --output-file $(VLLM)/requirements.txt
 

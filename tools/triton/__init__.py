@@ -1,0 +1,1 @@
+"""Installs a real Triton Inference Server for the embedded AWS: `make triton`."""
