@@ -1,0 +1,94 @@
+"""The contents of a model directory of this family, checked before anything is loaded.
+
+Required: config.json, tokenizer.json, and the encoder and the decoder step, as graphs or as
+engines. generation_config.json is optional. This module keeps to Python 3.10, which the oldest
+images of Triton have.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from containers.serving.json_files import POSITIVE, is_whole, problems_with, read_object
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE, missing_files
+from containers.serving.predictor import ModelLoadError
+
+GENERATION_CONFIG_FILE: Final = "generation_config.json"
+ENCODER: Final = "encoder"
+DECODER: Final = "decoder"
+GRAPH_SUFFIX: Final = ".onnx"
+ENGINE_SUFFIX: Final = ".engine"
+
+_SIZES: Final = dict.fromkeys(("num_layers", "num_heads", "d_kv", "vocab_size"), POSITIVE)
+
+
+@dataclass(frozen=True)
+class SequenceConfig:
+    """The parts of a Hugging Face T5 config.json that the decode loop needs.
+
+    Attributes:
+        layers: blocks of the decoder (`num_decoder_layers`, or `num_layers`).
+        heads: attention heads of a block (`num_heads`).
+        head_dim: width of one head (`d_kv`).
+        vocabulary_size: width of the logits (`vocab_size`).
+        start_token_id: the decoder's first token (`decoder_start_token_id`).
+        end_token_ids: tokens that end an answer; generation_config.json overrides config.json.
+    """
+
+    layers: int
+    heads: int
+    head_dim: int
+    vocabulary_size: int
+    start_token_id: int
+    end_token_ids: frozenset[int]
+
+
+def check_files(model_dir: Path) -> str:
+    """Checks that every required file exists; returns the suffix of what computes.
+
+    Engines come first: a directory may have the graphs beside them.
+
+    Raises:
+        ModelLoadError: the message names all missing files.
+    """
+    missing = missing_files(model_dir, (CONFIG_FILE, TOKENIZER_FILE))
+    suffix = ENGINE_SUFFIX if list(model_dir.glob(f"*{ENGINE_SUFFIX}")) else GRAPH_SUFFIX
+    missing += missing_files(model_dir, (f"{ENCODER}{suffix}", f"{DECODER}{suffix}"))
+    if missing:
+        raise ModelLoadError(f"{model_dir} lacks {', '.join(missing)}")
+    return suffix
+
+
+def read_config(model_dir: Path) -> SequenceConfig:
+    """Reads config.json and, if it exists, generation_config.json.
+
+    Raises:
+        ModelLoadError: the message names every field that is missing or not usable.
+    """
+    config = read_object(model_dir / CONFIG_FILE)
+    generation = model_dir / GENERATION_CONFIG_FILE
+    settings = config | (read_object(generation) if generation.is_file() else {})
+    problems = problems_with(config, _SIZES)
+    layers = config.get("num_decoder_layers") or config.get("num_layers")
+    if not is_whole(layers, 1):
+        problems.append(
+            f"num_decoder_layers must be a positive whole number, not {json.dumps(layers)}"
+        )
+    start = settings.get("decoder_start_token_id")
+    if not is_whole(start, 0):
+        problems.append(f"decoder_start_token_id must be a token id, not {json.dumps(start)}")
+    end = settings.get("eos_token_id")
+    ends = end if isinstance(end, list) else [end]
+    if not all(is_whole(token, 0) for token in ends):
+        problems.append(f"eos_token_id must be a token id or a list of them, not {json.dumps(end)}")
+    if problems:
+        raise ModelLoadError(f"{model_dir / CONFIG_FILE}: {'; '.join(problems)}")
+    return SequenceConfig(
+        layers=layers,
+        heads=config["num_heads"],
+        head_dim=config["d_kv"],
+        vocabulary_size=config["vocab_size"],
+        start_token_id=start,
+        end_token_ids=frozenset(ends),
+    )
