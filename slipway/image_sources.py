@@ -26,6 +26,13 @@ IMAGE_SOURCES: Mapping[str, Sequence[str]] = {
         "containers/neuron",
     ),
     "lmi": ("containers/lmi/Dockerfile", "containers/lmi/handler"),
+    "triton": (
+        "containers/__init__.py",
+        "containers/jobs",
+        "containers/serving",
+        "containers/tensorrt",
+        "containers/triton",
+    ),
 }
 
 # Lists of packages, from which the pinned lists in the images are made. Everything else is in an

@@ -3,16 +3,21 @@
 A container's program makes one `EnvironmentReader` and passes it to the serving core and the family
 to read their variables. Then it calls `finish`, which raises with all problems together. A
 `SLIPWAY_*` variable that was never read is a problem too, because a misspelt variable would
-otherwise be ignored.
+otherwise be ignored. It keeps to Python 3.10, which some of Triton's images have.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from containers.serving.logs import LOG_LEVELS
 from containers.serving.suggestions import nearest_name_hint
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _OWN_PREFIX = "SLIPWAY_"
 

@@ -1,7 +1,7 @@
 """What Triton's Python back end loads: texts in, texts out.
 
 Triton hands over the requests of a batch together. A request that cannot be answered gets an error
-of its own; the others of its batch are answered all the same.
+of its own; the others of its batch are answered all the same. This module keeps to Python 3.10.
 """
 
 import json
@@ -13,12 +13,17 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from containers.serving.errors import InvalidRequestError
+from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.tokenization import PromptTokenizer
 from containers.triton.decoding import TokenIds, answers
-from containers.triton.onnx_session import OnnxSequenceSession
+from containers.triton.model_directory import read_config
+from containers.triton.server_process import hold_connection
+from containers.triton.sessions import open_session
+from containers.triton.start import INPUT, OUTPUT
 
-INPUT: Final = "TEXT"
-OUTPUT: Final = "ANSWER"
+# No token of a real vocabulary has as many. A tokenizer takes seconds for megabytes, and the
+# requests of the other clients would wait for it.
+_MOST_TOKEN_BYTES: Final = 64
 
 
 class TritonPythonModel:
@@ -28,17 +33,21 @@ class TritonPythonModel:
         """Loads the graphs and the tokenizer.
 
         Args:
-            args: Triton's: the repository, the version, and config.pbtxt as JSON.
+            args: Triton's: config.pbtxt as JSON, and the device of this copy.
         """
         config = json.loads(args["model_config"])
         settings = {name: each["string_value"] for name, each in config["parameters"].items()}
-        directory = Path(args["model_repository"], args["model_version"])
+        directory = Path(settings["model_dir"])
+        model = read_config(directory)
+        self._max_batch_size = int(settings["max_batch_size"])
         self._max_input_tokens = int(settings["max_input_tokens"])
         self._max_new_tokens = int(settings["max_new_tokens"])
-        self._start_token_id = int(settings["start_token_id"])
-        self._end_token_ids = frozenset(map(int, settings["end_token_ids"].split(",")))
-        self._tokenizer = PromptTokenizer.read(directory / "tokenizer.json")
-        self._session = OnnxSequenceSession(directory, threads=int(settings["threads"]))
+        self._start_token_id = model.start_token_id
+        self._end_token_ids = model.end_token_ids
+        self._tokenizer = PromptTokenizer.read(directory / TOKENIZER_FILE)
+        self._session = open_session(directory, threads=int(settings["intra_op_threads"]))
+        # Last of all: a copy that cannot be loaded is reported by Triton itself.
+        self._connection = hold_connection(settings["socket"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Returns a response for each request, in order."""
@@ -59,6 +68,10 @@ class TritonPythonModel:
     def _prompts(self, request: Any) -> "list[TokenIds] | str":
         """Returns the tokens of each text, or the problem with the request."""
         texts = pb_utils.get_input_tensor_by_name(request, INPUT).as_numpy().reshape(-1)
+        most_bytes = self._max_input_tokens * _MOST_TOKEN_BYTES
+        for index, text in enumerate(texts):
+            if len(text) > most_bytes:
+                return f"Input {index} has {len(text)} bytes; the limit is {most_bytes}."
         try:
             decoded = [text.decode() for text in texts]
         except UnicodeDecodeError as error:

@@ -1,16 +1,25 @@
-"""Writes Triton's model repository: config.pbtxt, and the files of version 1.
+"""Writes Triton's model repository: config.pbtxt, version 1, and the requests of the warm-up.
 
 config.pbtxt is protobuf's text format of ModelConfig:
 https://github.com/triton-inference-server/common/blob/main/protobuf/model_config.proto
+
+It keeps to Python 3.10.
 """
 
 import json
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, TypeAlias
 
 VERSION: Final = "1"
 CONFIG_FILE: Final = "config.pbtxt"
+# The server looks for these names.
+MODEL_FILE: Final = "model.py"
+WARMUP_DIRECTORY: Final = "warmup"
+
+_WARMUP_FILE: Final = "text"
 
 _INDENT: Final = "  "
 
@@ -60,7 +69,8 @@ class TextModel:
         input_name: of the texts.
         output_name: of the answers.
         parameters: what the model reads, by name.
-        warmup_text: a text that each copy answers before it is ready.
+        program: the module with the class `TritonPythonModel`.
+        warmup_text: a text that each copy answers before it is ready, alone and in a full batch.
     """
 
     name: str
@@ -71,7 +81,21 @@ class TextModel:
     input_name: str
     output_name: str
     parameters: Mapping[str, str]
+    program: str
     warmup_text: str
+
+    def write(self, repository: Path) -> None:
+        """Writes the model's directory into a repository."""
+        directory = repository / self.name
+        (directory / VERSION).mkdir(parents=True)
+        (directory / CONFIG_FILE).write_text(self.config(), encoding="utf-8")
+        source = f"from {self.program} import TritonPythonModel as TritonPythonModel\n"
+        (directory / VERSION / MODEL_FILE).write_text(source, encoding="utf-8")
+        (directory / WARMUP_DIRECTORY).mkdir()
+        text = self.warmup_text.encode()
+        # A text in a file is written as in a request: four bytes of its length, then itself.
+        warmup = directory / WARMUP_DIRECTORY / _WARMUP_FILE
+        warmup.write_bytes(struct.pack("<I", len(text)) + text)
 
     def config(self) -> str:
         """Returns config.pbtxt."""
@@ -109,12 +133,27 @@ class TextModel:
                     ],
                     # An answer may not be taken for that of another version of the files.
                     "response_cache": Message({"enable": False}),
+                    "model_warmup": [
+                        self._warmup(count) for count in dict.fromkeys((1, self.max_batch_size))
+                    ],
                     "parameters": [
                         Message({"key": name, "value": Message({"string_value": value})})
                         for name, value in sorted(self.parameters.items())
                     ],
                 }
             )
+        )
+
+    def _warmup(self, texts: int) -> Message:
+        value = Message(
+            {"data_type": Name("TYPE_STRING"), "dims": 1, "input_data_file": _WARMUP_FILE}
+        )
+        return Message(
+            {
+                "name": f"{texts} together",
+                "batch_size": texts,
+                "inputs": Message({"key": self.input_name, "value": value}),
+            }
         )
 
 

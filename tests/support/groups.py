@@ -23,6 +23,7 @@ from embedded_aws.hosting.families.lmi.djl_serving import (
     server_homes,
     version_of,
 )
+from embedded_aws.hosting.families.triton import triton_server
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -95,6 +96,14 @@ def _lacks_djl_serving() -> str:
     return _lacks_java()
 
 
+def _lacks_triton() -> str:
+    try:
+        triton_server.find_server(os.environ)
+    except triton_server.NotStartedError as error:
+        return str(error).partition(".")[0]
+    return ""
+
+
 def _lacks_vllm() -> str:
     return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
 
@@ -155,6 +164,12 @@ GROUPS: Mapping[str, Group] = {
         size="all",
         install="make djl-serving",
         lacks=_lacks_djl_serving,
+    ),
+    "triton": Group(
+        needs="NVIDIA's Triton Inference Server, from PyPI",
+        size="all",
+        install="make triton",
+        lacks=_lacks_triton,
     ),
     "vllm": Group(
         needs="vLLM for the CPU in build/vllm",

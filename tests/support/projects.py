@@ -21,7 +21,11 @@ from slipway.planning.lock import (
 from slipway.planning.situation import Situation
 
 DIGEST = "ab" * 32
-IMAGE_DIGESTS = {"lmi": "fedcba9876543210", "tensorrt": "0123456789abcdef"}
+IMAGE_DIGESTS = {
+    "lmi": "fedcba9876543210",
+    "tensorrt": "0123456789abcdef",
+    "triton": "00112233445566aa",
+}
 
 CONFIG = """\
 name: NAME
@@ -189,7 +193,7 @@ def write_project(
     for name in published:
         config = ModelConfig.model_validate(yaml.safe_load(models[name]))
         (configs / f"{name}.lock.json").write_text(lock_for(config).render(), encoding="utf-8")
-    for folder in ("jobs", "serving", "tensorrt", "neuron", "lmi/handler"):
+    for folder in ("jobs", "serving", "tensorrt", "triton", "neuron", "lmi/handler"):
         source = root / "containers" / folder / "main.py"
         source.parent.mkdir(parents=True)
         source.write_text(f"# {folder}\n", encoding="utf-8")

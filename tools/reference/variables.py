@@ -12,6 +12,7 @@ from pathlib import Path
 from containers.neuron.settings import EncoderSettings
 from containers.serving.settings import EnvironmentReader, ServingSettings, Variable
 from containers.tensorrt.settings import GenerationSettings
+from containers.triton.settings import TritonSettings
 from slipway.config.fields import find
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.serving.lmi import LmiServing
@@ -60,9 +61,9 @@ caches come from `flan-t5-xxl`.
 """
 
 _TRITON = """\
-AWS's Triton image has a front end for SageMaker, which reads these variables. The values come
-from the shipped config `{name}`. `serving.environment` adds variables of your own. Slipway can plan
-and synthesise a Triton endpoint, and cannot publish its files yet.
+Triton's front end for SageMaker reads the variables that begin with `SAGEMAKER_TRITON`. Slipway's
+program reads the others, and writes Triton's model repository from them. With a repository of your
+own, AWS's image reads the first kind alone. `serving.environment` adds variables of your own.
 """
 
 _CUSTOM = """\
@@ -117,7 +118,19 @@ _FAMILIES = (
             "SLIPWAY_MAX_BATCH_SIZE": "batch_size",
         },
     ),
+    Family(
+        "triton",
+        "Triton",
+        "t5-spelling",
+        {
+            "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "default_model",
+            "SAGEMAKER_TRITON_LOG_VERBOSE": "log_verbose",
+            "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": "shared_memory_bytes",
+            "SLIPWAY_INSTANCE_COUNT": "instance_group_count",
+        },
+    ),
 )
+_CORE = _FAMILIES[:2]
 # No variable of a config in this form: its other name since 0.27, and what is variables already.
 _OLDER_NAMES = ("data_type", "env")
 _BY_SAGEMAKER = ("SAGEMAKER_BIND_TO_PORT",)
@@ -133,18 +146,6 @@ _LMI_VARIABLES: Mapping[str, tuple[str, str]] = {
     "SERVING_RETRY_THRESHOLD": (
         "none",
         "Requests past the time limit that a server survives. Its own default is none since 0.30.",
-    ),
-}
-
-TRITON_VARIABLES: Mapping[str, tuple[str, str]] = {
-    "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": (
-        "`default_model`",
-        "Model that answers. Without the field it is the deployment's name.",
-    ),
-    "SAGEMAKER_TRITON_LOG_VERBOSE": ("`log_verbose`", "Whether Triton writes its verbose log."),
-    "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": (
-        "`shared_memory_bytes`",
-        "Shared memory of the Python backend.",
     ),
 }
 
@@ -182,10 +183,15 @@ PROGRAM_VARIABLES: Mapping[str, tuple[str, str, str]] = {
         "its own interpreter",
         "Python interpreter of LMI handlers.",
     ),
+    "TRITON_HOME": (
+        "the embedded AWS",
+        "what `make triton` installed",
+        "Directory of Triton, for Triton endpoints.",
+    ),
     "XDG_CACHE_HOME": (
         "the embedded AWS",
         "`~/.cache`",
-        "Directory in which `make djl-serving` keeps its servers, under `slipway/djl-serving`.",
+        "Directory in which `make djl-serving` and `make triton` keep servers, under `slipway`.",
     ),
 }
 
@@ -197,17 +203,17 @@ def render() -> str:
         _HEAD,
         "## Slipway's containers\n",
         _OWN,
-        *_own_table(ServingSettings.read, _FAMILIES, project),
+        *_own_table(ServingSettings.read, _CORE, project),
         "## TensorRT container\n",
         *_own_table(GenerationSettings.read, _FAMILIES[:1], project),
         "## Neuron container\n",
-        *_own_table(EncoderSettings.read, _FAMILIES[1:], project),
+        *_own_table(EncoderSettings.read, _FAMILIES[1:2], project),
+        "## Triton container\n",
+        _TRITON,
+        *_own_table(TritonSettings.read, _FAMILIES[2:], project),
         "## LMI images\n",
         _LMI.format(name="qwen2-7b-vllm"),
         *_set_table(lmi_variables(project), lmi_meanings()),
-        "## Triton image\n",
-        _TRITON.format(name="t5-spelling"),
-        *_set_table(_planned("t5-spelling", project), TRITON_VARIABLES),
         "## Your own image\n",
         _CUSTOM,
         "## Compile jobs\n",

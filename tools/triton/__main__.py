@@ -2,25 +2,37 @@
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
-from embedded_aws.hosting.families.triton.triton_server import VERSION, servers_directory
+from embedded_aws.hosting.families.triton.triton_server import PROGRAM, VERSION, servers_directory
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 # The server has an interpreter for each of these; numpy 1 has no wheels for later ones.
 PYTHONS = ((3, 11), (3, 12))
 
 
+# Of sysexits.h: a service that this machine cannot have.
+_UNAVAILABLE = 69
+
+
 class InstallError(Exception):
     """The server cannot be installed; the message says why."""
 
 
+class UnavailableError(InstallError):
+    """NVIDIA publishes no server for this machine."""
+
+
 def main(environ: Mapping[str, str] = os.environ) -> int:
     """Installs the server where it is missing; returns the exit status.
+
+    It is 69 where this machine cannot have the server, and 1 after any other problem.
 
     Args:
         environ: the user's variables: HOME or XDG_CACHE_HOME.
@@ -29,7 +41,7 @@ def main(environ: Mapping[str, str] = os.environ) -> int:
         home = install(environ)
     except InstallError as error:
         print(error, file=sys.stderr)
-        return 1
+        return _UNAVAILABLE if isinstance(error, UnavailableError) else 1
     print(f"Triton {VERSION}: is in {home}")
     return 0
 
@@ -49,10 +61,10 @@ def install(environ: Mapping[str, str]) -> Path:
     if (home / "backends").is_dir():
         return home
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        raise InstallError("NVIDIA publishes the server for Linux on x86-64 alone.")
+        raise UnavailableError("NVIDIA publishes the server for Linux on x86-64 alone.")
     if sys.version_info[:2] not in PYTHONS:
         wanted = " or ".join(f"{major}.{minor}" for major, minor in PYTHONS)
-        raise InstallError(f"The server's Python models need Python {wanted}.")
+        raise UnavailableError(f"The server's Python models need Python {wanted}.")
     shutil.rmtree(home, ignore_errors=True)
     print(f"Triton {VERSION}: installing 200 MB of packages", flush=True)
     _uv("venv", "--python", sys.executable, str(home))
@@ -62,13 +74,31 @@ def install(environ: Mapping[str, str]) -> Path:
 
 
 def _lay_backends(home: Path) -> None:
-    """Puts the Python back end and its interpreter into one directory, last of all."""
+    """Puts the Python back end beside its interpreter, and writes the program that starts both."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     server = home / "lib" / f"python{python}" / "site-packages" / "pytriton" / "tritonserver"
     laid = home / "backends.new"
     shutil.copytree(server / "backends", laid)
     stub = server / "python_backend_stubs" / python / "triton_python_backend_stub"
     shutil.copy(stub, laid / "python")
+    libraries = (
+        server.parents[1] / "nvidia_pytriton.libs",
+        # The process of a Python model is Python as a library.
+        Path(sysconfig.get_config_var("LIBDIR")),
+    )
+    program = home / PROGRAM
+    # The first `python3` on the path has the packages of Python models.
+    program.write_text(
+        f"""\
+#!/bin/sh
+export PATH={shlex.quote(str(home / "bin"))}:"$PATH"
+export LD_LIBRARY_PATH={shlex.quote(":".join(map(str, libraries)))}
+exec {shlex.quote(str(server / "bin" / "tritonserver"))} \\
+  --backend-directory={shlex.quote(str(home / "backends"))} "$@"
+""",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
     laid.rename(home / "backends")
 
 

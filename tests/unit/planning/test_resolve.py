@@ -337,16 +337,25 @@ def test_triton_is_told_which_model_answers():
     serving = {"container": "triton", "version": "25.04", "max_input_tokens": 32}
     config = model_config(serving=serving | {"max_new_tokens": 32}, model={"family": "t5"})
     found = plan(config)
-    assert found.image.uri == (
-        "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3"
-    )
+    assert found.image.repository == "slipway/triton"
+    assert found.image.tag == "triton25.04-00112233445566aa"
     assert found.container_environment == {
         "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "tiny",
         "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
-        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": "67108864",
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": "5242880",
+        "SLIPWAY_INSTANCE_COUNT": "1",
+        "SLIPWAY_MAX_BATCH_DELAY_MICROSECONDS": "0",
+        "SLIPWAY_MAX_BATCH_SIZE": "8",
+        "SLIPWAY_MAX_INPUT_TOKENS": "32",
+        "SLIPWAY_MAX_NEW_TOKENS": "32",
+        "SLIPWAY_MAX_QUEUE_LENGTH": "256",
+        "SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS": "1000",
     }
     own = serving | {"max_new_tokens": 32, "repository": "triton/tiny", "log_verbose": True}
     found = plan(model_config(serving=own))
+    assert found.image.uri == (
+        "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3"
+    )
     assert "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME" not in found.container_environment
     assert found.container_environment["SAGEMAKER_TRITON_LOG_VERBOSE"] == "true"
 

@@ -231,7 +231,8 @@ class TestCompiling:
         ]
         assert len(findings(rule, **weights(), **triton())) == 1
         assert len(findings(rule, **weights(), **neuron("neuronx"))) == 1
-        assert findings(rule, **weights(), **triton(backend="onnxruntime")) == []
+        assert len(findings(rule, **weights(), **triton(backend="onnxruntime"))) == 1
+        assert findings(rule, **weights(), **triton(repository="triton/own")) == []
         assert findings(rule, **weights(), **lmi("djl-lmi", "0.36.0")) == []
 
     def test_a_custom_image_is_not_ours_to_compile_for(self):

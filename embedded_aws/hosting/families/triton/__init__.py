@@ -1,16 +1,20 @@
-"""Triton: the user's own server stands for AWS's image."""
+"""Triton: the user's own server, in AWS's image and in Slipway's."""
 
 import os
+import sys
 from collections.abc import Mapping
 
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.families.triton import triton_server
 
-_HOME = os.environ.get("TRITON_HOME") or triton_server.servers_directory(os.environ)
+# A container's own home directory is another.
+_HOME = os.environ.get("TRITON_HOME") or str(triton_server.servers_directory(os.environ) or "")
+_PROGRAM = (sys.executable, "-m", "containers.triton")
 PROGRAMS: Mapping[str, ContainerProgram] = {
-    "sagemaker-tritonserver": ContainerProgram(
-        # A container's own home directory is another.
-        triton_server.COMMAND,
-        {"TRITON_HOME": str(_HOME)} if _HOME else {},
-    )
+    "sagemaker-tritonserver": ContainerProgram(triton_server.COMMAND, {"TRITON_HOME": _HOME}),
+    "slipway/triton": ContainerProgram(
+        (*_PROGRAM, "serve"),
+        {"SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM)},  # noqa: PTH118
+        entrypoint=_PROGRAM,
+    ),
 }

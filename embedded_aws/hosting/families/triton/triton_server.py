@@ -13,7 +13,6 @@ the model's.
 
 import os
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,11 @@ COMMAND: Final = (sys.executable, "-I", str(Path(__file__).resolve()))
 
 VERSION: Final = "2.51.0"
 """The server in the package nvidia-pytriton that `make triton` installs."""
+
+PROGRAM: Final = "bin/tritonserver"
+"""The server among the files that `make triton` installed, with its paths set."""
+
+_PROJECT_ROOT: Final = Path(__file__).resolve().parents[4]
 
 _DEFAULT_MODEL: Final = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 # Variable -> option, with the image's value where the variable is not set.
@@ -43,7 +47,6 @@ _OPTIONS: Final[Mapping[str, tuple[str, str | None]]] = {
         "1048576",
     ),
 }
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[4]
 
 
 class NotStartedError(Exception):
@@ -59,7 +62,7 @@ def servers_directory(environ: Mapping[str, str]) -> Path | None:
 
 
 def find_server(environ: Mapping[str, str]) -> Path:
-    """Returns the virtual environment with the server.
+    """Returns the server's program.
 
     Args:
         environ: TRITON_HOME, or HOME or XDG_CACHE_HOME.
@@ -69,12 +72,12 @@ def find_server(environ: Mapping[str, str]) -> Path:
     """
     given = environ.get("TRITON_HOME")
     home = Path(given) if given else servers_directory(environ)
-    if home is None or not _program(home).is_file():
+    if home is None or not (home / PROGRAM).is_file():
         raise NotStartedError(
             "Triton is not installed. Run `make triton` in Slipway's checkout, or set TRITON_HOME "
             "to what it installed elsewhere. Then start the embedded AWS again."
         )
-    return home
+    return home / PROGRAM
 
 
 def default_model(repository: Path, environ: Mapping[str, str]) -> str:
@@ -131,24 +134,14 @@ def arguments(repository: Path, model: str, environ: Mapping[str, str]) -> Itera
             yield option + value
 
 
-def server_environment(environ: Mapping[str, str], home: Path, model: str) -> dict[str, str]:
+def server_environment(environ: Mapping[str, str], model: str) -> dict[str, str]:
     """Returns the server's environment.
 
     Args:
         environ: the container's environment.
-        home: the virtual environment with the server.
         model: the one that answers.
     """
-    libraries = [home / "lib" / _python() / "site-packages" / "nvidia_pytriton.libs"]
-    # The process of a Python model is Python as a library.
-    libraries.append(Path(sysconfig.get_config_var("LIBDIR")))
-    environment = {
-        **environ,
-        _DEFAULT_MODEL: model,
-        # The first `python3` on the path has the packages of Python models.
-        "PATH": f"{home / 'bin'}{os.pathsep}{environ.get('PATH', os.defpath)}",
-        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
-    }
+    environment = {**environ, _DEFAULT_MODEL: model}
     # The image sets none, and it would come before the model's directory.
     if environment.get("PYTHONPATH") == str(_PROJECT_ROOT):
         del environment["PYTHONPATH"]
@@ -159,31 +152,17 @@ def main() -> int:
     """Becomes the server; returns the exit status if that fails."""
     repository = Path(os.environ["SM_MODEL_DIR"])
     try:
-        home = find_server(os.environ)
+        program = find_server(os.environ)
         model = default_model(repository, os.environ)
     except NotStartedError as error:
         print(error, file=sys.stderr)
         return 1
-    program = _program(home)
-    options = [
-        str(program),
-        f"--backend-directory={home / 'backends'}",
-        *arguments(repository, model, os.environ),
-    ]
+    command = [str(program), *arguments(repository, model, os.environ)]
     try:
-        os.execve(program, options, server_environment(os.environ, home, model))  # noqa: S606
+        os.execve(program, command, server_environment(os.environ, model))  # noqa: S606
     except OSError as error:
         print(f"cannot run {program}: {error.strerror}", file=sys.stderr)
         return 1
-
-
-def _python() -> str:
-    return f"python{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def _program(home: Path) -> Path:
-    packages = home / "lib" / _python() / "site-packages"
-    return packages / "pytriton" / "tritonserver" / "bin" / "tritonserver"
 
 
 if __name__ == "__main__":

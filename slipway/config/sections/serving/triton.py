@@ -8,19 +8,19 @@ from slipway.config.sections.base import Environment, ProjectPath, Section
 
 
 class TritonServing(Section):
-    """AWS's Triton image, with a model repository that Slipway generates."""
+    """NVIDIA's Triton, with Slipway's model of texts or with your own model repository."""
 
     container: Literal["triton"] = Field(description="Container family.", examples=["triton"])
     version: str = Field(
         pattern=r"^[0-9]{2}\.[0-9]{2}$",
-        description="Release of the image, `YY.MM`.",
+        description="Release of AWS's image, `YY.MM`. Slipway's own image is built on it.",
         examples=["25.09"],
     )
     repository: ProjectPath | None = Field(
         None,
         description="Directory of your own model repository: `MODEL/config.pbtxt`, "
-        "`MODEL/1/`. Without it Slipway makes one for the model's family. That "
-        "exists for `t5`.",
+        "`MODEL/1/`. AWS's image serves it unchanged. Without it, Slipway's image serves a model "
+        "of the family `t5`.",
         examples=["triton/t5-spelling"],
     )
     default_model: str | None = Field(
@@ -31,13 +31,16 @@ class TritonServing(Section):
         examples=["spelling"],
     )
     backend: Literal["tensorrt", "onnxruntime", "python"] = Field(
-        "tensorrt", description="Backend that runs the graphs.", examples=["tensorrt"]
+        "tensorrt",
+        description="Program that runs the graphs: TensorRT on a GPU, or ONNX Runtime on the "
+        "processor. `python` is for a repository of your own.",
+        examples=["tensorrt"],
     )
     dtype: Literal["fp32", "fp16"] = Field(
         "fp16", description="Precision of the graphs.", examples=["fp16"]
     )
     max_batch_size: int = Field(
-        8, ge=1, le=1024, description="Largest number of requests in one batch.", examples=[8]
+        8, ge=1, le=1024, description="Largest number of texts in one batch.", examples=[8]
     )
     max_batch_delay_microseconds: int = Field(
         0,
@@ -47,8 +50,26 @@ class TritonServing(Section):
         "requests that are there.",
         examples=[0],
     )
+    max_queue_length: int = Field(
+        256,
+        ge=1,
+        le=100_000,
+        description="Largest number of requests that may wait. One more is answered 503.",
+        examples=[256],
+    )
+    queue_timeout_milliseconds: int = Field(
+        1000,
+        ge=1,
+        le=3_600_000,
+        description="Longest time that a request waits for a batch. It is then answered 503.",
+        examples=[1000],
+    )
     instance_group_count: int = Field(
-        1, ge=1, le=64, description="Copies of the model on one GPU.", examples=[1]
+        1,
+        ge=1,
+        le=64,
+        description="Copies of the model on one GPU, or on the instance where it has none.",
+        examples=[1],
     )
     max_input_tokens: int = Field(
         ge=1, le=32_768, description="Longest text that is accepted, in tokens.", examples=[64]
@@ -59,12 +80,13 @@ class TritonServing(Section):
         description="Largest number of tokens that one request may generate.",
         examples=[64],
     )
-    shared_memory_bytes: int = Field(
-        67_108_864,
+    shared_memory_bytes: int | None = Field(
+        None,
         ge=1_048_576,
         le=17_179_869_184,
-        description="Shared memory of the Python backend: "
-        "`SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`.",
+        description="Shared memory of each copy of a model of the Python backend: "
+        "`SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`. Without it, Slipway computes it from the batch "
+        "and the lengths.",
         examples=[67_108_864],
     )
     log_verbose: bool = Field(

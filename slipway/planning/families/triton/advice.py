@@ -22,4 +22,17 @@ def path_traversal(triton: Triton) -> Iterator[PlanWarning]:
         )
 
 
-ADVICE = (path_traversal,)
+def idle_gpu(triton: Triton) -> Iterator[PlanWarning]:
+    """Warns of a GPU that is paid for while Slipway's model computes on the processor."""
+    if triton.is_own or triton.serving.backend != "onnxruntime":
+        return
+    for instance in triton.instances:
+        if instance.accelerator is not None:
+            yield PlanWarning(
+                "triton-idle-gpu",
+                f"`onnxruntime` computes on the processor, and the {instance.accelerator_title} of "
+                f"{instance.name} stays idle. Choose `tensorrt`, or a type without a GPU.",
+            )
+
+
+ADVICE = (path_traversal, idle_gpu)

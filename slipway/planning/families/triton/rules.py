@@ -59,4 +59,16 @@ def has_a_repository(triton: Triton) -> Iterator[Problem]:
         )
 
 
-RULES = (release_exists, needs_nvidia_gpu, has_a_repository)
+def own_model_has_graphs(triton: Triton) -> Iterator[Problem]:
+    """Slipway's model runs two graphs: with TensorRT or with ONNX Runtime."""
+    if not triton.is_own and triton.serving.backend == "python":
+        yield problem(
+            Code.TRITON_REPOSITORY,
+            "Slipway's model of texts runs graphs, and `backend: python` has none",
+            "Choose `tensorrt` or `onnxruntime`, or add `repository` with the directory of your "
+            "own models.",
+            ("serving", "backend"),
+        )
+
+
+RULES = (release_exists, needs_nvidia_gpu, has_a_repository, own_model_has_graphs)

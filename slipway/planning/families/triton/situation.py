@@ -1,22 +1,35 @@
-"""A deployment of Triton: image, variables, memory."""
+"""A deployment of Triton: image, variables, memory, compile job."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from slipway.config.sections.serving.triton import TritonServing
+from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.families.triton.image import base_tag
+from slipway.planning.images import compiler_image
 from slipway.planning.memory import Layout
-from slipway.planning.situation import Situation
+from slipway.planning.plan import ImagePlan
+from slipway.planning.situation import CPU, Situation
 
 TRITON = "sagemaker-tritonserver"
 """AWS's image, as facts/images.json names it."""
 
+_MEBIBYTE: Final = 1024 * 1024
+# A token of text has some four bytes; four characters of four bytes each are far above that.
+_TOKEN_BYTES: Final = 16
+# Messages between the server and a copy take some of it as well.
+_LEAST_SHARED_MEMORY_BYTES: Final = 4 * _MEBIBYTE
+
 
 class Triton(Situation):
-    """A deployment of AWS's Triton image."""
+    """A deployment of Slipway's Triton image, or of AWS's with a repository of the user's own."""
 
     needs_accelerator = False
-    unpublishable: ClassVar = {("serving", "container"): "publishing for the container `triton`"}
+    unpublishable: ClassVar = {
+        ("serving", "repository"): "publishing a Triton repository of your own"
+    }
 
     @property
     def serving(self) -> TritonServing:
@@ -24,26 +37,68 @@ class Triton(Situation):
         return self.section(TritonServing)
 
     @property
+    def is_own(self) -> bool:
+        """Returns whether the model repository is the user's own."""
+        return self.serving.repository is not None
+
+    @property
+    def computes_on_cpu(self) -> bool:
+        """Returns whether Slipway's model computes on the processor."""
+        return self.environment.is_local or self.serving.backend == "onnxruntime"
+
+    @property
+    def image_family(self) -> str | None:
+        """Returns `triton`, which Slipway builds on AWS's image; None for AWS's image itself."""
+        return None if self.is_own else self.container
+
+    @property
+    def image_base(self) -> str:
+        """Returns the release, for example `triton26.05`."""
+        return base_tag(self.serving.version)
+
+    @property
     def aws_image_name(self) -> tuple[str, str]:
         """Returns AWS's image of the configured release."""
         return TRITON, self.serving.version
 
     def container_environment(self) -> dict[str, str]:
-        """Returns the variables that Triton's front end for SageMaker reads.
+        """Returns the variables that Triton's front end for SageMaker reads, and the limits.
 
-        It reads these, and no others (facts: tensorrt-triton).
+        The front end reads no others than those that begin with SAGEMAKER (facts: tensorrt-triton).
         """
         serving = self.serving
         own = {
-            # The repository that Slipway makes calls its model as the deployment is called.
-            "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": serving.default_model or self.config.name,
             "SAGEMAKER_TRITON_LOG_VERBOSE": str(serving.log_verbose).lower(),
-            "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": str(serving.shared_memory_bytes),
+            "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": str(self.shared_memory_bytes),
         }
-        if serving.repository is not None and serving.default_model is None:
-            # Triton takes the one model of the repository.
-            del own["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]
+        if not self.is_own:
+            own |= {
+                "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": serving.default_model or self.config.name,
+                "SLIPWAY_INSTANCE_COUNT": str(serving.instance_group_count),
+                "SLIPWAY_MAX_BATCH_DELAY_MICROSECONDS": str(serving.max_batch_delay_microseconds),
+                "SLIPWAY_MAX_BATCH_SIZE": str(serving.max_batch_size),
+                "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
+                "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
+                "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
+                "SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS": str(serving.queue_timeout_milliseconds),
+            }
+        elif serving.default_model is not None:
+            # Without it, Triton takes the one model of the repository.
+            own["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] = serving.default_model
         return {**own, **serving.environment}
+
+    @property
+    def shared_memory_bytes(self) -> int:
+        """Returns the shared memory of each copy at its start, in whole mebibytes.
+
+        A full batch of the longest texts and answers lies in it. It grows where that is not enough.
+        """
+        serving = self.serving
+        if serving.shared_memory_bytes is not None:
+            return serving.shared_memory_bytes
+        tokens = serving.max_batch_size * (serving.max_input_tokens + serving.max_new_tokens)
+        texts = -(-tokens * _TOKEN_BYTES // _MEBIBYTE) * _MEBIBYTE
+        return _LEAST_SHARED_MEMORY_BYTES + texts
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
         """Returns `instance_group_count` copies on each GPU.
@@ -82,10 +137,48 @@ class Triton(Situation):
 
     @property
     def needs_compiled_model(self) -> bool:
-        """Returns whether the graphs are engines."""
-        return self.builds_engine
+        """Returns whether Slipway's model serves, as engines or as graphs."""
+        return not self.is_own
 
     @property
     def builds_engine(self) -> bool:
         """Returns whether the graphs are engines."""
         return self.serving.backend == "tensorrt"
+
+    @property
+    def compile_target(self) -> str | None:
+        """Returns the GPU's compute capability, or `cpu` for graphs of ONNX Runtime."""
+        return CPU if self.computes_on_cpu else super().compile_target
+
+    def compile_plan(self, serving_image: ImagePlan) -> CompilePlan | Problem:
+        """Returns the job that exports both graphs, and builds their engines on the GPU's kind.
+
+        Args:
+            serving_image: the image that serves the result.
+        """
+        serving, target, compiling = (
+            self.serving,
+            self.compile_target,
+            self.config.artifacts.compile,
+        )
+        if compiling is None:
+            raise ValueError(f"{self.config.name} has nothing to compile")
+        if target is None:
+            return no_target(
+                self,
+                "no engine can be built for it",
+                "Choose another type, or build the engines yourself and set `artifacts.release`.",
+            )
+        return CompilePlan.of(
+            compiling,
+            target,
+            "onnx" if target == CPU else f"triton {serving.version}",
+            compiler_image(serving_image),
+            hyperparameters={
+                "dtype": "fp32" if target == CPU else serving.dtype,
+                "max_batch_size": str(serving.max_batch_size),
+                "max_input_tokens": str(serving.max_input_tokens),
+                "max_new_tokens": str(serving.max_new_tokens),
+                "target": target,
+            },
+        )

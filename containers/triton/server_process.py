@@ -1,0 +1,114 @@
+"""Runs Triton, and ends it when a copy of the model is lost.
+
+Triton starts a process for each copy and does not start a lost one again. It answers that copy's
+share of the requests with 500, and /ping with 200. The container therefore ends with the first
+lost copy, and SageMaker starts another container.
+
+A copy tells that it lives by a connection to a socket, which its kernel closes when it dies. The
+socket is in Linux's abstract namespace, so it has no file and no limit of a path's length.
+
+This module keeps to Python 3.10.
+"""
+
+import logging
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
+from containers.serving.logs import log_event
+
+# The answers that the other copies compute are out by then. With a lost copy, the server itself
+# would wait for the whole of its argument `exit-timeout-secs`.
+_DRAIN_SECONDS: Final = 2
+
+_logger = logging.getLogger(__name__)
+
+
+def address(process_id: int) -> str:
+    """Returns the name of the socket that copies connect to.
+
+    Args:
+        process_id: of the process that runs the server.
+    """
+    return f"\0slipway-triton-{process_id}"
+
+
+def hold_connection(name: str) -> socket.socket:
+    """Connects a copy of the model; it keeps the connection as long as it lives.
+
+    Args:
+        name: result of `address`, without its first character.
+    """
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(f"\0{name}")
+    return connection
+
+
+def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs the server until it ends; returns the container's exit code.
+
+    It is the server's own, or 1 after the loss of a copy. SIGTERM and SIGINT reach the server.
+
+    Args:
+        command: program and arguments.
+        environment: of the server.
+
+    Raises:
+        OSError: the program cannot be run.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(address(os.getpid()))
+        listener.listen()
+        server = subprocess.Popen(list(command), env=dict(environment))  # noqa: S603  (no shell)
+        ending = threading.Event()
+        lost = threading.Event()
+
+        def end(number: int, _frame: object) -> None:
+            ending.set()
+            server.send_signal(number)
+
+        def lose() -> None:
+            if not ending.is_set():
+                ending.set()
+                lost.set()
+                log_event(
+                    _logger,
+                    logging.ERROR,
+                    "model_process_lost",
+                    message="a copy of the model ended; the server is stopped, so that SageMaker "
+                    "starts the container again",
+                )
+                server.terminate()
+                threading.Timer(_DRAIN_SECONDS, server.kill).start()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+        threading.Thread(target=_watch, args=(listener, lose), daemon=True).start()
+        status = server.wait()
+        ending.set()
+    log_event(_logger, logging.INFO, "server_ended", status=status)
+    # A negative status is a signal's number. 128 and the number is a shell's way to say it.
+    return EXIT_OPERATOR_PROBLEM if lost.is_set() else status if status >= 0 else 128 - status
+
+
+def _watch(listener: socket.socket, lose: Callable[[], None]) -> None:
+    """Calls `lose` when a connection ends."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                # Any: typeshed does not say which kind of object was registered.
+                ready: Any = key.fileobj
+                if ready is listener:
+                    connection, _ = listener.accept()
+                    selector.register(connection, selectors.EVENT_READ)
+                else:
+                    selector.unregister(ready)
+                    ready.close()
+                    lose()

@@ -1,0 +1,128 @@
+"""Writes the model repository, then runs Triton on it. This module keeps to Python 3.10."""
+
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
+from containers.serving.logs import configure_logging, log_event
+from containers.serving.predictor import ModelLoadError
+from containers.serving.settings import EnvironmentReader, SettingsError
+from containers.triton import server_process
+from containers.triton.model_directory import ENGINE_SUFFIX, check_files, read_config
+from containers.triton.repository import Queue, TextModel
+from containers.triton.settings import DEFAULT_MODEL, TritonSettings
+
+COMMANDS: Final = ("serve", "compile")
+INPUT: Final = "TEXT"
+OUTPUT: Final = "ANSWER"
+
+_PROGRAM: Final = "containers.triton.model"
+_WARMUP_TEXT: Final = "a"
+
+_logger = logging.getLogger(__name__)
+
+
+def serve(environ: Mapping[str, str]) -> NoReturn:
+    """Runs the server; never returns.
+
+    Args:
+        environ: the container's variables.
+    """
+    configure_logging("INFO", sys.stdout)
+    reader = EnvironmentReader(environ)
+    settings = TritonSettings.read(reader)
+    try:
+        reader.finish()
+        model = text_model(settings)
+    except SettingsError as error:
+        _fail("settings_invalid", problems=error.problems)
+    except ModelLoadError as error:
+        _fail("model_load_failed", message=str(error))
+    # An endpoint's own home directory, where there is one, goes away with the endpoint.
+    repository = Path(tempfile.mkdtemp(prefix="slipway-triton-", dir=environ.get("HOME")))
+    model.write(repository)
+    command = [str(settings.server), *arguments(settings, repository)]
+    log_event(_logger, logging.INFO, "server_starting", command=command)
+    # The front end for SageMaker reads the name from its variable.
+    environment = {**environ, DEFAULT_MODEL: settings.model_name}
+    try:
+        sys.exit(server_process.run(command, environment))
+    except OSError as error:
+        _fail(
+            "server_missing",
+            message=f"cannot run {settings.server}: {error.strerror}; the container's image has "
+            "the server, and for the embedded AWS `make triton` installs it",
+        )
+
+
+def text_model(settings: TritonSettings) -> TextModel:
+    """Returns the model of the repository, for the files in the model directory.
+
+    Raises:
+        ModelLoadError: a file is missing or not usable.
+    """
+    on_gpu = check_files(settings.model_dir) == ENGINE_SUFFIX
+    read_config(settings.model_dir)
+    return TextModel(
+        name=settings.model_name,
+        max_batch_size=settings.max_batch_size,
+        instance_count=settings.instance_count,
+        on_gpu=on_gpu,
+        queue=Queue(
+            max_length=settings.max_queue_length,
+            timeout_microseconds=settings.queue_timeout_milliseconds * 1000,
+            max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
+        ),
+        input_name=INPUT,
+        output_name=OUTPUT,
+        parameters={
+            "intra_op_threads": str(settings.intra_op_threads),
+            "max_batch_size": str(settings.max_batch_size),
+            "max_input_tokens": str(settings.max_input_tokens),
+            "max_new_tokens": str(settings.max_new_tokens),
+            "model_dir": str(settings.model_dir),
+            # Without its first character, which no text of a configuration can have.
+            "socket": server_process.address(os.getpid())[1:],
+        },
+        program=_PROGRAM,
+        warmup_text=_WARMUP_TEXT,
+    )
+
+
+def arguments(settings: TritonSettings, repository: Path) -> Iterator[str]:
+    """Yields the server's arguments.
+
+    Args:
+        settings: the container's.
+        repository: the directory of models.
+    """
+    yield from (
+        f"--model-repository={repository}",
+        "--model-control-mode=none",
+        # The configuration is complete: Triton need not start the model to ask it.
+        "--disable-auto-complete-config",
+        "--exit-on-error=true",
+        "--allow-sagemaker=true",
+        f"--sagemaker-port={settings.port}",
+        # SageMaker sends SIGKILL 30 s after SIGTERM.
+        "--exit-timeout-secs=25",
+        "--allow-http=false",
+        "--allow-grpc=false",
+        f"--log-verbose={int(settings.log_verbose)}",
+        f"--backend-config=python,shm-default-byte-size={settings.shared_memory_bytes}",
+    )
+    if settings.metrics_port is None:
+        yield "--allow-metrics=false"
+    else:
+        yield from ("--metrics-address=127.0.0.1", f"--metrics-port={settings.metrics_port}")
+
+
+# Any JSON value.
+def _fail(event: str, **fields: object) -> NoReturn:
+    log_event(_logger, logging.ERROR, event, **fields)
+    sys.exit(EXIT_OPERATOR_PROBLEM)
