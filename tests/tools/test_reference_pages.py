@@ -48,7 +48,6 @@ def test_every_variable_that_slipway_sets_for_other_servers_is_explained():
     assert variables.lmi_variables(project).keys() <= variables.lmi_meanings().keys()
     server = set(lmi_variables.SERVER_VARIABLES.values())
     assert server <= variables.lmi_meanings().keys()
-    assert variables._planned("t5-spelling", project).keys() == variables.TRITON_VARIABLES.keys()
 
 
 def test_every_variable_that_the_programs_read_is_on_the_page():

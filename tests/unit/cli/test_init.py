@@ -132,9 +132,9 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
     next_step = "slipway plan search --allow-unpublished --env ci"
     code, _, errors = slipway("plan", "search", "--env", "ci")
     assert code == 1
-    if starter[0] in ("custom", "lmi", "neuron", "tensorrt"):
+    if "--repository" not in starter[4]:
         image = f"`cdk deploy image-{starter[0]} -c env=ci` once, then "
-        image *= starter[0] in ("neuron", "tensorrt")
+        image *= starter[0] in ("neuron", "tensorrt", "triton")
         begins = f"{ON_THIS_MACHINE}In an account" if image else "Next"
         assert output == (
             f"model_configs/search.yaml written. {begins}: {image}`slipway publish search --env ci`"
@@ -142,7 +142,7 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
         )
         assert "Run `slipway publish search --env ci`" in errors
         return
-    reason = f"publishing for the container `{starter[0]}` is not supported yet"
+    reason = "publishing a Triton repository of your own is not supported yet"
     assert reason in errors
     assert output == (
         f"model_configs/search.yaml written. Next: `{next_step}` shows it; {reason}.\n"
