@@ -26,6 +26,7 @@ from containers.serving.logs import log_event
 # The answers that the other copies compute are out by then. With a lost copy, the server itself
 # would wait for the whole of its argument `exit-timeout-secs`.
 _DRAIN_SECONDS: Final = 2
+_SERVER_ENDS_SECONDS: Final = 0.5
 
 _logger = logging.getLogger(__name__)
 
@@ -66,15 +67,15 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         listener.bind(address(os.getpid()))
         listener.listen()
         server = subprocess.Popen(list(command), env=dict(environment))  # noqa: S603  (no shell)
-        ending = threading.Event()
-        lost = threading.Event()
+        ending, ended, lost = threading.Event(), threading.Event(), threading.Event()
 
         def end(number: int, _frame: object) -> None:
             ending.set()
             server.send_signal(number)
 
         def lose() -> None:
-            if not ending.is_set():
+            # A server that ends takes its copies with it: then none of them is lost alone.
+            if not ending.is_set() and not ended.wait(_SERVER_ENDS_SECONDS):
                 ending.set()
                 lost.set()
                 log_event(
@@ -91,7 +92,7 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
             signal.signal(number, end)
         threading.Thread(target=_watch, args=(listener, lose), daemon=True).start()
         status = server.wait()
-        ending.set()
+        ended.set()
     log_event(_logger, logging.INFO, "server_ended", status=status)
     # A negative status is a signal's number. 128 and the number is a shell's way to say it.
     return EXIT_OPERATOR_PROBLEM if lost.is_set() else status if status >= 0 else 128 - status

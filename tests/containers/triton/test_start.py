@@ -1,0 +1,222 @@
+"""The start of the container: variables and files checked, the repository written, the server run.
+
+A program of a few lines stands for the server here; `test_server.py` has the real one.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.serving.settings import EnvironmentReader
+from containers.triton.settings import TritonSettings
+from containers.triton.start import text_model
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 60
+CONFIG = {
+    "num_layers": 1,
+    "num_heads": 2,
+    "d_kv": 4,
+    "vocab_size": 11,
+    "decoder_start_token_id": 0,
+    "eos_token_id": 1,
+}
+# Tells how it was started. Then it acts as its copies would: it connects, and ends on a word.
+SERVER = """\
+#!{python}
+import json, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from containers.triton.server_process import hold_connection
+(repository,) = [a.partition("=")[2] for a in sys.argv if a.startswith("--model-repository=")]
+files = {{str(p.relative_to(repository)): p.read_text() for p in Path(repository).rglob("*.*")}}
+name = os.environ["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]
+print(json.dumps({{"event": "told", "arguments": sys.argv[1:], "files": files, "name": name}}))
+config = files[name + "/config.pbtxt"]
+connection = hold_connection(f"slipway-triton-{{os.getppid()}}")
+assert f"slipway-triton-{{os.getppid()}}" in config
+print(json.dumps({{"event": "ready"}}), flush=True)
+if sys.stdin.readline() == "lose\\n":
+    connection.close()
+    sys.stdin.readline()
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def model_dir(tmp_path: Path) -> Path:
+    directory = tmp_path / "model"
+    directory.mkdir()
+    (directory / "config.json").write_text(json.dumps(CONFIG), "utf-8")
+    for name in ("tokenizer.json", "encoder.onnx", "decoder.onnx"):
+        (directory / name).touch()
+    return directory
+
+
+class Container:
+    """The container's program, and the lines that it writes."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "containers.triton", "serve"],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def until(self, event: str) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        seen = []
+        for line in self.process.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["event"] == event:
+                return seen[-1]
+        raise AssertionError(f"the log ended without {event}: {seen}")
+
+    def tell(self, word: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{word}\n")
+        self.process.stdin.flush()
+
+    def end(self) -> int:
+        return self.process.wait(timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def environment(tmp_path: Path, model_dir: Path) -> dict[str, str]:
+    server = tmp_path / "tritonserver"
+    server.write_text(SERVER.format(python=sys.executable, root=str(ROOT)), "utf-8")
+    server.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    return {
+        "HOME": str(home),
+        "SLIPWAY_TRITON_SERVER": str(server),
+        "SM_MODEL_DIR": str(model_dir),
+    }
+
+
+@pytest.fixture
+def start(environment: dict[str, str]) -> Iterator[Any]:
+    started: list[Container] = []
+
+    def begin(**changes: str) -> Container:
+        started.append(Container({**environment, **changes}))
+        return started[-1]
+
+    yield begin
+    for container in started:
+        container.process.kill()
+        container.process.__exit__(None, None, None)
+
+
+def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_dir: Path) -> None:
+    container = start(
+        SAGEMAKER_BIND_TO_PORT="9000",
+        SAGEMAKER_TRITON_DEFAULT_MODEL_NAME="spelling",
+        SLIPWAY_INSTANCE_COUNT="2",
+        SLIPWAY_MAX_BATCH_SIZE="16",
+        SLIPWAY_MAX_QUEUE_LENGTH="32",
+        SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS="40",
+    )
+    told = container.until("told")
+    assert told["name"] == "spelling"
+    assert sorted(told["files"]) == ["spelling/1/model.py", "spelling/config.pbtxt"]
+    config = told["files"]["spelling/config.pbtxt"]
+    for line in (
+        'backend: "python"',
+        "max_batch_size: 16",
+        "max_queue_size: 32",
+        "default_timeout_microseconds: 40000",
+        "count: 2",
+        "kind: KIND_CPU",
+        "enable: false",
+        "batch_size: 16",
+        f'string_value: "{model_dir}"',
+    ):
+        assert line in config, config
+    assert {
+        "--sagemaker-port=9000",
+        "--allow-http=false",
+        "--allow-grpc=false",
+        "--allow-metrics=false",
+        "--log-verbose=0",
+    } <= set(told["arguments"])
+    container.tell("end")
+    assert container.end() == 7
+
+
+def test_the_container_ends_with_the_first_lost_copy(start: Any) -> None:
+    container = start()
+    container.until("ready")
+    container.tell("lose")
+    lost = container.until("model_process_lost")
+    assert lost["level"] == "ERROR"
+    assert container.end() == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_reaches_the_server(start: Any, number: signal.Signals) -> None:
+    container = start()
+    container.until("ready")
+    container.process.send_signal(number)
+    assert container.until("server_ended")["status"] in (-number, 1)
+    assert container.end() != 0
+
+
+def test_every_bad_variable_is_named_at_once(start: Any) -> None:
+    container = start(
+        SLIPWAY_MAX_BATCH_SIZE="0", SLIPWAY_MAX_QUEU_LENGTH="8", SAGEMAKER_BIND_TO_PORT="x"
+    )
+    problems = container.until("settings_invalid")["problems"]
+    assert len(problems) == 3
+    assert "did you mean SLIPWAY_MAX_QUEUE_LENGTH?" in " ".join(problems)
+    assert container.end() == 1
+
+
+def test_a_queue_holds_a_batch_at_least() -> None:
+    reader = EnvironmentReader({"SLIPWAY_MAX_BATCH_SIZE": "9", "SLIPWAY_MAX_QUEUE_LENGTH": "8"})
+    TritonSettings.read(reader)
+    with pytest.raises(Exception, match="SLIPWAY_MAX_QUEUE_LENGTH=8 is below"):
+        reader.finish()
+
+
+def test_what_the_model_directory_lacks_is_named_at_once(start: Any, model_dir: Path) -> None:
+    (model_dir / "tokenizer.json").unlink()
+    (model_dir / "decoder.onnx").unlink()
+    container = start()
+    failed = container.until("model_load_failed")
+    assert failed["message"].endswith("lacks tokenizer.json, decoder.onnx")
+    assert container.end() == 1
+
+
+def test_a_config_without_its_fields(start: Any, model_dir: Path) -> None:
+    (model_dir / "config.json").write_text('{"num_layers": 2, "d_kv": "x"}', "utf-8")
+    message = start().until("model_load_failed")["message"]
+    for name in ("num_heads", "d_kv", "vocab_size", "decoder_start_token_id", "eos_token_id"):
+        assert f"{name} must be" in message
+
+
+def test_a_server_that_is_not_there(start: Any) -> None:
+    container = start(SLIPWAY_TRITON_SERVER="/nowhere/tritonserver")
+    assert "`make triton` installs it" in container.until("server_missing")["message"]
+    assert container.end() == 1
+
+
+def test_engines_make_copies_on_each_gpu(model_dir: Path) -> None:
+    for name in ("encoder.engine", "decoder.engine"):
+        (model_dir / name).touch()
+    config = text_model(TritonSettings(model_dir=model_dir)).config()
+    assert "kind: KIND_GPU" in config
+    (model_dir / "decoder.engine").unlink()
+    with pytest.raises(Exception, match=r"lacks decoder\.engine"):
+        text_model(TritonSettings(model_dir=model_dir))
