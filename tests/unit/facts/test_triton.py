@@ -1,0 +1,70 @@
+"""The table of Triton releases: every image of AWS, and what a base must have."""
+
+import re
+
+import pytest
+
+from slipway.facts.images import image, versions
+from slipway.facts.instances import architecture
+from slipway.facts.tables import read_table
+from slipway.facts.tensorrt.releases import tensorrt_releases
+from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
+
+ANY_REGION = "us-east-1"
+
+
+def test_every_image_of_aws_has_a_row():
+    assert tuple(triton_releases()) == versions(TRITON)
+
+
+def test_the_table_is_dated_and_names_its_sources():
+    table = read_table("triton/triton.json")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", table["as_of"])
+    assert set(table["sources"]) >= {"tensorrt", "bindings", "python", "packages"}
+    assert all(table["sources"].values())
+
+
+def test_the_bases_are_these():
+    assert triton_bases() == ("24.09", "25.04", "25.09", "26.05")
+    # One of them runs on V100, which TensorRT dropped in 10.5.
+    assert triton_releases()["24.09"].tensorrt_version == "10.4.0.26"
+
+
+@pytest.mark.parametrize("version", versions(TRITON))
+def test_a_base_has_bindings_of_its_tensorrt_and_any_other_release_a_reason(version: str):
+    release = triton_releases()[version]
+    if not release.is_base:
+        assert (release.bindings, version in triton_bases()) == (None, False)
+        assert release.no_base
+        return
+    facts = image(TRITON, version, ANY_REGION)
+    assert facts.cuda_version is not None
+    assert release.tensorrt_version is not None
+    major = facts.cuda_version.partition(".")[0]
+    package, _, found = str(release.bindings).partition("==")
+    assert package == f"tensorrt-cu{major}-bindings"
+    # PyPI names some releases without the last part.
+    assert f"{release.tensorrt_version}.".startswith(f"{found}.")
+    # The Python in which Triton's Python back end runs, for which the packages are locked.
+    assert facts.python_version in {"3.10", "3.12"}
+
+
+def test_a_tensorrt_that_no_source_names_stays_unknown():
+    release = triton_releases()["24.03"]
+    assert (release.tensorrt_version, release.is_base) == (None, False)
+
+
+def test_the_images_of_one_month_share_tensorrt_and_cuda():
+    by_month = {row.base_image.removesuffix("-py3"): row for row in tensorrt_releases().values()}
+    shared = set(by_month) & set(triton_bases())
+    assert shared == {"24.09", "25.09"}
+    for month in shared:
+        triton, tensorrt = triton_releases()[month], by_month[month]
+        assert str(triton.tensorrt_version).startswith(f"{tensorrt.version}.")
+        facts = image(TRITON, month, ANY_REGION)
+        assert facts.cuda_version == tensorrt.cuda_version
+        # Triton itself runs on older GPUs than its TensorRT does.
+        assert facts.minimum_compute_capability is not None
+        assert architecture(facts.minimum_compute_capability) <= architecture(
+            tensorrt.minimum_compute_capability
+        )
