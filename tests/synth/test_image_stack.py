@@ -472,10 +472,10 @@ def newest(framework: str) -> ImageFacts:
     return image(framework, newest_neuron_version(framework), "eu-west-1")
 
 
-def test_a_container_of_aws_has_no_images(tmp_path):
+def test_a_container_of_the_users_own_has_no_images(tmp_path):
     project = Project(tmp_path)
-    with pytest.raises(ValueError, match="Slipway builds no image for the container triton"):
-        project.image_bases("triton", PRODUCTION)
+    with pytest.raises(ValueError, match="Slipway builds no image for the container custom"):
+        project.image_bases("custom", PRODUCTION)
 
 
 # What the services and the scanners say of it

@@ -46,8 +46,7 @@ def test_times_caches_and_other_folders_do_not_count(root):
     cache = root / "containers" / "serving" / "__pycache__" / "main.cpython-311.pyc"
     cache.parent.mkdir()
     cache.write_bytes(b"compiled")
-    (root / "containers" / "another").mkdir()
-    (root / "containers" / "another" / "main.py").touch()
+    (root / "containers" / "triton" / "other.py").touch()
     assert image_digest(root, "tensorrt") == before
 
 

@@ -1,8 +1,10 @@
-"""Triton: AWS's image of NVIDIA's server, with a model repository."""
+"""Triton: NVIDIA's server, in Slipway's image with its model, or in AWS's with a user's own."""
 
 from slipway.planning.families.family import Family
 from slipway.planning.families.triton.advice import ADVICE
+from slipway.planning.families.triton.image import image_bases
 from slipway.planning.families.triton.rules import RULES
 from slipway.planning.families.triton.situation import Triton
 
-FAMILY = Family(Triton, RULES, ADVICE)
+# Every config of the family says its name, and others need no base of it.
+FAMILY = Family(Triton, RULES, ADVICE, image_bases, marks_image=b"triton")
