@@ -173,6 +173,8 @@ facts: $(VENV)/.ready-dev ## Write the tables of facts anew that need no AWS acc
 NOT_TO_COMPILE := $(addprefix --no-emit-package ,triton cuda-toolkit cuda-bindings cuda-pathfinder nvidia-cusolver nvidia-nvtx)
 # What torch and vLLM name as needed, and do not load on a CPU for a model of text.
 NOT_FOR_VLLM := $(addprefix --no-emit-package ,cuda-bindings cuda-pathfinder nvidia-cuda-nvrtc-cu12 nvidia-cusolver-cu12 nvidia-nvtx-cu12 torchaudio torchvision triton)
+# The tags that Slipway's Triton image is built on, each with the oldest Python that imports its bindings.
+TRITON_BASES := 24.09-py3:3.10 25.04-py3:3.12 25.09-py3:3.12 26.05-py3:3.12
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
@@ -188,6 +190,9 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --python-version 3.10 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuron.in --output-file containers/neuron/requirements-pytorch-inference-neuron.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuronx.in --output-file containers/neuron/requirements-pytorch-inference-neuronx.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_35 --generate-hashes --only-binary :all: --no-header --no-annotate tools/triton/requirements.in --output-file tools/triton/requirements.txt
+	@$(BIN)/uv pip compile --quiet --python-version 3.10 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/triton/requirements.in --output-file containers/triton/requirements-python3.10.txt
+	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy --constraints tools/triton/requirements.txt containers/triton/requirements.in --output-file containers/triton/requirements-python3.12.txt
+	@for base in $(TRITON_BASES); do $(BIN)/uv pip compile --quiet --python-version $${base##*:} --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate containers/triton/requirements-$${base%%:*}.in --output-file containers/triton/requirements-$${base%%:*}.txt; done
 	@# As of the days of that vLLM, which sets few upper bounds.
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --exclude-newer 2026-04-13 --no-header --no-annotate $(NOT_FOR_VLLM) --overrides $(VLLM)/overrides.txt $(VLLM)/requirements.in --output-file $(VLLM)/requirements.txt
 

@@ -1,9 +1,14 @@
-"""The directories of a training job."""
+"""The directories of a training job. This module keeps to Python 3.10."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import Self
 
 _ROOT: Final = Path("/opt/ml")
 

@@ -2,7 +2,7 @@
 
 The loader reads LD_LIBRARY_PATH once, when a process starts, so the choice must be made before the
 program starts. The program replaces this process and keeps its process id, so SIGTERM reaches the
-program itself.
+program itself. It keeps to Python 3.10, which some of Triton's images have.
 """
 
 import logging
@@ -37,6 +37,7 @@ def main(
     arguments: Sequence[str],
     environ: Mapping[str, str],
     *,
+    program: str = _PROGRAM,
     root: Path = Path("/"),
     probe: Probe = start_cuda,
 ) -> NoReturn:
@@ -45,6 +46,7 @@ def main(
     Args:
         arguments: the command, `serve` or `compile`, and its arguments.
         environ: the container's variables.
+        program: the package to run, of the same Python.
         root: root of the file system, `/` in a container.
         probe: starts CUDA's library with the variables that it is given; returns the problem or
             None.
@@ -58,7 +60,7 @@ def main(
         _fail(command, f"{decision.problem}; {remedy}", environ)
     # Flushed, because buffered log lines would be lost with this process.
     sys.stdout.flush()
-    command_line = [sys.executable, "-m", _PROGRAM, *arguments]
+    command_line = [sys.executable, "-m", program, *arguments]
     os.execve(sys.executable, command_line, dict(decision.environment))  # noqa: S606  (no shell)
 
 
