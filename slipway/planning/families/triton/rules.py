@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from slipway.codes.code import Code
 from slipway.errors import Problem, nearest
 from slipway.facts.images import versions
-from slipway.planning.families.triton.situation import TRITON, Triton
+from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
+from slipway.planning.families.triton.situation import Triton
 from slipway.planning.situation import problem
 
 _OWN_REPOSITORY_FAMILY = "t5"
@@ -59,6 +60,20 @@ def has_a_repository(triton: Triton) -> Iterator[Problem]:
         )
 
 
+def release_has_an_own_image(triton: Triton) -> Iterator[Problem]:
+    """Slipway's image needs the bindings of the release's TensorRT, which few releases have."""
+    version = triton.serving.version
+    release = triton_releases().get(version)
+    if triton.is_own or release is None or release.is_base:
+        return
+    yield problem(
+        Code.UNKNOWN_IMAGE_VERSION,
+        f"Slipway builds no image on Triton {version}: {release.no_base}",
+        f"There are {', '.join(triton_bases())}. A `repository` of your own runs on any release.",
+        ("serving", "version"),
+    )
+
+
 def own_model_has_graphs(triton: Triton) -> Iterator[Problem]:
     """Slipway's model runs two graphs: with TensorRT or with ONNX Runtime."""
     if not triton.is_own and triton.serving.backend == "python":
@@ -71,4 +86,10 @@ def own_model_has_graphs(triton: Triton) -> Iterator[Problem]:
         )
 
 
-RULES = (release_exists, needs_nvidia_gpu, has_a_repository, own_model_has_graphs)
+RULES = (
+    release_exists,
+    needs_nvidia_gpu,
+    has_a_repository,
+    release_has_an_own_image,
+    own_model_has_graphs,
+)

@@ -6,15 +6,13 @@ from typing import ClassVar, Final
 from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.facts.triton.releases import TRITON, triton_releases
 from slipway.planning.compiling import CompilePlan, no_target
 from slipway.planning.families.triton.image import base_tag
 from slipway.planning.images import compiler_image
 from slipway.planning.memory import Layout
 from slipway.planning.plan import ImagePlan
 from slipway.planning.situation import CPU, Situation
-
-TRITON = "sagemaker-tritonserver"
-"""AWS's image, as facts/images.json names it."""
 
 _MEBIBYTE: Final = 1024 * 1024
 # A token of text has some four bytes; four characters of four bytes each are far above that.
@@ -172,7 +170,7 @@ class Triton(Situation):
         return CompilePlan.of(
             compiling,
             target,
-            "onnx" if target == CPU else f"triton {serving.version}",
+            "onnx" if target == CPU else self._compiler,
             compiler_image(serving_image),
             hyperparameters={
                 "dtype": "fp32" if target == CPU else serving.dtype,
@@ -182,3 +180,7 @@ class Triton(Situation):
                 "target": target,
             },
         )
+
+    @property
+    def _compiler(self) -> str:
+        return f"tensorrt {triton_releases()[self.serving.version].tensorrt_version}"
