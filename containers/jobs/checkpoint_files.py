@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import tokenizers
+
 from containers.serving.json_files import read_object
-from containers.serving.model_files import CONFIG_FILE
+from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
 
 SAFETENSORS_FILE: Final = "model.safetensors"
@@ -32,6 +34,46 @@ class CheckpointFiles:
     def weight_bytes(self) -> int:
         """Returns the size of all weights together."""
         return sum(path.stat().st_size for path in self.weight_files)
+
+
+@dataclass(frozen=True)
+class CompilableModels:
+    """The models that a container compiles.
+
+    Attributes:
+        model_type: of config.json.
+        kind: noun for messages ("a language model").
+        architectures: classes of transformers that have every weight of such a model.
+    """
+
+    model_type: str
+    kind: str
+    architectures: tuple[str, ...]
+
+    # Any: JSON.
+    def check(self, path: Path, document: dict[str, Any], problems: list[str]) -> bool:
+        """Returns whether a checkpoint has the model type.
+
+        Args:
+            path: config.json.
+            document: its content.
+            problems: problems are appended here. Another architecture of the type is one too.
+        """
+        found = document.get("model_type")
+        if found != self.model_type:
+            problems.append(
+                f"{path} has model_type {json.dumps(found)}: this container compiles "
+                f"{self.model_type} only; serve other models with container: lmi"
+            )
+            return False
+        architectures = document.get("architectures")
+        named = architectures if isinstance(architectures, list) else []
+        if named and not any(name in self.architectures for name in named):
+            problems.append(
+                f"{path} has architectures {json.dumps(named)}, and only {self.kind} can be "
+                f"compiled: {', '.join(self.architectures)}"
+            )
+        return True
 
 
 # Any: JSON.
@@ -78,6 +120,36 @@ def checked_weight_files(
         if problem is not None:
             problems.append(problem)
     return paths
+
+
+def no_tokenizer(directory: Path) -> str:
+    """Returns the problem of a checkpoint that lacks tokenizer.json."""
+    return (
+        f"{directory} lacks {TOKENIZER_FILE}: save it there with transformers' "
+        "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
+    )
+
+
+def tokenizer_problem(path: Path, vocabulary_size: int | None) -> str | None:
+    """Returns the problem with a tokenizer.json, or None.
+
+    Args:
+        path: the file.
+        vocabulary_size: of the model, which may not be smaller than the tokenizer's; None if it is
+            not known.
+    """
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    # The library has no exception class of its own.
+    except Exception as error:
+        return f"cannot load {path}: {error}"
+    tokens = tokenizer.get_vocab_size()
+    if vocabulary_size is not None and tokens > vocabulary_size:
+        return (
+            f"{path} has {tokens} tokens, and {CONFIG_FILE} has vocab_size {vocabulary_size}: they "
+            "are not of one model"
+        )
+    return None
 
 
 # Any: JSON.

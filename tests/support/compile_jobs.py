@@ -1,11 +1,14 @@
 """A compile job as SageMaker lays it out and runs it: directories, hyperparameters, a process."""
 
+import contextlib
+import io
 import json
+import logging
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,17 +65,21 @@ class Job:
             (package / "__init__.py").touch()
         self.modules.joinpath(*parts[:-1], f"{parts[-1]}.py").write_text(content)
 
-    def start(
-        self, *, env_changes: dict[str, str] | None = None, **options: Any
-    ) -> subprocess.Popen[str]:
-        environment = os.environ | {
+    @property
+    def directories(self) -> dict[str, str]:
+        """The variables that name the job's directories."""
+        return {
             "SM_CHANNEL_WEIGHTS": str(self.weights),
             "SM_INPUT_CONFIG_DIR": str(self.input_config),
             "SM_MODEL_DIR": str(self.model),
             "SM_OUTPUT_DIR": str(self.output),
             "PYTHONPATH": str(self.modules),
-            **(env_changes or {}),
         }
+
+    def start(
+        self, *, env_changes: dict[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[str]:
+        environment = os.environ | self.directories | (env_changes or {})
         with self.standard_error.open("w") as standard_error:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", f"containers.{self._family}", "compile"],
@@ -93,6 +100,37 @@ class Job:
         # A supervisor that dies silently would look like a refusal.
         assert self.standard_error.read_text() == ""
         return process.returncode
+
+    def run_here(self, program: Callable[[Mapping[str, str]], int], **variables: str) -> int:
+        """Runs the job's program in this process: what it refuses it refuses before it starts one.
+
+        Returns:
+            The program's exit code.
+        """
+        log = io.StringIO()
+        root = logging.getLogger()
+        handlers, level = root.handlers, root.level
+        root.handlers = []
+        try:
+            with contextlib.redirect_stdout(log):
+                status = program({**self.directories, **variables})
+        finally:
+            root.handlers = handlers
+            root.setLevel(level)
+        self.events += [json.loads(line) for line in log.getvalue().splitlines()]
+        return status
+
+    def refusal(self, status: int) -> str:
+        """Why a job that ended so was refused, before it loaded anything large."""
+        assert status == 1
+        [failed] = self.named("compile_failed")
+        assert failed["level"] == "ERROR"
+        assert "exception" not in failed
+        assert self.failure == failed["message"][:1024]
+        assert self.named("stage_started") == []
+        assert not self.model.is_dir() or self.model_files == []
+        message: str = failed["message"]
+        return message
 
     def until(self, event: str, **fields: object) -> dict[str, Any]:
         """Reads the log up to an event."""

@@ -9,6 +9,7 @@ from containers.jobs.checkpoint_files import (
     CheckpointFiles,
     checked_weight_files,
     config_document,
+    no_tokenizer,
 )
 from containers.neuron.compile.job import Hyperparameters
 from containers.neuron.compile.sentence_modules import read_pooling
@@ -181,10 +182,7 @@ def _check_tokenizer(
 ) -> None:
     path = directory / TOKENIZER_FILE
     if not path.is_file():
-        problems.append(
-            f"{directory} lacks {TOKENIZER_FILE}: save it there with transformers' "
-            "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
-        )
+        problems.append(no_tokenizer(directory))
         return
     try:
         tokenizer = TextTokenizer.read(path)

@@ -1,22 +1,21 @@
 """Checks of a checkpoint's files, in seconds, before torch is loaded and memory is used."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import tokenizers
-
 from containers.jobs.checkpoint_files import (
     CheckpointFiles,
+    CompilableModels,
     checked_weight_files,
     config_document,
+    tokenizer_problem,
 )
 from containers.jobs.paths import JobPaths
 from containers.jobs.supervision import checked_input
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.job import Hyperparameters, read_hyperparameters
+from containers.tensorrt.compile.job import Hyperparameters, Job, read_hyperparameters
 from containers.tensorrt.model_directory import (
     ModelConfig,
     read_config,
@@ -24,10 +23,13 @@ from containers.tensorrt.model_directory import (
 
 SLOW_TOKENIZER_FILES: Final = ("vocab.json", "merges.txt")
 
-_MODEL_TYPE: Final = "gpt2"
-# Models of this type with another kind of head. Loaded as language models they would answer, but
-# with a head that was never trained.
-_ARCHITECTURES: Final = ("GPT2LMHeadModel", "GPT2DoubleHeadsModel", "GPT2Model")
+# Models of this type with another kind of head are left out. Loaded as language models they would
+# answer, but with a head that was never trained.
+_MODELS: Final = CompilableModels(
+    model_type="gpt2",
+    kind="a language model",
+    architectures=("GPT2LMHeadModel", "GPT2DoubleHeadsModel", "GPT2Model"),
+)
 
 
 @dataclass(frozen=True)
@@ -79,22 +81,8 @@ def _check_positions(asked: Hyperparameters, config: ModelConfig, problems: list
 def _checked_config(directory: Path, problems: list[str]) -> ModelConfig | None:
     path = directory / CONFIG_FILE
     document = config_document(directory, problems)
-    if document is None:
+    if document is None or not _MODELS.check(path, document, problems):
         return None
-    model_type = document.get("model_type")
-    if model_type != _MODEL_TYPE:
-        problems.append(
-            f"{path} has model_type {json.dumps(model_type)}: this container compiles "
-            f"{_MODEL_TYPE} only; serve other models with container: lmi"
-        )
-        return None
-    architectures = document.get("architectures")
-    named = architectures if isinstance(architectures, list) else []
-    if named and not any(name in _ARCHITECTURES for name in named):
-        problems.append(
-            f"{path} has architectures {json.dumps(named)}, and only a language model can be "
-            f"compiled: {', '.join(_ARCHITECTURES)}"
-        )
     if document.get("add_cross_attention"):
         problems.append(
             f"{path} has add_cross_attention: the decoder of an encoder-decoder model cannot be "
@@ -116,39 +104,12 @@ def _check_tokenizer(directory: Path, config: ModelConfig | None, problems: list
                 "make it from"
             )
         return
-    problem = tokenizer_problem(path, config)
+    problem = tokenizer_problem(path, config and config.vocabulary_size)
     if problem is not None:
         problems.append(problem)
 
 
-def tokenizer_problem(path: Path, config: ModelConfig | None) -> str | None:
-    """Returns the problem with a tokenizer.json, or None.
-
-    With a config, it is also a problem if the tokenizer does not fit the model.
-    """
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    # The library has no exception class of its own.
-    except Exception as error:
-        return f"cannot load {path}: {error}"
-    tokens = tokenizer.get_vocab_size()
-    if config is not None and tokens > config.vocabulary_size:
-        return (
-            f"{path} has {tokens} tokens, and {CONFIG_FILE} has vocab_size "
-            f"{config.vocabulary_size}: they are not of one model"
-        )
-    return None
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job whose input was checked."""
-
-    hyperparameters: Hyperparameters
-    checkpoint: Checkpoint
-
-
-def prepare(paths: JobPaths) -> Job:
+def prepare(paths: JobPaths) -> Job[Checkpoint]:
     """Reads hyperparameters and checkpoint, which is the first step of both processes of a job.
 
     Raises:

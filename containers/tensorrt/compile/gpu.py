@@ -1,8 +1,10 @@
 """The GPU that an engine is built on, which is the only kind of GPU that it runs on."""
 
+import importlib.util
 from dataclasses import dataclass
 
 from containers.jobs.report import CompileError
+from containers.tensorrt.compile.job import CPU_TARGET
 
 # The only GPU that is used: SageMaker's instances for compiling have GPUs of one kind.
 _DEVICE = 0
@@ -45,3 +47,26 @@ def find_gpu() -> Gpu:
         name=properties.name.split(b"\0")[0].decode(),
         compute_capability=f"sm{properties.major}{properties.minor}",
     )
+
+
+def checked_gpu(target: str) -> Gpu | None:
+    """Returns this machine's GPU, or None for a target that needs no GPU.
+
+    Raises:
+        CompileError: an engine for `target` cannot be built here.
+    """
+    if target == CPU_TARGET:
+        return None
+    if importlib.util.find_spec("tensorrt") is None:
+        raise CompileError(
+            f"target {target} needs TensorRT, which is not installed here: run the job in the "
+            f"compiler image, or set target to {CPU_TARGET}"
+        )
+    gpu = find_gpu()
+    if gpu.compute_capability != target:
+        raise CompileError(
+            f"target is {target}, and this machine's GPU is {gpu.compute_capability} ({gpu.name}): "
+            "an engine runs only on the kind of GPU that it was built on; run the job on an "
+            f"instance with {target}"
+        )
+    return gpu

@@ -1,14 +1,19 @@
-"""The hyperparameters of a compile job."""
+"""A compile job: its hyperparameters, and the process that does it."""
 
 import re
-from dataclasses import dataclass
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Generic, Literal, TypeVar
 
+from containers.jobs.checkpoint_files import CheckpointFiles
 from containers.jobs.hyperparameters import HyperparameterReader
+from containers.jobs.supervision import Child
 from containers.tensorrt.settings import MOST_TOKENS
 
 CPU_TARGET: Final = "cpu"
+
+CheckpointT = TypeVar("CheckpointT", bound=CheckpointFiles)
 
 _TARGET: Final = re.compile(r"cpu|sm[1-9][0-9]{1,2}")
 _LARGEST_BATCH: Final = 1024
@@ -19,8 +24,8 @@ class Hyperparameters:
     """The target of a compile job, and the limits to compile for.
 
     Attributes:
-        target: "cpu", an ONNX graph for ONNX Runtime, or a compute capability ("sm86"), an engine
-            for that GPU.
+        target: "cpu", ONNX graphs for ONNX Runtime, or a compute capability ("sm86"), engines for
+            that GPU.
         max_batch_size: most sequences that are computed together.
         max_input_tokens: longest prompt, in tokens.
         max_new_tokens: most tokens generated after the prompt.
@@ -40,6 +45,22 @@ class Hyperparameters:
     def precision(self) -> Literal["fp16", "fp32"]:
         """Returns the precision of weights, cache and logits; always fp32 on the CPU."""
         return "fp32" if self.target == CPU_TARGET else self.dtype
+
+
+@dataclass(frozen=True)
+class Job(Generic[CheckpointT]):
+    """A job whose input was checked."""
+
+    hyperparameters: Hyperparameters
+    checkpoint: CheckpointT
+
+    def child(self, worker: str) -> Child:
+        """Returns the process that does the job; `worker` is its module."""
+        return Child(
+            command=(sys.executable, "-m", worker),
+            checkpoint_bytes=self.checkpoint.weight_bytes,
+            fields=asdict(self.hyperparameters),
+        )
 
 
 def read_hyperparameters(input_config_dir: Path) -> tuple[Hyperparameters | None, list[str]]:

@@ -1,28 +1,21 @@
-"""Loads a checkpoint, and checks a graph against it. Imports torch and transformers.
-
-Only code of the installed packages runs: the model class is named here, and neither
-`trust_remote_code` nor `auto_map` in a config is read. Pickled weights are read by torch's
-restricted unpickler, which makes tensors and calls no other code.
-"""
+"""Loads a checkpoint, and checks a graph against it. Imports torch and transformers."""
 
 from pathlib import Path
-from typing import Final
 
-import numpy as np
 import transformers
-from transformers import GenerationConfig, GPT2LMHeadModel
+from transformers import GPT2LMHeadModel
 
-from containers.jobs import pretrained
 from containers.jobs.report import CompileError
 from containers.tensorrt.compile.checkpoint import SLOW_TOKENIZER_FILES, Checkpoint
+from containers.tensorrt.compile.pretrained_models import (
+    NEW_TOKENS,
+    example_prompts,
+    plain_generation,
+)
+from containers.tensorrt.compile.pretrained_models import load_model as load
 from containers.tensorrt.export import Parity, check_step_graph
-from containers.tensorrt.export.graph_files import MODEL_TYPES, Precision
+from containers.tensorrt.export.graph_files import Precision
 from containers.tensorrt.model_directory import ModelConfig
-
-# Unequal lengths cover padding. The lengths are small, because a step of 1.5 billion parameters
-# takes seconds on a CPU. Both implementations decode each prompt alone and in a batch.
-_PROMPT_LENGTHS: Final = (7, 1, 4)
-_NEW_TOKENS: Final = 4
 
 
 def load_model(checkpoint: Checkpoint, precision: Precision) -> GPT2LMHeadModel:
@@ -31,11 +24,8 @@ def load_model(checkpoint: Checkpoint, precision: Precision) -> GPT2LMHeadModel:
     Raises:
         CompileError: the weights cannot be loaded, some are missing, or some are not finite.
     """
-    model: GPT2LMHeadModel = pretrained.load_pretrained(
-        GPT2LMHeadModel, checkpoint.directory, dtype=MODEL_TYPES[precision]
-    )
-    pretrained.check_finite(model, f" in {precision}")
-    return model.eval()
+    model: GPT2LMHeadModel = load(GPT2LMHeadModel, checkpoint.directory, precision)
+    return model
 
 
 def write_tokenizer(directory: Path, path: Path) -> None:
@@ -60,9 +50,6 @@ def write_tokenizer(directory: Path, path: Path) -> None:
 def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
     """Checks that a graph's tokens and logits equal the model's.
 
-    The prompts are the same in every run for the same vocabulary. Beams, penalties and end tokens
-    of the checkpoint's generation config are not part of the graph, so they are left aside.
-
     Args:
         graph: the step graph; external data lies beside it.
         model: the model that the graph was exported from, in the graph's precision.
@@ -74,16 +61,7 @@ def verify(graph: Path, model: GPT2LMHeadModel, config: ModelConfig) -> Parity:
     Raises:
         ParityError: tokens or logits differ by more than the tolerance.
     """
-    new_tokens = min(_NEW_TOKENS, config.max_positions - 1)
-    numbers = np.random.default_rng(config.vocabulary_size)
-    prompts = [
-        numbers.integers(
-            config.vocabulary_size, size=min(length, config.max_positions - new_tokens)
-        ).tolist()
-        for length in _PROMPT_LENGTHS
-    ]
-    checkpoint_generation, model.generation_config = model.generation_config, GenerationConfig()
-    try:
+    new_tokens = min(NEW_TOKENS, config.max_positions - 1)
+    prompts = example_prompts(config.vocabulary_size, config.max_positions - new_tokens)
+    with plain_generation(model):
         return check_step_graph(graph, model, prompts, new_tokens=new_tokens)
-    finally:
-        model.generation_config = checkpoint_generation

@@ -5,22 +5,20 @@ failure.
 """
 
 import gc
-import importlib.metadata
-import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
-from containers.jobs.child import run_process, run_work
-from containers.jobs.paths import JobPaths
+from containers.jobs.checkpoint_files import tokenizer_problem
+from containers.jobs.child import run_process
 from containers.jobs.report import CompileError, stage
-from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE
-from containers.tensorrt.compile.checkpoint import Job, prepare, tokenizer_problem
-from containers.tensorrt.compile.gpu import Gpu, find_gpu
-from containers.tensorrt.compile.job import CPU_TARGET
+from containers.serving.model_files import TOKENIZER_FILE
+from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
+from containers.tensorrt.compile.gpu import Gpu
+from containers.tensorrt.compile.job import Job
+from containers.tensorrt.compile.stages import run_worker, sizes, write_configs
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     TIMING_CACHE_FILE,
@@ -28,43 +26,15 @@ from containers.tensorrt.engine_metadata import (
     graph_digest,
     write_metadata,
 )
-from containers.tensorrt.model_directory import (
-    GENERATION_CONFIG_FILE,
-    GRAPH_FILE,
-)
-
-_PACKAGES: Final = (
-    "torch",
-    "transformers",
-    "onnx",
-    "onnx_ir",
-    "onnxscript",
-    "onnxruntime",
-    "safetensors",
-)
+from containers.tensorrt.model_directory import GRAPH_FILE
 
 
 def main(scratch: Path, environ: Mapping[str, str]) -> int:
     """Compiles into `scratch`; returns the exit code of the process."""
-    paths, _ = JobPaths.read(environ)
-    return run_work(lambda: _compile(paths, scratch), scratch=scratch, output_dir=paths.output)
+    return run_worker(scratch, environ, prepare, compile_checkpoint)
 
 
-def _compile(paths: JobPaths, scratch: Path) -> None:
-    job = prepare(paths)
-    # Checked before the minutes that the other stages take.
-    gpu = checked_gpu(job.hyperparameters.target)
-    with stage("import_packages") as fields:
-        _require_packages()
-        # Imported here, so that the checks before it take no time to import torch.
-        from containers.jobs.pretrained import quieten
-
-        quieten()
-        fields["versions"] = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    compile_checkpoint(job, gpu, scratch)
-
-
-def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
+def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
     """Writes the model directory of a checkpoint.
 
     Args:
@@ -84,18 +54,13 @@ def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
         fields["checkpoint_bytes"] = checkpoint.weight_bytes
         fields["parameters"] = sum(weights.numel() for weights in model.parameters())
     with stage("write_configs"):
-        shutil.copyfile(checkpoint.directory / CONFIG_FILE, scratch / CONFIG_FILE)
-        generation_config = checkpoint.directory / GENERATION_CONFIG_FILE
-        if generation_config.is_file():
-            shutil.copyfile(generation_config, scratch / GENERATION_CONFIG_FILE)
-        else:
-            model.generation_config.to_json_file(str(scratch / GENERATION_CONFIG_FILE))
+        write_configs(checkpoint, model, scratch)
         tokenizer = scratch / TOKENIZER_FILE
         if (checkpoint.directory / TOKENIZER_FILE).is_file():
             shutil.copyfile(checkpoint.directory / TOKENIZER_FILE, tokenizer)
         else:
             torch_model.write_tokenizer(checkpoint.directory, tokenizer)
-            problem = tokenizer_problem(tokenizer, checkpoint.config)
+            problem = tokenizer_problem(tokenizer, checkpoint.config.vocabulary_size)
             if problem is not None:
                 raise CompileError(problem)
     graph = scratch / GRAPH_FILE
@@ -104,7 +69,7 @@ def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
             others = set(scratch.iterdir())
             export_gpt2_step(model, graph, precision=asked.precision)
             graph_files = sorted(set(scratch.iterdir()) - others)
-            fields["bytes"] = _sizes(graph_files)
+            fields["bytes"] = sizes(graph_files)
         with stage("verify_graph") as fields:
             parity = torch_model.verify(graph, model, checkpoint.config)
             fields["tokens_compared"] = parity.tokens
@@ -118,7 +83,7 @@ def compile_checkpoint(job: Job, gpu: Gpu | None, scratch: Path) -> None:
         _build_engine(job, gpu, scratch, graph_files)
 
 
-def _build_engine(job: Job, gpu: Gpu, scratch: Path, graph_files: list[Path]) -> None:
+def _build_engine(job: Job[Checkpoint], gpu: Gpu, scratch: Path, graph_files: list[Path]) -> None:
     import tensorrt
 
     from containers.tensorrt.compile.engine_builder import (
@@ -162,42 +127,6 @@ def _build_engine(job: Job, gpu: Gpu, scratch: Path, graph_files: list[Path]) ->
     if not asked.keep_graph:
         for path in graph_files:
             path.unlink()
-
-
-def checked_gpu(target: str) -> Gpu | None:
-    """Returns this machine's GPU, or None for a target that needs no GPU.
-
-    Raises:
-        CompileError: an engine for `target` cannot be built here.
-    """
-    if target == CPU_TARGET:
-        return None
-    if importlib.util.find_spec("tensorrt") is None:
-        raise CompileError(
-            f"target {target} needs TensorRT, which is not installed here: run the job in the "
-            f"compiler image, or set target to {CPU_TARGET}"
-        )
-    gpu = find_gpu()
-    if gpu.compute_capability != target:
-        raise CompileError(
-            f"target is {target}, and this machine's GPU is {gpu.compute_capability} ({gpu.name}): "
-            "an engine runs only on the kind of GPU that it was built on; run the job on an "
-            f"instance with {target}"
-        )
-    return gpu
-
-
-def _require_packages() -> None:
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise CompileError(
-            f"compiling needs {', '.join(missing)}: run the job in the compiler image; for the "
-            "embedded AWS, `make export` installs them"
-        )
-
-
-def _sizes(paths: Iterable[Path]) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in paths}
 
 
 if __name__ == "__main__":

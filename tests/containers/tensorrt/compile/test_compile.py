@@ -38,9 +38,9 @@ import tokenizers  # noqa: E402
 from containers.jobs.report import CompileError  # noqa: E402
 from containers.tensorrt import export  # noqa: E402
 from containers.tensorrt.compile import model as torch_model  # noqa: E402
-from containers.tensorrt.compile.checkpoint import Job as PreparedJob  # noqa: E402
 from containers.tensorrt.compile.checkpoint import read_checkpoint  # noqa: E402
 from containers.tensorrt.compile.job import Hyperparameters  # noqa: E402
+from containers.tensorrt.compile.job import Job as PreparedJob  # noqa: E402
 from containers.tensorrt.compile.worker import compile_checkpoint  # noqa: E402
 from containers.tensorrt.model_directory import check_files  # noqa: E402
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer  # noqa: E402

@@ -1,9 +1,6 @@
 """What a compile job refuses, before it loads anything large: exit code 1, one line, no model."""
 
-import contextlib
-import io
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,38 +25,11 @@ def cudaGetDeviceProperties(device):
 
 
 def run_here(job: Job, **variables: str) -> int:
-    """Runs the job's program in this process: what it refuses it refuses before it starts one."""
-    environment = {
-        "SM_CHANNEL_WEIGHTS": str(job.weights),
-        "SM_INPUT_CONFIG_DIR": str(job.input_config),
-        "SM_MODEL_DIR": str(job.model),
-        "SM_OUTPUT_DIR": str(job.output),
-        **variables,
-    }
-    log = io.StringIO()
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    root.handlers = []
-    try:
-        with contextlib.redirect_stdout(log):
-            status = command.run(environment)
-    finally:
-        root.handlers = handlers
-        root.setLevel(level)
-    job.events += [json.loads(line) for line in log.getvalue().splitlines()]
-    return status
+    return job.run_here(command.run, **variables)
 
 
 def refusal(job: Job, run: Callable[[Job], int] = run_here) -> str:
-    assert run(job) == 1
-    [failed] = job.named("compile_failed")
-    assert failed["level"] == "ERROR"
-    assert "exception" not in failed
-    assert job.failure == failed["message"][:1024]
-    assert job.named("stage_started") == []
-    assert not job.model.is_dir() or job.model_files == []
-    message: str = failed["message"]
-    return message
+    return job.refusal(run(job))
 
 
 def change_config(job: Job, **changes: Any) -> None:

@@ -1,0 +1,78 @@
+"""Loads a T5 checkpoint, exports its graphs and checks them. Imports torch and transformers."""
+
+from pathlib import Path
+
+from transformers import T5ForConditionalGeneration
+
+from containers.tensorrt.compile.pretrained_models import (
+    NEW_TOKENS,
+    example_prompts,
+    plain_generation,
+)
+from containers.tensorrt.compile.pretrained_models import load_model as load
+from containers.tensorrt.export import (
+    Parity,
+    check_t5_graphs,
+    export_t5_decoder_step,
+    export_t5_encoder,
+)
+from containers.tensorrt.export.graph_files import Precision
+from containers.triton.compile.checkpoint import Checkpoint
+from containers.triton.model_directory import DECODER, ENCODER, GRAPH_SUFFIX, SequenceConfig
+
+ENCODER_GRAPH = f"{ENCODER}{GRAPH_SUFFIX}"
+DECODER_GRAPH = f"{DECODER}{GRAPH_SUFFIX}"
+
+
+def load_model(checkpoint: Checkpoint, precision: Precision) -> T5ForConditionalGeneration:
+    """Loads a checkpoint's weights, in the precision of the graphs.
+
+    The layers called `wo` stay in float32 in either precision, as transformers has it. The graphs
+    have them in float16 and scaled.
+
+    Raises:
+        CompileError: the weights cannot be loaded, some are missing, or some are not finite.
+    """
+    model: T5ForConditionalGeneration = load(
+        T5ForConditionalGeneration, checkpoint.directory, precision
+    )
+    return model
+
+
+def export_graphs(model: T5ForConditionalGeneration, directory: Path, precision: Precision) -> None:
+    """Writes encoder.onnx and decoder.onnx, and large weights beside them.
+
+    Args:
+        model: has the precision of the graphs.
+        directory: receives the files.
+        precision: type of weights, caches and logits.
+
+    Raises:
+        ExportError: the model is of another family.
+    """
+    export_t5_encoder(model, directory / ENCODER_GRAPH, precision=precision)
+    export_t5_decoder_step(model, directory / DECODER_GRAPH, precision=precision)
+
+
+def verify(directory: Path, model: T5ForConditionalGeneration, config: SequenceConfig) -> Parity:
+    """Checks that the graphs' tokens and logits equal the model's.
+
+    Args:
+        directory: holds both graphs; external data lies beside them.
+        model: the model that the graphs were exported from, in their precision.
+        config: gives the vocabulary and the decoder's first token.
+
+    Returns:
+        The number of compared tokens, and the largest difference.
+
+    Raises:
+        ParityError: tokens or logits differ by more than the tolerance.
+    """
+    with plain_generation(model, decoder_start_token_id=config.start_token_id):
+        return check_t5_graphs(
+            directory / ENCODER_GRAPH,
+            directory / DECODER_GRAPH,
+            model,
+            example_prompts(config.vocabulary_size),
+            new_tokens=NEW_TOKENS,
+        )

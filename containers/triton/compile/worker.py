@@ -1,0 +1,68 @@
+"""The child process of a compile job: everything that needs torch, onnx or TensorRT.
+
+It writes a whole model directory into the scratch directory, and elsewhere only the reason of a
+failure.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from containers.jobs.child import run_process
+from containers.jobs.report import CompileError, stage
+from containers.serving.model_files import TOKENIZER_FILE
+from containers.tensorrt.compile.gpu import Gpu
+from containers.tensorrt.compile.job import Job
+from containers.tensorrt.compile.stages import run_worker, sizes, write_configs
+from containers.triton.compile.checkpoint import Checkpoint, prepare
+
+
+def main(scratch: Path, environ: Mapping[str, str]) -> int:
+    """Compiles into `scratch`; returns the exit code of the process."""
+    return run_worker(scratch, environ, prepare, compile_checkpoint)
+
+
+def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> None:
+    """Writes the model directory of a checkpoint.
+
+    Args:
+        job: the checkpoint, the target and the limits.
+        gpu: this machine's GPU; None builds no engines.
+        scratch: an empty directory.
+
+    Raises:
+        CompileError: the checkpoint or the machine is not suitable.
+    """
+    from containers.tensorrt.export import ExportError
+    from containers.triton.compile import model as torch_model
+
+    asked, checkpoint = job.hyperparameters, job.checkpoint
+    if gpu is not None:
+        raise CompileError(
+            f"engines cannot be built for {gpu.compute_capability} yet: set target to cpu"
+        )
+    with stage("load_checkpoint") as fields:
+        model = torch_model.load_model(checkpoint, asked.precision)
+        fields["checkpoint_bytes"] = checkpoint.weight_bytes
+        fields["parameters"] = sum(weights.numel() for weights in model.parameters())
+    with stage("write_configs"):
+        write_configs(checkpoint, model, scratch)
+        shutil.copyfile(checkpoint.directory / TOKENIZER_FILE, scratch / TOKENIZER_FILE)
+    try:
+        with stage("export_graphs") as fields:
+            others = set(scratch.iterdir())
+            torch_model.export_graphs(model, scratch, asked.precision)
+            graph_files = sorted(set(scratch.iterdir()) - others)
+            fields["bytes"] = sizes(graph_files)
+        with stage("verify_graphs") as fields:
+            parity = torch_model.verify(scratch, model, checkpoint.config)
+            fields["tokens_compared"] = parity.tokens
+            fields["largest_logit_difference"] = parity.largest_logit_difference
+    except ExportError as error:
+        raise CompileError(str(error)) from error
+
+
+if __name__ == "__main__":
+    run_process(lambda: main(Path(sys.argv[1]), os.environ))

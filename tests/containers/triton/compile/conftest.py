@@ -1,0 +1,22 @@
+"""Compile jobs of the Triton container."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.containers.triton.checkpoints import write_checkpoint_files
+from tests.containers.triton.compile.jobs import HYPERPARAMETERS
+from tests.support.compile_jobs import Job
+
+
+@pytest.fixture
+def make_job(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Job]:
+    return lambda: Job(tmp_path_factory.mktemp("job"), "triton", HYPERPARAMETERS)
+
+
+@pytest.fixture
+def job(make_job: Callable[[], Job]) -> Job:
+    """A job whose checkpoint passes the checks."""
+    made = make_job()
+    write_checkpoint_files(made.weights)
+    return made
