@@ -1,7 +1,8 @@
 """engine.json: the graph, the GPU and the versions of the model.engine beside it.
 
 `compile` writes it. The runtime reads it before it opens the engine, because TensorRT's own message
-for an engine of another version or another GPU names neither. Nothing here imports TensorRT.
+for an engine of another version or another GPU names neither. Nothing here imports TensorRT. This
+module keeps to Python 3.10.
 """
 
 import hashlib
@@ -9,11 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from containers.serving.json_files import POSITIVE, DescriptionFile, one_of, text
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.model_directory import ModelConfig
 
 ENGINE_FILE: Final = "model.engine"
 METADATA_FILE: Final = "engine.json"
@@ -22,6 +22,8 @@ TIMING_CACHE_FILE: Final = "timing.cache"
 # Numbers of the engine's optimisation profiles.
 PREFILL_PROFILE: Final = 0
 DECODE_PROFILE: Final = 1
+
+_BLOCK_BYTES: Final = 1 << 20
 
 REMEDY: Final = "publish the model again, which builds the engine anew"
 _FILE: Final = DescriptionFile(
@@ -88,6 +90,26 @@ class EngineMetadata:
         return self.max_input_tokens + self.max_new_tokens - 1
 
 
+class ModelSizes(Protocol):
+    """The sizes in a model's config.json that an engine must share."""
+
+    @property
+    def layers(self) -> int:
+        """Returns the number of blocks that have a cache."""
+
+    @property
+    def heads(self) -> int:
+        """Returns the attention heads per block."""
+
+    @property
+    def head_dim(self) -> int:
+        """Returns the width of one head."""
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Returns the width of the logits."""
+
+
 def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
     """Returns a digest of a graph's content.
 
@@ -101,8 +123,11 @@ def graph_digest(graph: Path, external_data: Sequence[Path]) -> str:
     """
     lines = []
     for path in sorted([graph, *external_data], key=lambda path: path.name):
+        digest = hashlib.sha256()
         with path.open("rb") as file:
-            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+        lines.append(f"{digest.hexdigest()}  {path.name}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -126,10 +151,11 @@ def check_engine(
     *,
     tensorrt_version: str,
     compute_capability: str,
-    config: ModelConfig,
+    config: ModelSizes,
     max_batch_size: int,
     max_input_tokens: int | None,
     max_new_tokens: int,
+    engine: str = ENGINE_FILE,
 ) -> None:
     """Checks that an engine runs here, and that its limits cover the container's settings.
 
@@ -141,6 +167,7 @@ def check_engine(
         max_batch_size: most rows of a batch.
         max_input_tokens: longest prompt; None takes the engine's limit.
         max_new_tokens: most new tokens of a request.
+        engine: the file or files, for the message.
 
     Raises:
         ModelLoadError: one line with every mismatch.
@@ -191,4 +218,4 @@ def check_engine(
         if asked is not None and asked > built
     ]
     if problems:
-        raise ModelLoadError(f"{ENGINE_FILE} cannot serve here: {'; '.join(problems)}; {REMEDY}")
+        raise ModelLoadError(f"{engine} cannot serve here: {'; '.join(problems)}; {REMEDY}")

@@ -8,5 +8,6 @@ and may write into its scratch directory only.
 `engine_builder` and `gpu` use TensorRT and CUDA.
 
 The family triton compiles too, with a `command`, `checkpoint`, `model` and `worker` of its own. It
-shares the other modules: `job`, `stages`, `gpu`, `pretrained_models` and `engine_builder`.
+shares the other modules: `job`, `stages`, `gpu`, `pretrained_models`, `profiles` and
+`engine_builder`.
 """

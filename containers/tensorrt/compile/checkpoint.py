@@ -104,7 +104,7 @@ def _check_tokenizer(directory: Path, config: ModelConfig | None, problems: list
                 "make it from"
             )
         return
-    problem = tokenizer_problem(path, config and config.vocabulary_size)
+    problem = tokenizer_problem(path, config.vocabulary_size if config else None)
     if problem is not None:
         problems.append(problem)
 

@@ -1,4 +1,4 @@
-"""Builds a TensorRT engine from a step graph, for the GPU of this machine.
+"""Builds a TensorRT engine from a graph, for the GPU of this machine.
 
 This is the only module that imports TensorRT to build. The network is strongly typed: its types are
 the graph's, so an fp16 engine needs an fp16 graph. Names used here exist in TensorRT 10.4 to 11.1.
@@ -8,91 +8,14 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import cast
 
 import tensorrt as trt
 
 from containers.serving.logs import log_event
-from containers.tensorrt.engine_metadata import DECODE_PROFILE, PREFILL_PROFILE
+from containers.tensorrt.compile.profiles import EngineBuildError, Profile
 
 _logger = logging.getLogger(__name__)
-
-_TOKEN_INPUTS: Final = ("input_ids", "position_ids")
-_MASK_INPUT: Final = "attention_mask"
-_CACHE_PREFIX: Final = "past_key_values."
-
-
-class EngineBuildError(Exception):
-    """TensorRT refuses the graph or cannot build it; the message holds all of TensorRT's errors."""
-
-
-@dataclass(frozen=True)
-class EngineLimits:
-    """The largest steps of an engine.
-
-    Attributes:
-        max_batch_size: most rows.
-        max_input_tokens: most columns of a prefill.
-        max_new_tokens: most tokens generated after a prompt of that length.
-    """
-
-    max_batch_size: int
-    max_input_tokens: int
-    max_new_tokens: int
-
-
-class Range(NamedTuple):
-    """Sizes of one dimension; the engine is fastest at the optimum."""
-
-    minimum: int
-    optimum: int
-    maximum: int
-
-
-@dataclass(frozen=True)
-class StepSizes:
-    """The range of each dimension in one optimisation profile."""
-
-    batch: Range
-    sequence: Range
-    past: Range
-
-    def of_input(self, name: str, shape: Sequence[int]) -> list[tuple[int, ...]]:
-        """Returns the minimum, optimum and maximum shape of an input of the step graph.
-
-        Raises:
-            EngineBuildError: the step graph has no such input.
-        """
-        if name in _TOKEN_INPUTS and len(shape) == 2:
-            return list(zip(self.batch, self.sequence, strict=True))
-        if name == _MASK_INPUT and len(shape) == 2:
-            together = zip(self.sequence, self.past, strict=True)
-            return list(zip(self.batch, map(sum, together), strict=True))
-        if name.startswith(_CACHE_PREFIX) and len(shape) == 4 and shape[1] > 0 and shape[3] > 0:
-            return [
-                (batch, shape[1], past, shape[3])
-                for batch, past in zip(self.batch, self.past, strict=True)
-            ]
-        raise EngineBuildError(
-            f"the graph is not a step graph: it has an input {name} of shape {list(shape)}"
-        )
-
-
-def profiles(limits: EngineLimits) -> list[StepSizes]:
-    """Returns the sizes of prefill and of decoding, in the order of their profiles' numbers.
-
-    Both profiles have their optimum at a full batch, because batching is for throughput. A row
-    alone is not much faster than a full batch, since a step reads all weights either way.
-    """
-    batch = Range(1, limits.max_batch_size, limits.max_batch_size)
-    prompt = limits.max_input_tokens
-    # The last new token is returned and never fed to the model.
-    longest_past = prompt + limits.max_new_tokens - 1
-    sizes = {
-        PREFILL_PROFILE: StepSizes(batch, Range(1, prompt, prompt), Range(0, 0, 0)),
-        DECODE_PROFILE: StepSizes(batch, Range(1, 1, 1), Range(1, prompt, longest_past)),
-    }
-    return [sizes[number] for number in sorted(sizes)]
 
 
 @dataclass(frozen=True)
@@ -158,16 +81,16 @@ class ParsedGraph:
 
 def build_engine(
     graph: Path,
-    limits: EngineLimits,
+    profiles: Sequence[Profile],
     *,
     timing_cache: bytes = b"",
     configure: Callable[[trt.IBuilderConfig], None] | None = None,
 ) -> BuiltEngine:
-    """Builds an engine with the profiles of `profiles`; takes minutes for a large model.
+    """Builds an engine; takes minutes for a large model.
 
     Args:
-        graph: a step graph; its external data lies beside it.
-        limits: the largest steps, which bound the profiles.
+        graph: an ONNX file; its external data lies beside it.
+        profiles: the engine's optimisation profiles, in the order of their numbers.
         timing_cache: cache of an earlier build; a cache of another GPU or version is not used.
         configure: changes the builder's configuration last, for builders that must be told the GPU.
 
@@ -176,8 +99,8 @@ def build_engine(
     """
     parsed = ParsedGraph(graph)
     config = parsed.builder.create_builder_config()
-    for sizes in profiles(limits):
-        _add_profile(parsed, config, sizes)
+    for profile in profiles:
+        _add_profile(parsed, config, profile)
     _use_timing_cache(config, timing_cache)
     if configure is not None:
         configure(config)
@@ -193,7 +116,7 @@ def build_engine(
     )
 
 
-def _add_profile(parsed: ParsedGraph, config: trt.IBuilderConfig, sizes: StepSizes) -> None:
+def _add_profile(parsed: ParsedGraph, config: trt.IBuilderConfig, sizes: Profile) -> None:
     profile = parsed.builder.create_optimization_profile()
     for index in range(parsed.network.num_inputs):
         tensor = parsed.network.get_input(index)

@@ -9,6 +9,7 @@ from typing import Final, Generic, Literal, TypeVar
 from containers.jobs.checkpoint_files import CheckpointFiles
 from containers.jobs.hyperparameters import HyperparameterReader
 from containers.jobs.supervision import Child
+from containers.tensorrt.compile.profiles import EngineLimits
 from containers.tensorrt.settings import MOST_TOKENS
 
 CPU_TARGET: Final = "cpu"
@@ -45,6 +46,11 @@ class Hyperparameters:
     def precision(self) -> Literal["fp16", "fp32"]:
         """Returns the precision of weights, cache and logits; always fp32 on the CPU."""
         return "fp32" if self.target == CPU_TARGET else self.dtype
+
+    @property
+    def limits(self) -> EngineLimits:
+        """Returns the largest steps of an engine."""
+        return EngineLimits(self.max_batch_size, self.max_input_tokens, self.max_new_tokens)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Nothing here imports torch, so that a job that cannot succeed ends in seconds.
 import importlib.metadata
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,7 +16,15 @@ from containers.jobs.paths import JobPaths
 from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import CONFIG_FILE
 from containers.tensorrt.compile.gpu import Gpu, checked_gpu
-from containers.tensorrt.compile.job import Job
+from containers.tensorrt.compile.job import Hyperparameters, Job
+from containers.tensorrt.compile.profiles import EngineBuildError, Profile
+from containers.tensorrt.engine_metadata import (
+    TIMING_CACHE_FILE,
+    EngineMetadata,
+    ModelSizes,
+    graph_digest,
+    write_metadata,
+)
 from containers.tensorrt.model_directory import GENERATION_CONFIG_FILE
 
 CheckpointT = TypeVar("CheckpointT", bound=CheckpointFiles)
@@ -88,6 +96,66 @@ def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> Non
         shutil.copyfile(generation_config, scratch / GENERATION_CONFIG_FILE)
     else:
         model.generation_config.to_json_file(str(scratch / GENERATION_CONFIG_FILE))
+
+
+def build_engines(
+    scratch: Path,
+    engines: Mapping[str, tuple[str, Sequence[Profile]]],
+    graph_files: Sequence[Path],
+    asked: Hyperparameters,
+    config: ModelSizes,
+    gpu: Gpu,
+) -> None:
+    """Builds engines, and writes them with engine.json and the builder's timing cache.
+
+    Args:
+        scratch: the model directory, which has the graphs.
+        engines: the file of each engine: its graph's file and its profiles.
+        graph_files: the graphs and their external data. They are removed afterwards, unless the job
+            keeps them.
+        asked: the precision of the graphs and the limits of the engines.
+        config: the sizes of the model.
+        gpu: this machine's GPU.
+
+    Raises:
+        CompileError: TensorRT refuses a graph, or cannot build an engine.
+    """
+    import tensorrt
+
+    from containers.tensorrt.compile.engine_builder import build_engine
+
+    timing_cache = b""
+    for name, (graph, profiles) in engines.items():
+        with stage("build_engine", engine=name) as fields:
+            try:
+                # Layers of several graphs that are alike are timed once.
+                built = build_engine(scratch / graph, profiles, timing_cache=timing_cache)
+            except EngineBuildError as error:
+                raise CompileError(str(error)) from error
+            (scratch / name).write_bytes(built.plan)
+            timing_cache = built.timing_cache or b""
+            fields["engine_bytes"] = built.plan.nbytes
+            fields["tensorrt_version"] = tensorrt.__version__
+    if timing_cache:
+        (scratch / TIMING_CACHE_FILE).write_bytes(timing_cache)
+    metadata = EngineMetadata(
+        tensorrt_version=tensorrt.__version__,
+        compute_capability=gpu.compute_capability,
+        gpu_name=gpu.name,
+        graph_sha256=graph_digest(graph_files[0], graph_files[1:]),
+        precision=asked.precision,
+        max_batch_size=asked.max_batch_size,
+        max_input_tokens=asked.max_input_tokens,
+        max_new_tokens=asked.max_new_tokens,
+        layers=config.layers,
+        heads=config.heads,
+        head_dim=config.head_dim,
+        vocabulary_size=config.vocabulary_size,
+    )
+    write_metadata(scratch, metadata)
+    if not asked.keep_graph:
+        for path in graph_files:
+            path.unlink()
 
 
 def sizes(paths: Iterable[Path]) -> dict[str, int]:

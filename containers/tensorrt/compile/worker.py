@@ -18,14 +18,9 @@ from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
 from containers.tensorrt.compile.gpu import Gpu
 from containers.tensorrt.compile.job import Job
-from containers.tensorrt.compile.stages import run_worker, sizes, write_configs
-from containers.tensorrt.engine_metadata import (
-    ENGINE_FILE,
-    TIMING_CACHE_FILE,
-    EngineMetadata,
-    graph_digest,
-    write_metadata,
-)
+from containers.tensorrt.compile.profiles import profiles
+from containers.tensorrt.compile.stages import build_engines, run_worker, sizes, write_configs
+from containers.tensorrt.engine_metadata import ENGINE_FILE
 from containers.tensorrt.model_directory import GRAPH_FILE
 
 
@@ -80,53 +75,14 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
         # The builder holds all weights of the engine, and the model's copy is not needed any more.
         del model
         gc.collect()
-        _build_engine(job, gpu, scratch, graph_files)
-
-
-def _build_engine(job: Job[Checkpoint], gpu: Gpu, scratch: Path, graph_files: list[Path]) -> None:
-    import tensorrt
-
-    from containers.tensorrt.compile.engine_builder import (
-        EngineBuildError,
-        EngineLimits,
-        build_engine,
-    )
-
-    asked, config = job.hyperparameters, job.checkpoint.config
-    graph = scratch / GRAPH_FILE
-    with stage("build_engine") as fields:
-        limits = EngineLimits(
-            max_batch_size=asked.max_batch_size,
-            max_input_tokens=asked.max_input_tokens,
-            max_new_tokens=asked.max_new_tokens,
+        build_engines(
+            scratch,
+            {ENGINE_FILE: (GRAPH_FILE, profiles(asked.limits))},
+            graph_files,
+            asked,
+            checkpoint.config,
+            gpu,
         )
-        try:
-            built = build_engine(graph, limits)
-        except EngineBuildError as error:
-            raise CompileError(str(error)) from error
-        (scratch / ENGINE_FILE).write_bytes(built.plan)
-        if built.timing_cache is not None:
-            (scratch / TIMING_CACHE_FILE).write_bytes(built.timing_cache)
-        metadata = EngineMetadata(
-            tensorrt_version=tensorrt.__version__,
-            compute_capability=gpu.compute_capability,
-            gpu_name=gpu.name,
-            graph_sha256=graph_digest(graph, [path for path in graph_files if path != graph]),
-            precision=asked.precision,
-            max_batch_size=asked.max_batch_size,
-            max_input_tokens=asked.max_input_tokens,
-            max_new_tokens=asked.max_new_tokens,
-            layers=config.layers,
-            heads=config.heads,
-            head_dim=config.head_dim,
-            vocabulary_size=config.vocabulary_size,
-        )
-        write_metadata(scratch, metadata)
-        fields["engine_bytes"] = built.plan.nbytes
-        fields["tensorrt_version"] = metadata.tensorrt_version
-    if not asked.keep_graph:
-        for path in graph_files:
-            path.unlink()
 
 
 if __name__ == "__main__":

@@ -90,6 +90,6 @@ def _check_tokenizer(directory: Path, config: SequenceConfig | None, problems: l
     if not path.is_file():
         problems.append(no_tokenizer(directory))
         return
-    problem = tokenizer_problem(path, config and config.vocabulary_size)
+    problem = tokenizer_problem(path, config.vocabulary_size if config else None)
     if problem is not None:
         problems.append(problem)

@@ -4,6 +4,7 @@ It writes a whole model directory into the scratch directory, and elsewhere only
 failure.
 """
 
+import gc
 import os
 import shutil
 import sys
@@ -15,8 +16,14 @@ from containers.jobs.report import CompileError, stage
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.compile.gpu import Gpu
 from containers.tensorrt.compile.job import Job
-from containers.tensorrt.compile.stages import run_worker, sizes, write_configs
+from containers.tensorrt.compile.stages import build_engines, run_worker, sizes, write_configs
 from containers.triton.compile.checkpoint import Checkpoint, prepare
+from containers.triton.engine_metadata import (
+    DECODER_ENGINE,
+    ENCODER_ENGINE,
+    decoder_profiles,
+    encoder_profiles,
+)
 
 
 def main(scratch: Path, environ: Mapping[str, str]) -> int:
@@ -39,10 +46,6 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
     from containers.triton.compile import model as torch_model
 
     asked, checkpoint = job.hyperparameters, job.checkpoint
-    if gpu is not None:
-        raise CompileError(
-            f"engines cannot be built for {gpu.compute_capability} yet: set target to cpu"
-        )
     with stage("load_checkpoint") as fields:
         model = torch_model.load_model(checkpoint, asked.precision)
         fields["checkpoint_bytes"] = checkpoint.weight_bytes
@@ -62,6 +65,15 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
             fields["largest_logit_difference"] = parity.largest_logit_difference
     except ExportError as error:
         raise CompileError(str(error)) from error
+    if gpu is not None:
+        # The builder holds all weights of an engine, and the model's copy is not needed any more.
+        del model
+        gc.collect()
+        engines = {
+            ENCODER_ENGINE: (torch_model.ENCODER_GRAPH, encoder_profiles(asked.limits)),
+            DECODER_ENGINE: (torch_model.DECODER_GRAPH, decoder_profiles(asked.limits)),
+        }
+        build_engines(scratch, engines, graph_files, asked, checkpoint.config, gpu)
 
 
 if __name__ == "__main__":

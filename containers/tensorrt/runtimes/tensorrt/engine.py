@@ -10,12 +10,8 @@ import tensorrt as trt
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
-from containers.tensorrt.compile.engine_builder import (
-    EngineBuildError,
-    EngineLimits,
-    MessageLog,
-    build_engine,
-)
+from containers.tensorrt.compile.engine_builder import MessageLog, build_engine
+from containers.tensorrt.compile.profiles import EngineBuildError, EngineLimits, profiles
 from containers.tensorrt.engine_metadata import (
     DECODE_PROFILE,
     ENGINE_FILE,
@@ -147,7 +143,9 @@ def _rebuild(
     )
     try:
         built = build_engine(
-            graph, limits, timing_cache=timing_cache.read_bytes() if timing_cache.is_file() else b""
+            graph,
+            profiles(limits),
+            timing_cache=timing_cache.read_bytes() if timing_cache.is_file() else b"",
         )
     except EngineBuildError as error:
         raise ModelLoadError(f"{problem}, and {error}") from error

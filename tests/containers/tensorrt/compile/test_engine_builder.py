@@ -4,18 +4,18 @@ The bindings of TensorRT for RTX stand in for `tensorrt`: the same names, parser
 engines of its own, told their GPU instead of finding it, and a timing cache that holds nothing.
 """
 
-import importlib
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from containers.tensorrt.compile.profiles import EngineBuildError, EngineLimits, profiles
 from containers.tensorrt.model_directory import read_config
 from tests.containers.tensorrt.compile.jobs import SAMPLE, keep_one_layer
+from tests.containers.tensorrt.rtx_builder import building_for, rtx_engine_builder
 from tests.support.compile_jobs import ROOT, Job
 from tests.support.groups import load
 
@@ -26,110 +26,33 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*Timing cache operations are no-ops:DeprecationWarning"),
 ]
 
-MODULE = "containers.tensorrt.compile.engine_builder"
 BATCH, PROMPT, NEW = 4, 12, 10
 
 
 @pytest.fixture
-def engine_builder(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The module, imported anew with NVIDIA's bindings in the place of `tensorrt`."""
-    monkeypatch.setitem(sys.modules, "tensorrt", rtx)
-    monkeypatch.delitem(sys.modules, MODULE, raising=False)
-    yield importlib.import_module(MODULE)
-    del sys.modules[MODULE]
+def engine_builder() -> Iterator[ModuleType]:
+    with rtx_engine_builder() as module:
+        yield module
 
 
-@pytest.fixture
-def limits(engine_builder: ModuleType) -> Any:
-    return engine_builder.EngineLimits(
-        max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW
-    )
-
-
-def building_for(architecture: str) -> Callable[[Any], None]:
-    def configure(config: Any) -> None:
-        config.num_compute_capabilities = 1
-        config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)
-
-    return configure
-
-
-class TestProfiles:
-    def test_prefill_has_no_past_and_decoding_one_token(
-        self, engine_builder: ModuleType, limits: Any
-    ) -> None:
-        prefill, decode = engine_builder.profiles(limits)
-        batch = (1, BATCH, BATCH)
-        assert (prefill.batch, prefill.sequence, prefill.past) == (
-            batch,
-            (1, PROMPT, PROMPT),
-            (0, 0, 0),
-        )
-        assert (decode.batch, decode.sequence, decode.past) == (
-            batch,
-            (1, 1, 1),
-            (1, PROMPT, PROMPT + NEW - 1),
-        )
-
-    def test_shapes_of_inputs(self, engine_builder: ModuleType, limits: Any) -> None:
-        prefill, decode = engine_builder.profiles(limits)
-        longest = PROMPT + NEW
-        for name in ("input_ids", "position_ids"):
-            assert prefill.of_input(name, (-1, -1)) == [(1, 1), (BATCH, PROMPT), (BATCH, PROMPT)]
-            assert decode.of_input(name, (-1, -1)) == [(1, 1), (BATCH, 1), (BATCH, 1)]
-        assert prefill.of_input("attention_mask", (-1, -1)) == [
-            (1, 1),
-            (BATCH, PROMPT),
-            (BATCH, PROMPT),
-        ]
-        # One column for the token of the step.
-        assert decode.of_input("attention_mask", (-1, -1)) == [
-            (1, 2),
-            (BATCH, PROMPT + 1),
-            (BATCH, longest),
-        ]
-        assert decode.of_input("past_key_values.3.key", (-1, 5, -1, 32)) == [
-            (1, 5, 1, 32),
-            (BATCH, 5, PROMPT, 32),
-            (BATCH, 5, longest - 1, 32),
-        ]
-
-    def test_least_limits(self, engine_builder: ModuleType) -> None:
-        least = engine_builder.EngineLimits(max_batch_size=1, max_input_tokens=1, max_new_tokens=1)
-        prefill, decode = engine_builder.profiles(least)
-        assert prefill.sequence == decode.sequence == decode.past == (1, 1, 1)
-
-    @pytest.mark.parametrize(
-        ("name", "shape"),
-        [
-            ("pixel_values", (-1, 3, 224, 224)),
-            ("input_ids", (-1,)),
-            ("past_key_values.0.key", (-1, -1, -1, 32)),
-        ],
-    )
-    def test_inputs_of_other_graphs_are_refused(
-        self, engine_builder: ModuleType, limits: Any, name: str, shape: tuple[int, ...]
-    ) -> None:
-        with pytest.raises(engine_builder.EngineBuildError) as error:
-            engine_builder.profiles(limits)[0].of_input(name, shape)
-        assert str(error.value) == (
-            f"the graph is not a step graph: it has an input {name} of shape {list(shape)}"
-        )
+LIMITS = EngineLimits(max_batch_size=BATCH, max_input_tokens=PROMPT, max_new_tokens=NEW)
 
 
 class TestCommittedSample:
     """The float32 graph, whose weights lie in the checkpoint beside it."""
 
-    def test_engine_is_built(self, engine_builder: ModuleType, limits: Any) -> None:
-        profiles: list[int] = []
+    def test_engine_is_built(self, engine_builder: ModuleType) -> None:
+        numbers: list[int] = []
 
         def configure(config: Any) -> None:
             building_for("SM86")(config)
-            profiles.append(config.num_optimization_profiles)
+            numbers.append(config.num_optimization_profiles)
 
-        built = engine_builder.build_engine(SAMPLE / "model.onnx", limits, configure=configure)
+        built = engine_builder.build_engine(
+            SAMPLE / "model.onnx", profiles(LIMITS), configure=configure
+        )
 
-        assert profiles == [2]
+        assert numbers == [2]
         # The engine holds the weights, the tied embedding at least once.
         assert built.plan.nbytes > (SAMPLE / "model.safetensors").stat().st_size
         assert len(bytes(built.plan)) == built.plan.nbytes
@@ -160,29 +83,27 @@ class TestCommittedSample:
         engine_builder._use_timing_cache(Config(accepted=False), b"foreign")
         assert given == [b"kept", b"foreign", b""]
 
-    def test_float32_is_refused_on_turing(self, engine_builder: ModuleType, limits: Any) -> None:
+    def test_float32_is_refused_on_turing(self, engine_builder: ModuleType) -> None:
         with pytest.raises(
-            engine_builder.EngineBuildError,
+            EngineBuildError,
             match=r"TensorRT cannot build an engine of model\.onnx: .*for Turing \(SM75\): FP32 "
             "GEMM is not supported",
         ):
             engine_builder.build_engine(
-                SAMPLE / "model.onnx", limits, configure=building_for("SM75")
+                SAMPLE / "model.onnx", profiles(LIMITS), configure=building_for("SM75")
             )
 
-    def test_missing_weights_are_reported(
-        self, engine_builder: ModuleType, limits: Any, tmp_path: Path
-    ) -> None:
+    def test_missing_weights_are_reported(self, engine_builder: ModuleType, tmp_path: Path) -> None:
         graph = Path(shutil.copy(SAMPLE / "model.onnx", tmp_path))
         with pytest.raises(
-            engine_builder.EngineBuildError,
+            EngineBuildError,
             match=rf"TensorRT cannot read model\.onnx: .*Failed to open file: {tmp_path}"
             "/model.safetensors",
         ):
-            engine_builder.build_engine(graph, limits)
+            engine_builder.build_engine(graph, profiles(LIMITS))
 
     def test_every_unknown_operator_is_reported(
-        self, engine_builder: ModuleType, limits: Any, tmp_path: Path
+        self, engine_builder: ModuleType, tmp_path: Path
     ) -> None:
         shutil.copy(SAMPLE / "model.safetensors", tmp_path)
         graph = tmp_path / "model.onnx"
@@ -190,8 +111,8 @@ class TestCommittedSample:
         content = (SAMPLE / "model.onnx").read_bytes()
         assert b"Softmax" in content
         graph.write_bytes(content.replace(b"Softmax", b"Softmix"))
-        with pytest.raises(engine_builder.EngineBuildError) as error:
-            engine_builder.build_engine(graph, limits)
+        with pytest.raises(EngineBuildError) as error:
+            engine_builder.build_engine(graph, profiles(LIMITS))
         # One for each layer's attention.
         findings = str(error.value).count(" (Softmix): ")
         assert findings == read_config(SAMPLE).layers
@@ -200,12 +121,12 @@ class TestCommittedSample:
 
     @pytest.mark.parametrize("content", [b"", b"no graph", b"\x08\x08"], ids=repr)
     def test_what_is_no_graph_is_reported(
-        self, engine_builder: ModuleType, limits: Any, tmp_path: Path, content: bytes
+        self, engine_builder: ModuleType, tmp_path: Path, content: bytes
     ) -> None:
         graph = tmp_path / "model.onnx"
         graph.write_bytes(content)
-        with pytest.raises(engine_builder.EngineBuildError, match=r"TensorRT cannot .*model\.onnx"):
-            engine_builder.build_engine(graph, limits)
+        with pytest.raises(EngineBuildError, match=r"TensorRT cannot .*model\.onnx"):
+            engine_builder.build_engine(graph, profiles(LIMITS))
 
 
 # A module `tensorrt` whose builder is told its GPU, which the real one finds; and CUDA's answer.

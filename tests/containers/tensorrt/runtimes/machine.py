@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from containers.tensorrt.compile.profiles import EngineLimits, profiles
 from containers.tensorrt.engine_metadata import (
     ENGINE_FILE,
     EngineMetadata,
@@ -84,10 +85,10 @@ class Machine:
         metadata = replace(metadata, **changes)
         self.tensorrt.float_type = _FLOAT_TYPES[precision]
         builder = importlib.import_module(_BUILDER)
-        limits = builder.EngineLimits(
+        limits = EngineLimits(
             metadata.max_batch_size, metadata.max_input_tokens, metadata.max_new_tokens
         )
-        built = builder.build_engine(graph, limits)
+        built = builder.build_engine(graph, profiles(limits))
         (model_dir / ENGINE_FILE).write_bytes(built.plan)
         write_metadata(model_dir, metadata)
         return metadata

@@ -1,0 +1,108 @@
+"""The sizes that an engine is built for: the optimisation profiles of a graph's inputs.
+
+Nothing here imports TensorRT. This module keeps to Python 3.10.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from containers.tensorrt.engine_metadata import DECODE_PROFILE, PREFILL_PROFILE
+
+
+class EngineBuildError(Exception):
+    """TensorRT refuses the graph or cannot build it; the message holds all of TensorRT's errors."""
+
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """The largest steps of an engine.
+
+    Attributes:
+        max_batch_size: most rows.
+        max_input_tokens: most columns of a prefill, or of an encoder.
+        max_new_tokens: most tokens generated after a prompt of that length.
+    """
+
+    max_batch_size: int
+    max_input_tokens: int
+    max_new_tokens: int
+
+    @property
+    def batch(self) -> "Range":
+        """Returns the range of rows.
+
+        The optimum is a full batch, because batching is for throughput. A row alone is not much
+        faster than a full batch, since a step reads all weights either way.
+        """
+        return Range(1, self.max_batch_size, self.max_batch_size)
+
+
+class Range(NamedTuple):
+    """Sizes of one dimension; the engine is fastest at the optimum."""
+
+    minimum: int
+    optimum: int
+    maximum: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The range of each dimension of a graph's inputs, in one optimisation profile.
+
+    Attributes:
+        graph: the kind of graph, for messages ("a step graph").
+        inputs: the dimensions of each input; None for a dimension whose size is the graph's. The
+            inputs of a cache share the part of their names before the first dot.
+    """
+
+    graph: str
+    inputs: Mapping[str, Sequence[Range | None]]
+
+    def of_input(self, name: str, shape: Sequence[int]) -> list[tuple[int, ...]]:
+        """Returns the minimum, optimum and maximum shape of an input.
+
+        Args:
+            name: of the input.
+            shape: its shape in the graph, -1 for each dimension that is not fixed.
+
+        Raises:
+            EngineBuildError: such a graph has no such input.
+        """
+        ranges = self.inputs.get(name.partition(".")[0], ())
+        if len(ranges) != len(shape) or any(
+            expected is None and size <= 0 for expected, size in zip(ranges, shape, strict=True)
+        ):
+            raise EngineBuildError(
+                f"the graph is not {self.graph}: it has an input {name} of shape {list(shape)}"
+            )
+        sizes = [
+            expected or Range(size, size, size)
+            for expected, size in zip(ranges, shape, strict=True)
+        ]
+        return list(zip(*sizes, strict=True))
+
+
+def profiles(limits: EngineLimits) -> list[Profile]:
+    """Returns the sizes of prefill and of decoding, in the order of their profiles' numbers."""
+    prompt = limits.max_input_tokens
+    # The last new token is returned and never fed to the model.
+    longest_past = prompt + limits.max_new_tokens - 1
+    sizes = {
+        PREFILL_PROFILE: _step(limits.batch, Range(1, prompt, prompt), Range(0, 0, 0)),
+        DECODE_PROFILE: _step(limits.batch, Range(1, 1, 1), Range(1, prompt, longest_past)),
+    }
+    return [sizes[number] for number in sorted(sizes)]
+
+
+def _step(batch: Range, sequence: Range, past: Range) -> Profile:
+    columns = Range(*map(sum, zip(sequence, past, strict=True)))
+    return Profile(
+        graph="a step graph",
+        inputs={
+            "input_ids": (batch, sequence),
+            "position_ids": (batch, sequence),
+            "attention_mask": (batch, columns),
+            "past_key_values": (batch, None, past, None),
+        },
+    )

@@ -1,0 +1,95 @@
+"""The engines of the encoder and the decoder step: their files, their profiles, and engine.json.
+
+engine.json has the fields of `containers.tensorrt.engine_metadata`. Its `graph_sha256` covers both
+graphs and their external data. Nothing here imports TensorRT. This module keeps to Python 3.10.
+"""
+
+from typing import Final
+
+from containers.tensorrt.compile.profiles import EngineLimits, Profile, Range
+from containers.tensorrt.engine_metadata import EngineMetadata, ModelSizes, check_engine
+from containers.triton.model_directory import DECODER, ENCODER, ENGINE_SUFFIX
+
+ENCODER_ENGINE: Final = f"{ENCODER}{ENGINE_SUFFIX}"
+DECODER_ENGINE: Final = f"{DECODER}{ENGINE_SUFFIX}"
+_BOTH: Final = f"the pair of {ENCODER_ENGINE} and {DECODER_ENGINE}"
+
+# Numbers of the decoder's optimisation profiles. Only the first step has no past.
+FIRST_STEP_PROFILE: Final = 0
+LATER_STEPS_PROFILE: Final = 1
+
+
+def max_past_tokens(limits: EngineLimits | EngineMetadata) -> int:
+    """Returns the most tokens of an answer before a step.
+
+    The last new token is never fed to the model, so it does not count.
+    """
+    return limits.max_new_tokens - 1
+
+
+def encoder_profiles(limits: EngineLimits) -> list[Profile]:
+    """Returns the only profile of the encoder."""
+    tokens = (limits.batch, _source(limits))
+    return [Profile("T5's encoder", {"input_ids": tokens, "attention_mask": tokens})]
+
+
+def decoder_profiles(limits: EngineLimits) -> list[Profile]:
+    """Returns the profiles of the first step and of later steps, in the order of their numbers."""
+    # A model that may add only one token has no later steps, and no engine can have a profile
+    # whose maximum is below its minimum.
+    longest = max(1, max_past_tokens(limits))
+    sizes = {
+        FIRST_STEP_PROFILE: _step(limits, Range(0, 0, 0)),
+        LATER_STEPS_PROFILE: _step(limits, Range(1, (longest + 1) // 2, longest)),
+    }
+    return [sizes[number] for number in sorted(sizes)]
+
+
+def _step(limits: EngineLimits, past: Range) -> Profile:
+    source = _source(limits)
+    return Profile(
+        "T5's decoder step",
+        {
+            "input_ids": (limits.batch, Range(1, 1, 1)),
+            "encoder_attention_mask": (limits.batch, source),
+            "past_key_values": (limits.batch, None, past, None),
+            "cross_key_values": (limits.batch, None, source, None),
+        },
+    )
+
+
+def _source(limits: EngineLimits) -> Range:
+    # The optimum is the longest text, whose batches take the longest.
+    return Range(1, limits.max_input_tokens, limits.max_input_tokens)
+
+
+def check_engines(
+    metadata: EngineMetadata,
+    *,
+    tensorrt_version: str,
+    compute_capability: str,
+    config: ModelSizes,
+    limits: EngineLimits,
+) -> None:
+    """Checks that both engines run here, and that they cover the container's settings.
+
+    Args:
+        metadata: describes the engines.
+        tensorrt_version: full version of the runtime.
+        compute_capability: of this machine's GPU, in the metadata's notation.
+        config: values of the model's config.json.
+        limits: the largest batch, the longest text and the longest answer.
+
+    Raises:
+        ModelLoadError: one line with every mismatch.
+    """
+    check_engine(
+        metadata,
+        tensorrt_version=tensorrt_version,
+        compute_capability=compute_capability,
+        config=config,
+        max_batch_size=limits.max_batch_size,
+        max_input_tokens=limits.max_input_tokens,
+        max_new_tokens=limits.max_new_tokens,
+        engine=_BOTH,
+    )

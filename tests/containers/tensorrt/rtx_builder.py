@@ -1,0 +1,41 @@
+"""NVIDIA's own builder in the place of TensorRT's; it needs no GPU to build.
+
+The bindings of TensorRT for RTX stand in for `tensorrt`: the same names, parser and type rules;
+engines of its own, told their GPU instead of finding it, and a timing cache that holds nothing.
+"""
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.support.groups import load
+
+_MODULE = "containers.tensorrt.compile.engine_builder"
+
+
+@contextlib.contextmanager
+def rtx_engine_builder() -> Iterator[ModuleType]:
+    """Our builder's module, imported anew with NVIDIA's bindings in the place of `tensorrt`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "tensorrt", load("tensorrt_rtx_bindings", group="builder"))
+        patch.delitem(sys.modules, _MODULE, raising=False)
+        try:
+            yield importlib.import_module(_MODULE)
+        finally:
+            del sys.modules[_MODULE]
+
+
+def building_for(architecture: str) -> Callable[[Any], None]:
+    """Tells the builder its GPU ("SM86")."""
+    rtx = load("tensorrt_rtx_bindings", group="builder")
+
+    def configure(config: Any) -> None:
+        config.num_compute_capabilities = 1
+        config.set_compute_capability(rtx.ComputeCapability.__members__[architecture], 0)
+
+    return configure
