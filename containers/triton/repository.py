@@ -70,6 +70,7 @@ class TextModel:
         output_name: of the answers.
         parameters: what the model reads, by name.
         program: the module with the class `TritonPythonModel`.
+        program_path: directory in which Python finds that module.
         warmup_text: a text that each copy answers before it is ready, alone and in a full batch.
     """
 
@@ -82,6 +83,7 @@ class TextModel:
     output_name: str
     parameters: Mapping[str, str]
     program: str
+    program_path: Path
     warmup_text: str
 
     def write(self, repository: Path) -> None:
@@ -89,8 +91,12 @@ class TextModel:
         directory = repository / self.name
         (directory / VERSION).mkdir(parents=True)
         (directory / CONFIG_FILE).write_text(self.config(), encoding="utf-8")
-        source = f"from {self.program} import TritonPythonModel as TritonPythonModel\n"
-        (directory / VERSION / MODEL_FILE).write_text(source, encoding="utf-8")
+        (directory / VERSION / MODEL_FILE).write_text(
+            # Triton's process for a model does not read PYTHONPATH.
+            f"import sys\n\nsys.path.insert(0, {str(self.program_path)!r})\n"
+            f"from {self.program} import TritonPythonModel as TritonPythonModel\n",
+            encoding="utf-8",
+        )
         (directory / WARMUP_DIRECTORY).mkdir()
         text = self.warmup_text.encode()
         # A text in a file is written as in a request: four bytes of its length, then itself.

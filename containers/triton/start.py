@@ -90,6 +90,7 @@ def text_model(settings: TritonSettings) -> TextModel:
             "socket": server_process.address(os.getpid())[1:],
         },
         program=_PROGRAM,
+        program_path=Path(__file__).resolve().parents[2],
         warmup_text=_WARMUP_TEXT,
     )
 
@@ -114,6 +115,8 @@ def arguments(settings: TritonSettings, repository: Path) -> Iterator[str]:
         "--allow-http=false",
         "--allow-grpc=false",
         f"--log-verbose={int(settings.log_verbose)}",
+        # Its tables would push the reason of a failure out of the lines that SageMaker shows.
+        f"--log-info={str(settings.log_verbose).lower()}",
         f"--backend-config=python,shm-default-byte-size={settings.shared_memory_bytes}",
     )
     if settings.metrics_port is None:

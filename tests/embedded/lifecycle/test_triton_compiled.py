@@ -1,0 +1,104 @@
+"""A T5 checkpoint, compiled by a training job when it is published, served by the real Triton."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from tests.containers.tensorrt.t5_models import VOCABULARY, random_t5
+from tests.support.groups import load
+from tests.support.workbench import LATEST, Workbench
+
+torch = load("torch", group="torch")
+
+pytestmark = [pytest.mark.cdk, pytest.mark.torch, pytest.mark.triton, pytest.mark.timeout(900)]
+
+MODEL = "t5-spelling"
+# Where the shipped config has it.
+CHECKPOINT = "build/t5-spelling"
+TEXTS = ["w7 w10 w19", "w5", "w44 w3 w8 w20 w6"]
+NEW_TOKENS = 32
+END = "</s>"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """An account whose environment deploys releases, and a random T5."""
+    with Workbench(tmp_path_factory.mktemp("triton-compiled")) as bench:
+        environments = bench.project / "environments.yaml"
+        text = environments.read_text("utf-8")
+        assert text.count("artifacts: sample") == 1
+        environments.write_text(text.replace("artifacts: sample", "artifacts: release"), "utf-8")
+        _write_checkpoint(bench.project / CHECKPOINT)
+        bench.bootstrap()
+        bench.deploy("foundation", context=MODEL)
+        yield bench
+
+
+def _write_checkpoint(directory: Path) -> None:
+    model = random_t5(seed=3, gated=False, encoder_layers=2, decoder_layers=2)
+    model.save_pretrained(directory)
+    words = {"<pad>": 0, END: 1, **{f"w{index}": index for index in range(2, VOCABULARY)}}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<pad>"))  # noqa: S106  (no secret)
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, words[END])]
+    )
+    tokenizer.save(str(directory / "tokenizer.json"))
+
+
+def _expected(checkpoint: Path) -> list[str]:
+    """Returns what transformers answers to each text alone."""
+    from transformers import T5ForConditionalGeneration
+
+    model = T5ForConditionalGeneration.from_pretrained(checkpoint).eval()
+    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    answers = []
+    for text in TEXTS:
+        tokens = torch.tensor([tokenizer.encode(text).ids])
+        made = model.generate(tokens, max_new_tokens=NEW_TOKENS, do_sample=False, num_beams=1)
+        answers.append(tokenizer.decode(made[0].tolist()))
+    return answers
+
+
+def test_published_compiled_deployed_invoked_and_destroyed(bench: Workbench) -> None:
+    refused = bench.fails("slipway", "plan", MODEL)
+    assert "the release was never published" in refused
+    output = bench.must("slipway", "publish", MODEL)
+    assert "Compiled for cpu, as the embedded AWS has no accelerator, by training job" in output
+    lock = json.loads((bench.project / "model_configs" / f"{MODEL}.lock.json").read_text())
+    released = lock["environments"]["local"]
+    assert (released["compiled"]["target"], released["compiled"]["compiler"]) == ("cpu", "onnx")
+    (job,) = bench.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    described = bench.client("sagemaker").describe_training_job(
+        TrainingJobName=job["TrainingJobName"]
+    )
+    assert (
+        described["AlgorithmSpecification"]["TrainingImage"]
+        .partition("/")[2]
+        .startswith("slipway/triton:triton26.05-")
+    )
+    assert described["HyperParameters"] == {
+        "dtype": "fp32",
+        "max_batch_size": "16",
+        "max_input_tokens": "32",
+        "max_new_tokens": str(NEW_TOKENS),
+        "target": "cpu",
+    }
+    bench.deploy(MODEL)
+    try:
+        shape = [len(TEXTS), 1]
+        tensor = {"name": "TEXT", "shape": shape, "datatype": "BYTES", "data": TEXTS}
+        response = bench.client("sagemaker-runtime").invoke_endpoint(
+            EndpointName=f"{MODEL}-local",
+            ContentType="application/json",
+            Body=json.dumps({"inputs": [tensor]}),
+        )
+        (found,) = json.load(response["Body"])["outputs"]
+        assert found["data"] == _expected(bench.project / CHECKPOINT)
+    finally:
+        bench.destroy_from(LATEST, MODEL)
+    assert bench.serving_processes() == []
+    bench.must("slipway", "leftovers", MODEL)
