@@ -1,0 +1,161 @@
+"""The stack of Slipway's Triton image: which bases it is built on, and for whom."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.facts.images import image
+from slipway.facts.triton.releases import TRITON
+from slipway.image_sources import image_digest
+from slipway.planning.images import compiler_image
+from slipway.project import Project
+from stacks.assembly import Selection, add_stacks
+from tests.support.linting import lint
+from tests.support.projects import ENVIRONMENTS, PRODUCTION, write_project
+from tests.synth.assemblies import Assembly, new_app
+
+STACK = "image-triton"
+REPOSITORY = "210987654321.dkr.ecr.eu-west-1.amazonaws.com/slipway/triton"
+CONFIG = """\
+name: NAME
+description: spelling correction
+model:
+  family: t5
+  parameters: 60506624
+  layers: 6
+  hidden_size: 512
+  attention_heads: 8
+serving:
+  container: triton
+  version: "26.05"
+  max_input_tokens: 32
+  max_new_tokens: 32
+artifacts:
+  release:
+    path: build/t5
+    target: sm75
+endpoint:
+  instances: [ml.g4dn.xlarge]
+alarms:
+  model_latency_p99_milliseconds: 600
+"""
+
+
+def config(name: str, *edits: tuple[str, str]) -> str:
+    text = CONFIG.replace("NAME", name)
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+MODELS = {
+    "newest": config("newest"),
+    "again": config("again"),
+    "volta": config(
+        "volta", ('"26.05"', '"24.09"'), ("ml.g4dn.xlarge", "ml.p3.2xlarge"), ("sm75", "sm70")
+    ),
+    "too-old": config("too-old", ('"26.05"', '"24.05"')),
+    "own": config("own", ('version: "26.05"', 'version: "25.09"\n  repository: triton/own')),
+}
+
+
+def make_project(root: Path, *names: str) -> Project:
+    root.mkdir(parents=True, exist_ok=True)
+    models = {name: MODELS[name] for name in names or MODELS}
+    published = {"newest", "again", "volta"} & set(models)
+    write_project(root, models, published=published, environments=ENVIRONMENTS)
+    return Project(root)
+
+
+def synthesise(project: Project, outdir: Path, *models: str, **keywords: Any) -> Assembly:
+    app = new_app(outdir)
+    chosen = {"environment": "production", "models": models or ("*",), **keywords}
+    add_stacks(app, project, Selection(**chosen))
+    app.synth()
+    return Assembly(outdir)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def assembly(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Assembly:
+    return synthesise(project, tmp_path_factory.mktemp("cdk.out"), "newest")
+
+
+def requests(assembly: Assembly) -> list[tuple[str, str, str]]:
+    found = assembly.resources(STACK, "Custom::SlipwayImage").values()
+    return [
+        tuple(resource["Properties"][name] for name in ("ImageUri", "BaseImage", "Target"))
+        for resource in found
+    ]
+
+
+def test_both_images_are_built_on_each_base_that_a_config_names(
+    assembly: Assembly, project: Project
+):
+    """Once, for however many configs, and for one that is not selected too."""
+    digest = image_digest(project.root, "triton")
+    assert requests(assembly) == [
+        (
+            f"{REPOSITORY}:triton{version}-{digest}{suffix}",
+            image(TRITON, version, "eu-west-1").uri,
+            target,
+        )
+        for version in ("24.09", "26.05")
+        for suffix, target in (("", "serving"), ("-compiler", "compiler"))
+    ]
+
+
+def test_a_models_stack_waits_for_its_image_and_runs_it(assembly: Assembly, project: Project):
+    assert set(assembly.stacks()) == {"foundation", "newest", STACK}
+    assert STACK in assembly.stacks()["newest"]["dependencies"]
+    model = assembly.only("newest", "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    built = [uri for uri, _, _ in requests(assembly)]
+    assert model["Image"] in built
+    plan = project.plan("newest", PRODUCTION)
+    assert {plan.image.uri, compiler_image(plan.image).uri} <= set(built)
+
+
+def test_the_selection_does_not_change_the_stack(
+    assembly: Assembly, project: Project, tmp_path: Path
+):
+    assert synthesise(project, tmp_path, "again").template(STACK) == assembly.template(STACK)
+
+
+def test_a_repository_of_the_users_own_needs_no_image(project: Project, tmp_path: Path):
+    found = synthesise(project, tmp_path, "own", allow_unpublished=True)
+    assert STACK not in found.stacks()
+
+
+def test_a_release_that_is_no_base_is_not_built_and_its_model_says_why(tmp_path: Path):
+    project = make_project(tmp_path / "project", "too-old")
+    found = synthesise(project, tmp_path / "out")
+    assert set(found.stacks()) == {"foundation", "too-old"}
+    assert "Slipway builds no image on Triton 24.05" in found.annotations("too-old", "error")[0]
+
+
+def test_the_build_may_pull_the_bases(assembly: Assembly):
+    pulls = [
+        statement["Resource"]
+        for role in assembly.resources(STACK, "AWS::IAM::Role").values()
+        for policy in role["Properties"]["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Sid"] == "PullBases"
+    ]
+    account = image(TRITON, "26.05", "eu-west-1").account
+    assert pulls == [f"arn:aws:ecr:eu-west-1:{account}:repository/{TRITON}"]
+
+
+def test_the_embedded_aws_builds_nothing(project: Project, tmp_path: Path):
+    found = synthesise(project, tmp_path, "newest", environment="local", allow_unpublished=True)
+    assert STACK not in found.stacks()
+
+
+def test_cfn_lint_finds_nothing(assembly: Assembly):
+    path = assembly.template_file(STACK)
+    assert [str(match) for match in lint([path])[path]] == []
