@@ -103,10 +103,10 @@ def test_every_mismatch_is_named() -> None:
             limits=EngineLimits(BATCH + 1, SOURCE + 1, NEW + 1),
         )
     assert str(error.value) == (
-        "the pair of encoder.engine and decoder.engine cannot serve here: it was built with TensorRT "
-        "10.13.3.9, and this container has 10.8.0.43; it was built for sm86 (NVIDIA A10G), and "
-        "this GPU is sm75; its layers is 6, and config.json has 12; its max_batch_size is 4, and "
-        "SLIPWAY_MAX_BATCH_SIZE asks for 5; its max_input_tokens is 12, and "
+        "the pair of encoder.engine and decoder.engine cannot serve here: it was built with "
+        "TensorRT 10.13.3.9, and this container has 10.8.0.43; it was built for sm86 (NVIDIA "
+        "A10G), and this GPU is sm75; its layers is 6, and config.json has 12; its max_batch_size "
+        "is 4, and SLIPWAY_MAX_BATCH_SIZE asks for 5; its max_input_tokens is 12, and "
         "SLIPWAY_MAX_INPUT_TOKENS asks for 13; its max_new_tokens is 10, and "
         "SLIPWAY_MAX_NEW_TOKENS asks for 11; publish the model again, which builds the engine anew"
     )

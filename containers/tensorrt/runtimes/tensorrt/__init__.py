@@ -1,11 +1,14 @@
 """Runs an engine of the step graph with TensorRT; keys and values stay on the GPU.
 
 Written against the interfaces of TensorRT 10.4 and 10.13 and of CUDA's Python bindings 12.9; it has
-never run on a GPU. Other packages import only `session`. It needs `tensorrt` and `cuda.bindings`,
+never run on a GPU. It needs `tensorrt` and `cuda.bindings`,
 which the container's image has, so it is imported only to run an engine.
 
 - `device_memory`: the GPU, its memory, and work in the order of one stream.
 - `cache`: the layout of keys and values, and how rows move.
 - `engine`: an engine file, and every check of it before it serves.
+- `step_memory`: the memory of tokens and logits.
 - `session`: the steps.
+
+The family triton has a session of its own over the other modules.
 """

@@ -104,13 +104,14 @@ class CacheMemory:
     Args:
         layout: sizes that every arena has room for.
         stream: carries out the copies.
+        arenas: the number of arenas: one more than caches are in use at a time.
     """
 
-    def __init__(self, layout: CacheLayout, stream: Stream) -> None:
+    def __init__(self, layout: CacheLayout, stream: Stream, arenas: int = ARENAS) -> None:
         self.layout: Final = layout
         self._stream = stream
         # Ordered by when they were last issued, the oldest first.
-        self._arenas = [Arena(allocate(layout.arena_bytes)) for _ in range(ARENAS)]
+        self._arenas = [Arena(allocate(layout.arena_bytes)) for _ in range(arenas)]
 
     def addresses(self, arena: Arena, columns: int) -> list[int]:
         """Returns the address of each tensor in a cache of that many columns."""
@@ -120,8 +121,8 @@ class CacheMemory:
     def claim(self, *in_use: Arena) -> Arena:
         """Returns an arena to write to, other than the given ones.
 
-        At most two caches are in use at a time. If more are alive, something keeps a cache that
-        will not be used again, such as the traceback of an error. The oldest arena is then
+        One arena is always left over. If all hold live caches, something keeps a cache that will
+        not be used again, such as the traceback of an error. The oldest arena is then
         returned. If its cache is used after all, `take` refuses it.
         """
         others = [arena for arena in self._arenas if arena not in in_use]

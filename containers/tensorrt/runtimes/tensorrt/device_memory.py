@@ -16,9 +16,6 @@ from containers.serving.predictor import ModelLostError
 # The alignment of cudaMalloc, which TensorRT requires of every tensor's address.
 ALIGNMENT_BYTES: Final = 256
 
-# One process uses one GPU: an instance with several GPUs serves with the first.
-_DEVICE: Final = 0
-
 
 class DeviceError(ModelLostError):
     """CUDA refused a call, or reports that earlier work failed; the GPU cannot be used afterwards.
@@ -64,14 +61,14 @@ class Box:
     byte: int = 0
 
 
-def use_gpu() -> Gpu:
-    """Makes the machine's first GPU the current GPU of this thread, and returns it.
+def use_gpu(device: int = 0) -> Gpu:
+    """Makes a GPU of the machine the current GPU of this thread, and returns it.
 
     Raises:
         DeviceError: there is no GPU, or its driver is missing or too old.
     """
-    _call(runtime.cudaSetDevice, _DEVICE)
-    properties = _call(runtime.cudaGetDeviceProperties, _DEVICE)
+    _call(runtime.cudaSetDevice, device)
+    properties = _call(runtime.cudaGetDeviceProperties, device)
     return Gpu(
         name=properties.name.split(b"\0")[0].decode(),
         compute_capability=f"sm{properties.major}{properties.minor}",

@@ -1,4 +1,7 @@
-"""An engine file: opened, or rebuilt if it is damaged, and checked against its metadata."""
+"""An engine file: opened, or rebuilt if it is damaged, and checked against its metadata.
+
+It keeps to Python 3.10, as all modules of this package do.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,26 +14,57 @@ import tensorrt as trt
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
 from containers.tensorrt.compile.engine_builder import MessageLog, build_engine
-from containers.tensorrt.compile.profiles import EngineBuildError, EngineLimits, profiles
+from containers.tensorrt.compile.profiles import EngineBuildError, Profile
 from containers.tensorrt.engine_metadata import (
-    DECODE_PROFILE,
-    ENGINE_FILE,
     METADATA_FILE,
-    PREFILL_PROFILE,
     REMEDY,
     TIMING_CACHE_FILE,
     EngineMetadata,
     graph_digest,
 )
-from containers.tensorrt.model_directory import GRAPH_FILE, external_data_files
-from containers.tensorrt.stepping import LOGITS, STEP_INPUTS, cache_names
+from containers.tensorrt.model_directory import external_data_files
+from containers.tensorrt.stepping import LOGITS, cache_names
 
 _logger = logging.getLogger(__name__)
 
 # A dimension whose size is known only at run time.
 _ANY: Final = -1
 
-_TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
+TensorType: TypeAlias = tuple[trt.DataType, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class EngineContract:
+    """An engine's file, and everything about the engine that a session relies on.
+
+    Attributes:
+        file: the engine's file.
+        graph: the file of its graph.
+        all_graphs: the files of all graphs that the metadata's digest covers.
+        profiles: the profiles that it must have, in the order of their numbers.
+        inputs: type and shape of each input; -1 for any size.
+        outputs: type and shape of each output.
+    """
+
+    file: str
+    graph: str
+    all_graphs: Sequence[str]
+    profiles: Sequence[Profile]
+    inputs: Mapping[str, TensorType]
+    outputs: Mapping[str, TensorType]
+
+    @property
+    def kind(self) -> str:
+        """Returns the kind of graph, for messages."""
+        return self.profiles[0].graph
+
+    def largest_inputs(self, profile: int) -> dict[str, tuple[int, ...]]:
+        """Returns the largest shape of each input in a profile."""
+        return {name: self.shapes(profile, name)[-1] for name in self.inputs}
+
+    def shapes(self, profile: int, name: str) -> list[tuple[int, ...]]:
+        """Returns the smallest, the optimal and the largest shape of an input in a profile."""
+        return self.profiles[profile].of_input(name, self.inputs[name][1])
 
 
 @dataclass(frozen=True)
@@ -38,35 +72,73 @@ class Engine:
     """An engine and the objects that must live as long as it does.
 
     Attributes:
+        contract: its file and its tensors.
         cuda_engine: TensorRT's object.
         log: TensorRT's messages.
         is_rebuilt: whether the engine was built from the graph instead of read from the file.
     """
 
+    contract: EngineContract
     cuda_engine: trt.ICudaEngine
     log: MessageLog
     runtime: trt.Runtime
     is_rebuilt: bool
 
+    def accept(self, accepted: bool, what: str) -> None:
+        """Raises if TensorRT refused a call.
 
-def open_engine(model_dir: Path, metadata: EngineMetadata) -> Engine:
-    """Opens model.engine, or builds an engine from the graph beside it if the file is damaged.
+        Raises:
+            RuntimeError: the call was refused.
+        """
+        if not accepted:
+            said = self.log.errors[-1:] or ["it gives no reason"]
+            raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
+
+
+def token_tensors(names: Sequence[str]) -> dict[str, TensorType]:
+    """Returns the type and shape of inputs of tokens, masks and positions."""
+    return dict.fromkeys(names, (trt.DataType.INT64, (_ANY, _ANY)))
+
+
+def cache_tensors(prefix: str, metadata: EngineMetadata) -> dict[str, TensorType]:
+    """Returns the type and shape of the tensors of a cache; see `cache_names`."""
+    shape = (_ANY, metadata.heads, _ANY, metadata.head_dim)
+    names = cache_names(prefix, metadata.layers)
+    return dict.fromkeys(names, (_float_type(metadata), shape))
+
+
+def logits_tensor(metadata: EngineMetadata) -> dict[str, TensorType]:
+    """Returns the type and shape of the logits."""
+    return {LOGITS: (_float_type(metadata), (_ANY, 1, metadata.vocabulary_size))}
+
+
+def _float_type(metadata: EngineMetadata) -> trt.DataType:
+    return {"fp16": trt.DataType.HALF, "fp32": trt.DataType.FLOAT}[metadata.precision]
+
+
+def open_engine(model_dir: Path, contract: EngineContract, metadata: EngineMetadata) -> Engine:
+    """Opens an engine, or builds it from the graph beside it if the file is damaged.
+
+    Args:
+        model_dir: holds the engine.
+        contract: the engine's file and its tensors.
+        metadata: describes the engine.
 
     Raises:
-        ModelLoadError: the engine can be neither opened nor built, or is not an engine of a step
-            graph of these sizes.
+        ModelLoadError: the engine can be neither opened nor built, or is not the engine of the
+            contract.
     """
     log = MessageLog()
     runtime = trt.Runtime(log)
-    cuda_engine = runtime.deserialize_cuda_engine((model_dir / ENGINE_FILE).read_bytes())
+    cuda_engine = runtime.deserialize_cuda_engine((model_dir / contract.file).read_bytes())
     is_rebuilt = cuda_engine is None
     if is_rebuilt:
-        cuda_engine = _rebuild(model_dir, metadata, runtime, _said(log))
-    engine = Engine(cuda_engine, log, runtime, is_rebuilt)
-    problems = _tensor_problems(cuda_engine, metadata) or _profile_problems(cuda_engine, metadata)
+        cuda_engine = _rebuild(model_dir, contract, metadata, runtime, _said(log))
+    engine = Engine(contract, cuda_engine, log, runtime, is_rebuilt)
+    problems = _tensor_problems(cuda_engine, contract) or _profile_problems(cuda_engine, contract)
     if problems:
         raise ModelLoadError(
-            f"{ENGINE_FILE} is not the engine of a step graph that {METADATA_FILE} describes: "
+            f"{contract.file} is not the engine of {contract.kind} that {METADATA_FILE} describes: "
             f"{'; '.join(problems)}; {REMEDY}"
         )
     return engine
@@ -76,7 +148,7 @@ def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExe
     """Returns a context that runs steps of one profile; the stream must be synchronised next.
 
     Args:
-        engine: an engine of a step graph.
+        engine: the engine to run.
         profile: number of the optimisation profile.
         stream_handle: CUDA stream on which the profile is selected.
 
@@ -86,97 +158,103 @@ def create_context(engine: Engine, profile: int, stream_handle: int) -> trt.IExe
     context = engine.cuda_engine.create_execution_context()
     if context is None or not context.set_optimization_profile_async(profile, stream_handle):
         raise ModelLoadError(
-            f"TensorRT makes no execution context of {ENGINE_FILE} for profile {profile}: "
+            f"TensorRT makes no execution context of {engine.contract.file} for profile {profile}: "
             f"{_said(engine.log)}"
         )
     return context
 
 
-def check_logits(context: trt.IExecutionContext, metadata: EngineMetadata) -> None:
-    """Checks that a context of the prefill profile returns the logits of one position.
+def check_logits(engine: Engine, context: trt.IExecutionContext, metadata: EngineMetadata) -> None:
+    """Checks that a context of the first profile returns the logits of one position.
 
     The memory for the logits has no room for more, and the engine reports the shape only for given
     inputs.
 
+    Args:
+        engine: an engine with logits.
+        context: a context of its first profile.
+        metadata: describes the engine.
+
     Raises:
         ModelLoadError: the shape differs.
     """
-    tokens = (metadata.max_batch_size, metadata.max_input_tokens)
-    past = (metadata.max_batch_size, metadata.heads, 0, metadata.head_dim)
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(STEP_INPUTS, tokens)
-    shapes |= dict.fromkeys(cache_names("past_key_values", metadata.layers), past)
+    shapes = engine.contract.largest_inputs(0)
     for name, shape in shapes.items():
         context.set_input_shape(name, shape)
     expected = (metadata.max_batch_size, 1, metadata.vocabulary_size)
     found = tuple(context.get_tensor_shape(LOGITS))
     if found != expected:
         raise ModelLoadError(
-            f"{ENGINE_FILE} is not the engine of a step graph: for prompts of {list(tokens)} its "
-            f"logits are {list(found)} instead of {list(expected)}; {REMEDY}"
+            f"{engine.contract.file} is not the engine of {engine.contract.kind}: for prompts of "
+            f"{list(shapes['input_ids'])} its logits are {list(found)} instead of "
+            f"{list(expected)}; {REMEDY}"
         )
 
 
 def _rebuild(
-    model_dir: Path, metadata: EngineMetadata, runtime: trt.Runtime, reason: str
+    model_dir: Path,
+    contract: EngineContract,
+    metadata: EngineMetadata,
+    runtime: trt.Runtime,
+    reason: str,
 ) -> trt.ICudaEngine:
     """Returns an engine built from the graph, in memory only, since the directory is read-only."""
-    problem = f"{ENGINE_FILE} is damaged: TensorRT cannot open it ({reason})"
-    graph = model_dir / GRAPH_FILE
+    problem = f"{contract.file} is damaged: TensorRT cannot open it ({reason})"
+    graph = model_dir / contract.graph
     if not graph.is_file():
-        raise ModelLoadError(f"{problem}, and there is no {GRAPH_FILE} to build it from; {REMEDY}")
-    external_data = [model_dir / name for name in external_data_files(graph)]
-    if graph_digest(graph, external_data) != metadata.graph_sha256:
         raise ModelLoadError(
-            f"{problem}, and {GRAPH_FILE} is not the graph that it was built from; {REMEDY}"
+            f"{problem}, and there is no {contract.graph} to build it from; {REMEDY}"
+        )
+    if _digest(model_dir, contract.all_graphs) != metadata.graph_sha256:
+        raise ModelLoadError(
+            f"{problem}, and {contract.graph} is not the graph that it was built from; {REMEDY}"
         )
     log_event(
         _logger,
         logging.WARNING,
         "engine_rebuild_started",
-        reason=f"{problem}; it is built anew from {GRAPH_FILE}, which takes minutes at every start",
+        reason=f"{problem}; it is built anew from {contract.graph}, which takes minutes at every "
+        "start",
     )
     timing_cache = model_dir / TIMING_CACHE_FILE
-    limits = EngineLimits(
-        max_batch_size=metadata.max_batch_size,
-        max_input_tokens=metadata.max_input_tokens,
-        max_new_tokens=metadata.max_new_tokens,
-    )
     try:
         built = build_engine(
             graph,
-            profiles(limits),
+            contract.profiles,
             timing_cache=timing_cache.read_bytes() if timing_cache.is_file() else b"",
         )
     except EngineBuildError as error:
         raise ModelLoadError(f"{problem}, and {error}") from error
     cuda_engine = runtime.deserialize_cuda_engine(built.plan)
     if cuda_engine is None:
-        raise ModelLoadError(f"{problem}, and neither can it open one built from {GRAPH_FILE}")
+        raise ModelLoadError(f"{problem}, and neither can it open one built from {contract.graph}")
     return cuda_engine
 
 
-def _tensor_problems(engine: trt.ICudaEngine, metadata: EngineMetadata) -> list[str]:
-    float_type = {"fp16": trt.DataType.HALF, "fp32": trt.DataType.FLOAT}[metadata.precision]
-    tokens = (trt.DataType.INT64, (_ANY, _ANY))
-    cache = (float_type, (_ANY, metadata.heads, _ANY, metadata.head_dim))
-    inputs: dict[str, _TensorType] = dict.fromkeys(STEP_INPUTS, tokens)
-    inputs |= dict.fromkeys(cache_names("past_key_values", metadata.layers), cache)
-    outputs: dict[str, _TensorType] = {LOGITS: (float_type, (_ANY, 1, metadata.vocabulary_size))}
-    outputs |= dict.fromkeys(cache_names("present", metadata.layers), cache)
+def _digest(model_dir: Path, graphs: Sequence[str]) -> str | None:
+    """Returns the digest of graphs and their external data; None if a file is missing."""
+    files = [model_dir / graph for graph in graphs]
+    if not all(path.is_file() for path in files):
+        return None
+    names = {name for graph in files for name in external_data_files(graph)}
+    files += [model_dir / name for name in sorted(names)]
+    return graph_digest(files[0], files[1:]) if all(path.is_file() for path in files) else None
+
+
+def _tensor_problems(engine: trt.ICudaEngine, contract: EngineContract) -> list[str]:
     names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
     problems = [
-        *_mode_problems(engine, names, inputs, trt.TensorIOMode.INPUT, "input"),
-        *_mode_problems(engine, names, outputs, trt.TensorIOMode.OUTPUT, "output"),
+        *_mode_problems(engine, names, contract.inputs, trt.TensorIOMode.INPUT, "input"),
+        *_mode_problems(engine, names, contract.outputs, trt.TensorIOMode.OUTPUT, "output"),
     ]
-    return problems + [
-        f"{name} is unknown" for name in names if name not in inputs and name not in outputs
-    ]
+    known = {*contract.inputs, *contract.outputs}
+    return problems + [f"{name} is unknown" for name in names if name not in known]
 
 
 def _mode_problems(
     engine: trt.ICudaEngine,
     names: Sequence[str],
-    expected: Mapping[str, _TensorType],
+    expected: Mapping[str, TensorType],
     mode: trt.TensorIOMode,
     kind: str,
 ) -> list[str]:
@@ -200,35 +278,27 @@ def _mode_problems(
     return problems
 
 
-def _profile_problems(engine: trt.ICudaEngine, metadata: EngineMetadata) -> list[str]:
-    if engine.num_optimization_profiles <= max(PREFILL_PROFILE, DECODE_PROFILE):
-        return [f"it has {engine.num_optimization_profiles} optimisation profile instead of 2"]
-    rows = (1, metadata.max_batch_size)
-    prompt = (1, metadata.max_input_tokens)
-    past = (1, metadata.max_past_tokens)
-    wanted: list[tuple[int, str, tuple[tuple[int, int], ...]]] = [
-        (PREFILL_PROFILE, "input_ids", (rows, prompt)),
-        (PREFILL_PROFILE, "attention_mask", (rows, prompt)),
-        (PREFILL_PROFILE, "position_ids", (rows, prompt)),
-        (DECODE_PROFILE, "input_ids", (rows, (1, 1))),
-        (DECODE_PROFILE, "attention_mask", (rows, (past[0] + 1, past[1] + 1))),
-        (DECODE_PROFILE, "position_ids", (rows, (1, 1))),
-    ]
-    heads, width = (metadata.heads,) * 2, (metadata.head_dim,) * 2
-    for name in cache_names("past_key_values", metadata.layers):
-        wanted.append((PREFILL_PROFILE, name, (rows, heads, (0, 0), width)))
-        wanted.append((DECODE_PROFILE, name, (rows, heads, past, width)))
+def _profile_problems(engine: trt.ICudaEngine, contract: EngineContract) -> list[str]:
+    if engine.num_optimization_profiles < len(contract.profiles):
+        return [
+            f"it has {engine.num_optimization_profiles} optimisation profile instead of "
+            f"{len(contract.profiles)}"
+        ]
     problems = []
-    for profile, name, sizes in wanted:
-        smallest, _, largest = engine.get_tensor_profile_shape(name, profile)
-        found = list(zip(smallest, largest, strict=True))
-        if any(
-            low > least or high < most
-            for (low, high), (least, most) in zip(found, sizes, strict=True)
-        ):
-            problems.append(
-                f"profile {profile} takes {name} of {_ranges(found)} instead of {_ranges(sizes)}"
-            )
+    for profile in range(len(contract.profiles)):
+        for name in contract.inputs:
+            least, _, most = contract.shapes(profile, name)
+            smallest, _, largest = engine.get_tensor_profile_shape(name, profile)
+            wanted = list(zip(least, most, strict=True))
+            found = list(zip(smallest, largest, strict=True))
+            if any(
+                low > first or high < last
+                for (low, high), (first, last) in zip(found, wanted, strict=True)
+            ):
+                problems.append(
+                    f"profile {profile} takes {name} of {_ranges(found)} instead of "
+                    f"{_ranges(wanted)}"
+                )
     return problems
 
 

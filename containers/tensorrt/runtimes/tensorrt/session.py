@@ -3,13 +3,12 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
 
-import numpy as np
 import tensorrt as trt
 
 from containers.serving.logs import log_event
 from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.compile.profiles import EngineLimits, profiles
 from containers.tensorrt.engine_metadata import (
     DECODE_PROFILE,
     ENGINE_FILE,
@@ -31,20 +30,28 @@ from containers.tensorrt.runtimes.tensorrt.device_memory import (
     DeviceError,
     Gpu,
     Stream,
-    aligned,
     allocate,
     free_bytes,
     use_gpu,
 )
 from containers.tensorrt.runtimes.tensorrt.engine import (
     Engine,
+    EngineContract,
+    cache_tensors,
     check_logits,
     create_context,
+    logits_tensor,
     open_engine,
+    token_tensors,
+)
+from containers.tensorrt.runtimes.tensorrt.step_memory import (
+    FLOAT_TYPES,
+    LogitsMemory,
+    TokenMemory,
+    token_bytes,
 )
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import (
-    LOGITS,
     STEP_INPUTS,
     Float32Array,
     Int64Array,
@@ -52,12 +59,6 @@ from containers.tensorrt.stepping import (
 )
 
 _logger = logging.getLogger(__name__)
-
-_FLOAT_TYPES: Final[dict[str, np.dtype[np.floating[Any]]]] = {
-    "fp16": np.dtype(np.float16),
-    "fp32": np.dtype(np.float32),
-}
-_TOKEN_BYTES: Final = np.dtype(np.int64).itemsize
 
 
 class TensorRTSession:
@@ -85,17 +86,17 @@ class TensorRTSession:
             for profile in (PREFILL_PROFILE, DECODE_PROFILE)
         )
         self._stream.synchronize()
-        check_logits(self._prefill_context, metadata)
+        check_logits(engine, self._prefill_context, metadata)
         self._caches = CacheMemory(sizes.layout, self._stream)
         self._past_names = cache_names("past_key_values", metadata.layers)
         self._present_names = cache_names("present", metadata.layers)
         # Even an input without columns needs an address, and each input its own.
         nothing = allocate(sizes.nothing)
         self._nothing = [nothing + i * ALIGNMENT_BYTES for i in range(len(self._past_names))]
-        self._inputs_address = allocate(sizes.inputs)
-        self._logits_address = allocate(sizes.logits)
-        self._host_inputs = np.zeros(sizes.inputs, dtype=np.uint8)
-        self._host_logits = np.zeros(sizes.logits, dtype=np.uint8)
+        self._tokens = TokenMemory(sizes.inputs, self._stream)
+        self._logits = LogitsMemory(
+            metadata.max_batch_size, metadata.vocabulary_size, metadata.precision, self._stream
+        )
 
     def prefill(
         self, input_ids: Int64Array, attention_mask: Int64Array, position_ids: Int64Array
@@ -172,40 +173,17 @@ class TensorRTSession:
                 f"{layout.max_rows} and {layout.max_columns}"
             )
         past_shape = (rows, layout.heads, past_columns, self._metadata.head_dim)
-        self._bind_inputs(context, inputs)
+        accept = self._engine.accept
+        self._tokens.bind(self._engine, context, dict(zip(STEP_INPUTS, inputs, strict=True)))
         for name, address in zip(self._past_names, past_addresses, strict=True):
-            self._accept(context.set_input_shape(name, past_shape), name)
-            self._accept(context.set_tensor_address(name, address), name)
+            accept(context.set_input_shape(name, past_shape), name)
+            accept(context.set_tensor_address(name, address), name)
         present_addresses = self._caches.addresses(target, columns)
         for name, address in zip(self._present_names, present_addresses, strict=True):
-            self._accept(context.set_tensor_address(name, address), name)
-        self._accept(context.set_tensor_address(LOGITS, self._logits_address), LOGITS)
-        self._accept(context.execute_async_v3(self._stream.handle), "the step")
-        float_type = _FLOAT_TYPES[self._metadata.precision]
-        vocabulary = self._metadata.vocabulary_size
-        logits = self._host_logits[: rows * vocabulary * float_type.itemsize]
-        self._stream.download(self._logits_address, logits)
-        self._stream.synchronize()
-        return (
-            logits.view(float_type).reshape(rows, vocabulary).astype(np.float32),
-            self._caches.issue(target, rows, columns),
-        )
-
-    def _bind_inputs(self, context: trt.IExecutionContext, inputs: Sequence[Int64Array]) -> None:
-        """Copies tokens, mask and positions with one copy, and sets their addresses."""
-        end = 0
-        for name, array in zip(STEP_INPUTS, inputs, strict=True):
-            start = aligned(end)
-            end = start + array.nbytes
-            self._host_inputs[start:end].view(np.int64)[:] = array.ravel()
-            self._accept(context.set_input_shape(name, array.shape), name)
-            self._accept(context.set_tensor_address(name, self._inputs_address + start), name)
-        self._stream.upload(self._host_inputs[:end], self._inputs_address)
-
-    def _accept(self, accepted: bool, what: str) -> None:
-        if not accepted:
-            said = self._engine.log.errors[-1:] or ["it gives no reason"]
-            raise RuntimeError(f"TensorRT refuses {what}: {said[0]}")
+            accept(context.set_tensor_address(name, address), name)
+        self._logits.bind(self._engine, context)
+        accept(context.execute_async_v3(self._stream.handle), "the step")
+        return self._logits.read(rows), self._caches.issue(target, rows, columns)
 
 
 class _BufferSizes:
@@ -213,7 +191,7 @@ class _BufferSizes:
 
     def __init__(self, metadata: EngineMetadata) -> None:
         columns = metadata.max_past_tokens + 1
-        itemsize = _FLOAT_TYPES[metadata.precision].itemsize
+        itemsize = FLOAT_TYPES[metadata.precision].itemsize
         self.layout = CacheLayout(
             tensors=2 * metadata.layers,
             heads=metadata.heads,
@@ -223,9 +201,25 @@ class _BufferSizes:
         )
         self.arenas = ARENAS * self.layout.arena_bytes
         self.nothing = self.layout.tensors * ALIGNMENT_BYTES
-        self.inputs = len(STEP_INPUTS) * aligned(metadata.max_batch_size * columns * _TOKEN_BYTES)
+        self.inputs = token_bytes([metadata.max_batch_size * columns] * len(STEP_INPUTS))
         self.logits = metadata.max_batch_size * metadata.vocabulary_size * itemsize
         self.total = self.arenas + self.nothing + self.inputs + self.logits
+
+
+def _contract(metadata: EngineMetadata) -> EngineContract:
+    limits = EngineLimits(
+        max_batch_size=metadata.max_batch_size,
+        max_input_tokens=metadata.max_input_tokens,
+        max_new_tokens=metadata.max_new_tokens,
+    )
+    return EngineContract(
+        file=ENGINE_FILE,
+        graph=GRAPH_FILE,
+        all_graphs=(GRAPH_FILE,),
+        profiles=profiles(limits),
+        inputs=token_tensors(STEP_INPUTS) | cache_tensors("past_key_values", metadata),
+        outputs=logits_tensor(metadata) | cache_tensors("present", metadata),
+    )
 
 
 def open_engine_session(
@@ -268,7 +262,7 @@ def open_engine_session(
             f"{metadata.max_input_tokens} or less"
         )
     try:
-        engine = open_engine(model_dir, metadata)
+        engine = open_engine(model_dir, _contract(metadata), metadata)
         sizes = _BufferSizes(metadata)
         _check_memory(engine, metadata, sizes, gpu)
         session = TensorRTSession(engine, metadata)
