@@ -1,6 +1,7 @@
 """The Triton container: a sequence-to-sequence model behind NVIDIA's server.
 
-Triton forms the batches. `model` is what its Python back end loads: it turns texts into tokens, and
-owns the decode loop of `decoding` over the encoder and the decoder step. `onnx_session` runs both
-graphs on the CPU. `repository` writes the model repository.
+Triton forms the batches. `model` is what its Python back end loads. It turns texts into tokens, and
+owns the decode loop of `decoding` over the encoder and the decoder step. `sessions` opens a runtime
+for both graphs: `onnx_session` on the CPU, or `tensorrt_session` on a GPU, where it has never run.
+`repository` writes the model repository. `compile` makes the model directory of a T5 checkpoint.
 """

@@ -1,18 +1,87 @@
-"""Opens the runtime that a model directory is for. It keeps to Python 3.10."""
+"""Opens the runtime that a model directory is for, and logs which. It keeps to Python 3.10."""
 
+import logging
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from containers.triton.onnx_session import OnnxSequenceSession
+import onnxruntime
+
+from containers.serving.logs import log_event
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.compile.profiles import EngineLimits
+from containers.triton.decoding import SequenceSession
+from containers.triton.engine_metadata import DECODER_ENGINE, ENCODER_ENGINE
+from containers.triton.model_directory import ENGINE_SUFFIX, SequenceConfig, check_files
+from containers.triton.onnx_session import DECODER_FILE, ENCODER_FILE, OnnxSequenceSession
+
+_logger = logging.getLogger(__name__)
 
 
-def open_session(model_dir: Path, *, threads: int) -> OnnxSequenceSession:
-    """Returns a session of ONNX Runtime over the graphs in a model directory.
+@dataclass(frozen=True)
+class SessionLimits:
+    """What a session must be able to compute, and what it may use for that.
+
+    Attributes:
+        max_batch_size: most texts of a batch.
+        max_input_tokens: longest text, in tokens.
+        max_new_tokens: most tokens of an answer.
+        threads: threads that share one operator on the CPU; 0 takes one per physical core.
+        device: number of the GPU that engines run on.
+    """
+
+    max_batch_size: int
+    max_input_tokens: int
+    max_new_tokens: int
+    threads: int
+    device: int = 0
+
+
+# Any: only the session knows the type of its state.
+def open_session(
+    model_dir: Path, config: SequenceConfig, limits: SessionLimits
+) -> SequenceSession[Any]:
+    """Returns a session of the runtime that fits the files in `model_dir`.
 
     Args:
-        model_dir: holds both graphs.
-        threads: threads that share one operator.
+        model_dir: holds the engines or the graphs, or both.
+        config: values of the model's config.json.
+        limits: what the session must be able to compute.
 
     Raises:
-        ModelLoadError: a graph cannot be loaded.
+        ModelLoadError: the engines cannot serve here, or a graph cannot be loaded. Graphs beside
+            engines do not serve in their place. The publisher pays for a GPU, and would get the
+            speed of a CPU without noticing.
     """
-    return OnnxSequenceSession(model_dir, threads=threads)
+    if check_files(model_dir) == ENGINE_SUFFIX:
+        return _open_engine_session(model_dir, config, limits)
+    session = OnnxSequenceSession(model_dir, threads=limits.threads)
+    log_event(
+        _logger,
+        logging.INFO,
+        "backend_selected",
+        backend="onnxruntime-cpu",
+        version=onnxruntime.__version__,
+        intra_op_threads=limits.threads or "physical cores",
+        reason=f"the model directory holds {ENCODER_FILE} and {DECODER_FILE}, and no engines",
+    )
+    return session
+
+
+# Any: only the session knows the type of its state.
+def _open_engine_session(
+    model_dir: Path, config: SequenceConfig, limits: SessionLimits
+) -> SequenceSession[Any]:
+    try:
+        # Imported here, since only the container's image has its dependencies.
+        from containers.triton.tensorrt_session import open_engine_session
+    except ImportError as error:
+        raise ModelLoadError(
+            f"{ENCODER_ENGINE} and {DECODER_ENGINE} need TensorRT and CUDA, which are not "
+            f"installed here ({error}): serve them in the container's image, or publish the model "
+            "for the CPU"
+        ) from error
+    engine_limits = EngineLimits(
+        limits.max_batch_size, limits.max_input_tokens, limits.max_new_tokens
+    )
+    return open_engine_session(model_dir, config, engine_limits, limits.device)

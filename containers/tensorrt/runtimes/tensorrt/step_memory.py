@@ -41,6 +41,11 @@ class TokenMemory:
         """Copies all inputs with one copy, and sets their shapes and addresses.
 
         The stream must be synchronised before the next call.
+
+        Args:
+            engine: the engine that is about to run.
+            context: runs it.
+            inputs: the arrays, by name.
         """
         end = 0
         for name, array in inputs.items():

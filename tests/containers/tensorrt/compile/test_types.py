@@ -14,11 +14,11 @@ load("tensorrt_rtx_bindings", group="builder")
 pytestmark = pytest.mark.builder
 
 ROOT = Path(__file__).parents[4]
-TENSORRT = ROOT / "containers" / "tensorrt"
-# What calls TensorRT. The runtime is a package; whatever of it imports tensorrt is checked.
+CONTAINERS = ROOT / "containers"
+# What calls TensorRT, in both families that run engines.
 CALLERS = sorted(
     path
-    for path in TENSORRT.rglob("*.py")
+    for path in CONTAINERS.rglob("*.py")
     if re.search(r"^\s*import tensorrt\b", path.read_text(), re.M)
 )
 
@@ -91,7 +91,8 @@ def mypy(stubs: Path, *files: Path) -> str:
 
 
 def test_what_imports_tensorrt_is_found() -> None:
-    assert TENSORRT / "compile" / "engine_builder.py" in CALLERS
+    assert CONTAINERS / "tensorrt" / "compile" / "engine_builder.py" in CALLERS
+    assert CONTAINERS / "triton" / "tensorrt_session.py" in CALLERS
 
 
 def test_callers_are_typed(stubs: Path) -> None:

@@ -48,6 +48,7 @@ LIMITS = EngineMetadata(
 SETTINGS = GenerationSettings(max_input_tokens=24, max_new_tokens=40)
 _FLOAT_TYPES = {"fp16": DataType.HALF, "fp32": DataType.FLOAT}
 _RUNTIME = "containers.tensorrt.runtimes.tensorrt"
+_SEQUENCE_SESSION = "containers.triton.tensorrt_session"
 _BUILDER = "containers.tensorrt.compile.engine_builder"
 
 
@@ -138,6 +139,6 @@ def _forget() -> dict[str, ModuleType]:
     names = [
         name
         for name in sys.modules
-        if name in (_BUILDER, _RUNTIME) or name.startswith(f"{_RUNTIME}.")
+        if name in (_BUILDER, _RUNTIME, _SEQUENCE_SESSION) or name.startswith(f"{_RUNTIME}.")
     ]
     return {name: sys.modules.pop(name) for name in sorted(names)}

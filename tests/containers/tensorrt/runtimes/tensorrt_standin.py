@@ -260,6 +260,9 @@ class Context:
         if name == "logits":
             positions = sequence if self._engine.owner.logits_of_every_position else 1
             return (rows, positions, tensor.shape[2])
+        if name.startswith("cross_key_values"):
+            # Of the encoder's texts.
+            return (rows, tensor.shape[1], sequence, tensor.shape[3])
         past = self._shape_of_input(name.replace("present", "past_key_values"))
         return (rows, past[1], past[2] + sequence, past[3])
 
@@ -297,10 +300,18 @@ class Context:
 
     def _check_sizes(self) -> None:
         rows, sequence = self._shape_of_input("input_ids")
-        past = {shape[2] for name, shape in self._shapes.items() if name.startswith("past")}
-        masks = {self._shape_of_input("attention_mask")[1]}
-        if masks != {size + sequence for size in past}:
-            raise ContractError(f"masks of {masks} columns, past of {past}, and {sequence} new")
+        past, cross = (
+            {shape[2] for name, shape in self._shapes.items() if name.startswith(prefix)}
+            for prefix in ("past", "cross")
+        )
+        if len(past) > 1 or len(cross) > 1:
+            raise ContractError(f"past of {past} columns, texts of {cross}")
+        if cross:
+            mask, expected = "encoder_attention_mask", cross.pop()
+        else:
+            mask, expected = "attention_mask", sum(past) + sequence
+        if (columns := self._shape_of_input(mask)[1]) != expected:
+            raise ContractError(f"a mask of {columns} columns, and not of {expected}")
         if {shape[0] for shape in self._shapes.values()} != {rows}:
             raise ContractError(f"batches of different sizes: {self._shapes}")
 
