@@ -5,6 +5,8 @@ of its own; the others of its batch are answered all the same. This module keeps
 """
 
 import json
+import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +15,16 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from containers.serving.errors import InvalidRequestError
+from containers.serving.logs import configure_logging, log_event
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.tensorrt.tokenization import PromptTokenizer
 from containers.triton.decoding import TokenIds, answers
 from containers.triton.model_directory import read_config
 from containers.triton.server_process import hold_connection
-from containers.triton.sessions import open_session
+from containers.triton.sessions import SessionLimits, open_session
 from containers.triton.start import INPUT, OUTPUT
+
+_logger = logging.getLogger(__name__)
 
 # No token of a real vocabulary has as many. A tokenizer takes seconds for megabytes, and the
 # requests of the other clients would wait for it.
@@ -35,19 +40,28 @@ class TritonPythonModel:
         Args:
             args: Triton's: config.pbtxt as JSON, and the device of this copy.
         """
+        # Each copy is a process of its own, whose log is the server's.
+        configure_logging("INFO", sys.stdout)
         config = json.loads(args["model_config"])
         settings = {name: each["string_value"] for name, each in config["parameters"].items()}
         directory = Path(settings["model_dir"])
         model = read_config(directory)
-        self._max_batch_size = int(settings["max_batch_size"])
         self._max_input_tokens = int(settings["max_input_tokens"])
         self._max_new_tokens = int(settings["max_new_tokens"])
         self._start_token_id = model.start_token_id
         self._end_token_ids = model.end_token_ids
         self._tokenizer = PromptTokenizer.read(directory / TOKENIZER_FILE)
-        self._session = open_session(directory, threads=int(settings["intra_op_threads"]))
+        limits = SessionLimits(
+            max_batch_size=int(settings["max_batch_size"]),
+            max_input_tokens=self._max_input_tokens,
+            max_new_tokens=self._max_new_tokens,
+            threads=int(settings["intra_op_threads"]),
+            device=int(args["model_instance_device_id"]),
+        )
+        self._session = open_session(directory, model, limits)
         # Last of all: a copy that cannot be loaded is reported by Triton itself.
         self._connection = hold_connection(settings["socket"])
+        log_event(_logger, logging.INFO, "copy_loaded", name=args["model_instance_name"])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Returns a response for each request, in order."""
