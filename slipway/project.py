@@ -6,8 +6,9 @@ this module, so that `slipway plan` shows what `cdk synth` renders.
 
 import fnmatch
 import glob
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.image_sources import IMAGE_SOURCES, image_digest
+from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory, Findings
 from slipway.planning.families import FAMILIES, situation_of
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan, ImageBase
@@ -200,6 +202,36 @@ class Project:
     def _image_digests(self) -> dict[str, str]:
         return {}
 
+    def findings(self, situation: Situation) -> Findings:
+        """Returns what the family finds in the directory that is published as it is.
+
+        Without the directory it finds nothing, because publishing reports that, and a build may
+        make the directory later.
+        """
+        source = situation.published_directory
+        if source is None or not situation.text_names:
+            return Findings()
+        root = self.root / source.path
+        sizes_bytes, texts, empty = dict[str, int](), dict[str, bytes](), []
+        for folder, folders, files in os.walk(root):
+            within = Path(folder).relative_to(root)
+            if not folders and not files and within.parts:
+                empty.append(within.as_posix())
+            for name in files:
+                path, shown = Path(folder, name), (within / name).as_posix()
+                try:
+                    sizes_bytes[shown] = path.stat().st_size
+                    if name in situation.text_names and sizes_bytes[shown] <= LARGEST_TEXT_BYTES:
+                        texts[shown] = path.read_bytes()
+                except OSError:
+                    # A broken link, which publishing reports.
+                    sizes_bytes.pop(shown, None)
+        if not root.is_dir():
+            return Findings()
+        return situation.check_directory(
+            Directory(source.path, source.field, sizes_bytes, texts, empty)
+        )
+
     def plan(
         self, name: str, environment: Environment, *, allow_unpublished: bool = False
     ) -> DeploymentPlan:
@@ -215,11 +247,13 @@ class Project:
         """
         loaded = self.config(name, environment.name)
         lock = self.lock(name)
+        situation = situation_of(loaded.config, environment)
         # Outside the `try`: what is wrong there has no place in this config.
-        family = situation_of(loaded.config, environment).image_family
+        family = situation.image_family
         image_digests = {} if family is None else {family: self.image_digest(family)}
+        findings = self.findings(situation)
         try:
-            return resolve(
+            plan = resolve(
                 loaded.config,
                 instance_types(),
                 environment,
@@ -228,4 +262,7 @@ class Project:
                 allow_unpublished=allow_unpublished,
             )
         except UserError as error:
-            raise UserError(loaded.locate(error.problems)) from None
+            raise UserError(loaded.locate([*error.problems, *findings.problems])) from None
+        if findings.problems:
+            raise UserError(loaded.locate(findings.problems))
+        return replace(plan, warnings=(*plan.warnings, *findings.warnings))

@@ -128,7 +128,7 @@ def _has_nothing(project: Project, name: str, environment: Environment) -> bool:
         situation = project.situation(name, environment)
     except UserError:
         return False  # its stack carries the report
-    return any_source(situation.config) and not has_source(situation)
+    return any_source(situation) and not has_source(situation)
 
 
 def _mention_what_is_left_out(

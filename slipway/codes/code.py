@@ -21,6 +21,7 @@ class Code(StrEnum):
     WRONG_TYPE = "SW108"
     MISPLACED_FIELD = "SW109"
     NOT_JSON = "SW110"
+    NOT_TEXT_FORMAT = "SW111"
 
     # Values.
     UNKNOWN_INSTANCE_TYPE = "SW201"
@@ -129,6 +130,9 @@ class Code(StrEnum):
     COMPILED_FOR_ANOTHER = "SW394"
     POOL_OF_TARGETS = "SW395"
     UNKNOWN_COMPUTE_CAPABILITY = "SW396"
+    TRITON_LAYOUT = "SW397"
+    TRITON_MODEL = "SW398"
+    TRITON_ENSEMBLE = "SW399"
 
     # The project, its lock files, the command line.
     NO_PROJECT = "SW401"

@@ -14,9 +14,11 @@ ENTRIES: Sequence[Entry] = (
     ),
     Entry(
         Code.TRITON_REPOSITORY,
-        "The Triton model repository is missing",
-        "Slipway writes Triton's model repository for some families only.",
-        "Add `serving.repository` with the folder of your own repository.",
+        "The Triton model repository does not fit",
+        "Slipway has a model of its own for some families only. A repository of your own is "
+        "published as it is. With several models, `default_model` says which one answers.",
+        "Set `serving.repository`, `serving.default_model` or `artifacts` as the printed remedy "
+        "says.",
     ),
     Entry(
         Code.ANSWER_LENGTHS,
@@ -68,5 +70,27 @@ ENTRIES: Sequence[Entry] = (
         "Slipway's table of instance types has no source for the compute capability of this "
         "GPU. A compiled model needs it as its target.",
         "Choose another instance type, or use the other remedy in the message.",
+    ),
+    Entry(
+        Code.TRITON_LAYOUT,
+        "The Triton repository has a wrong layout",
+        "Each model is a directory with config.pbtxt and at least one version directory, such as "
+        "`MODEL/1`. A version has the file that its backend loads. AWS's image does not start with "
+        "a config.pbtxt beside the models, and counts every directory as a model.",
+        "Move, rename or add the file or directory that the message names.",
+    ),
+    Entry(
+        Code.TRITON_MODEL,
+        "Triton would not load or serve the model",
+        "A setting in config.pbtxt has a value that Triton or AWS's image refuses, or two settings "
+        "exclude each other. The container would not become healthy.",
+        "Correct the setting at the place in the message.",
+    ),
+    Entry(
+        Code.TRITON_ENSEMBLE,
+        "The ensemble's steps do not fit together",
+        "A step calls a model or tensor that does not exist, or a tensor has no origin or no use. "
+        "Triton would not load the ensemble.",
+        "Correct `input_map`, `output_map` or `model_name` at the place in the message.",
     ),
 )

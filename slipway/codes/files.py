@@ -81,4 +81,11 @@ ENTRIES: Sequence[Entry] = (
         'Put the body in single quotes: `slipway invoke NAME \'{"inputs": "text"}\'`. For '
         "another format, add `--content-type`.",
     ),
+    Entry(
+        Code.NOT_TEXT_FORMAT,
+        "The file is not protobuf text",
+        "A config.pbtxt of Triton is in protobuf's text format. Triton would not load the model.",
+        "Correct the place in the message: `name: value`, `name { ... }`, or `name [ ... ]`, with "
+        "texts in quotes.",
+    ),
 )

@@ -9,7 +9,6 @@ the `weights`, as it is for an image of the user's own. The model data of every 
 from dataclasses import dataclass
 
 from slipway.codes.code import Code
-from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem
 from slipway.planning.artifact_place import ArtifactPlace, artifact_place
 from slipway.planning.lock import Lock, LockedPart, inputs_digest
@@ -29,18 +28,17 @@ class Parts:
     weights: ArtifactPlan | None
 
 
-def any_source(config: ModelConfig) -> bool:
+def any_source(situation: Situation) -> bool:
     """Returns whether the config names any files."""
-    artifacts = config.artifacts
-    return any((artifacts.sample, artifacts.release, artifacts.weights))
+    artifacts = situation.config.artifacts
+    named = any((artifacts.sample, artifacts.release, artifacts.weights))
+    return named or situation.published_directory is not None
 
 
 def has_source(situation: Situation) -> bool:
     """Returns whether there is something to publish for the environment."""
-    artifacts = situation.config.artifacts
-    if not situation.deploys_release:
-        return artifacts.sample is not None
-    return artifacts.release is not None or artifacts.weights is not None
+    has_weights = situation.deploys_release and situation.config.artifacts.weights is not None
+    return has_weights or situation.published_directory is not None
 
 
 def parts(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> Parts | Problem:
@@ -100,7 +98,7 @@ def no_source(situation: Situation) -> Problem:
             "Add `artifacts.weights` with the checkpoint, add `artifacts.release` with the path of "
             "the compiled model and its target, or set `artifacts: sample` for that environment."
         )
-    elif any_source(situation.config):
+    elif any_source(situation):
         remedy = (
             f"Set `artifacts: release` for `{name}` in environments.yaml to deploy the model "
             "itself, or add `artifacts.sample` with the path of a small model."

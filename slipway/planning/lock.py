@@ -94,7 +94,7 @@ def inputs_digest(situation: Situation) -> str:
     """
     config, sources = situation.config, situation.config.artifacts
     is_release = situation.deploys_release
-    source = sources.release or sources.weights if is_release else sources.sample
+    source = situation.artifact_source
     inputs: dict[str, Any] = {
         "container": situation.container,
         "family": config.model.family,

@@ -118,7 +118,7 @@ def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list
     """Returns further problems of a config that breaks rules, so that all are reported at once."""
     parts = artifact_parts(situation, lock, allow_unpublished=allow_unpublished)
     # Without a source there is nothing to publish yet: one remedy at a time.
-    return [parts] if isinstance(parts, Problem) and any_source(situation.config) else []
+    return [parts] if isinstance(parts, Problem) and any_source(situation) else []
 
 
 def _variants(situation: Situation) -> Iterator[VariantPlan]:

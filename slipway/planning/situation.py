@@ -22,6 +22,7 @@ from slipway.config.sections.endpoint import Variant
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
+from slipway.planning.directory import Directory, Findings, PublishedDirectory
 from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
 
 # Its modules ask the situation.
@@ -79,6 +80,8 @@ class Situation(ABC):
     """Whether the model data may be the weights, with nothing made of them."""
     unpublishable: ClassVar[Mapping[tuple[str, str], str]] = {}
     """Section, field and description of each part whose files cannot be published yet."""
+    text_names: ClassVar[frozenset[str]] = frozenset()
+    """Names of files that `check_directory` reads; it is not asked without any."""
     accelerator_noun: ClassVar[str] = "GPU has"
     """What would need more memory, for a remedy."""
 
@@ -262,6 +265,33 @@ class Situation(ABC):
         return None
 
     # The artifact
+
+    @property
+    def published_directory(self) -> PublishedDirectory | None:
+        """Returns the directory that is the environment's artifact as it is; None without one."""
+        sample, release = self.config.artifacts.sample, self.config.artifacts.release
+        if self.deploys_release and release is not None:
+            return PublishedDirectory(
+                ("artifacts", "release", "path"), release.path, release.target
+            )
+        if not self.deploys_release and sample is not None:
+            # The containers' CPU back ends serve it.
+            return PublishedDirectory(("artifacts", "sample", "path"), sample.path, CPU)
+        return None
+
+    @property
+    def artifact_source(self) -> Section | None:
+        """Returns the section that names the artifact's files; None without one."""
+        artifacts = self.config.artifacts
+        return artifacts.release or artifacts.weights if self.deploys_release else artifacts.sample
+
+    def check_directory(self, directory: Directory) -> Findings:
+        """Returns what the family finds in `published_directory`, where it is there.
+
+        Args:
+            directory: its files, with the content of those that `text_names` names.
+        """
+        return Findings()
 
     @property
     def is_compiled(self) -> bool:

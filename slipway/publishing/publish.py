@@ -97,7 +97,7 @@ def publish(
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
     try:
-        _require_publishable(situation)
+        _require_publishable(project, situation)
         # Before anything moves: a job for the wrong GPU would be paid for.
         compiling = _compiling(project, situation)
         store = _opened_store(situation, access)
@@ -172,7 +172,7 @@ def _located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]
     return [*(loaded.locate(about_fields) if about_fields else ()), *rest]
 
 
-def _require_publishable(situation: Situation) -> None:
+def _require_publishable(project: Project, situation: Situation) -> None:
     refused = list(unsupported(situation.config))
     refused += [
         Problem(
@@ -186,6 +186,7 @@ def _require_publishable(situation: Situation) -> None:
     ]
     if not refused and not has_source(situation):
         refused.append(no_source(situation))
+    refused += project.findings(situation).problems
     if refused:
         raise UserError(refused)
 
@@ -258,19 +259,14 @@ def _publish_files(
     access: Access,
     progress: Progress,
 ) -> tuple[LockedPart, int]:
-    """Publishes a sample, or a release that was compiled already."""
-    artifacts, is_release = situation.config.artifacts, situation.deploys_release
-    sample, release = artifacts.sample, artifacts.release
-    if not is_release and sample is not None:
-        # A sample is served by the containers' CPU back ends.
-        source, target = sample.path, "cpu"
-    elif is_release and release is not None:
-        source, target = release.path, release.target
-    else:
+    """Publishes a sample, a release that was compiled already, or a repository of models."""
+    source = situation.published_directory
+    if source is None:
         name, environment = situation.config.name, situation.environment.name
         raise ValueError(f"{name} has nothing to publish to {environment}")
-    manifest, sent = publish_directory(project.root / source, source, store, access, progress)
-    return part(manifest, source=source, target=target), sent
+    path = source.path
+    manifest, sent = publish_directory(project.root / path, path, store, access, progress)
+    return part(manifest, source=path, target=source.target), sent
 
 
 def _write_lock(project: Project, situation: Situation, locked: LockedArtifact) -> bool:

@@ -13,7 +13,7 @@ _REALTIME_SECONDS = 60
 
 def artifact_exists(situation: Situation) -> Iterator[Problem]:
     """Each environment deploys the sample or the release; without either there is no model."""
-    if not any_source(situation.config):
+    if not any_source(situation):
         yield problem(
             Code.NO_MODEL,
             "there is no model: neither a sample, nor a release, nor weights",

@@ -352,7 +352,7 @@ def test_triton_is_told_which_model_answers():
         "SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS": "1000",
     }
     own = serving | {"max_new_tokens": 32, "repository": "triton/tiny", "log_verbose": True}
-    found = plan(model_config(serving=own))
+    found = plan(model_config(serving=own, artifacts={"release": None}))
     assert found.image.uri == (
         "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3"
     )

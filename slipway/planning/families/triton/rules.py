@@ -60,6 +60,19 @@ def has_a_repository(triton: Triton) -> Iterator[Problem]:
         )
 
 
+def repository_is_the_artifact(triton: Triton) -> Iterator[Problem]:
+    """A repository of the user's own is published as it is; nothing else would be served."""
+    for name in ("release", "weights", "compile"):
+        if triton.serving.repository and getattr(triton.config.artifacts, name) is not None:
+            yield problem(
+                Code.TRITON_REPOSITORY,
+                f"`{name}` has no effect: the release is your own model repository, "
+                f"{triton.serving.repository}",
+                "Remove it, or remove `serving.repository`.",
+                ("artifacts", name),
+            )
+
+
 def release_has_an_own_image(triton: Triton) -> Iterator[Problem]:
     """Slipway's image needs the bindings of the release's TensorRT, which few releases have."""
     version = triton.serving.version
@@ -92,4 +105,5 @@ RULES = (
     has_a_repository,
     release_has_an_own_image,
     own_model_has_graphs,
+    repository_is_the_artifact,
 )

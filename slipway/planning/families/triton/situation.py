@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from slipway.config.sections.artifacts import SampleSource
+from slipway.config.sections.base import Section
 from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Problem
 from slipway.facts.instances import Accelerator, InstanceFacts
 from slipway.facts.triton.releases import TRITON, triton_releases
 from slipway.planning.compiling import CompilePlan, no_target
+from slipway.planning.directory import Directory, Findings, PublishedDirectory
 from slipway.planning.families.triton.image import base_tag
+from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
 from slipway.planning.images import compiler_image
 from slipway.planning.memory import Layout
 from slipway.planning.plan import ImagePlan
@@ -25,9 +29,7 @@ class Triton(Situation):
     """A deployment of Slipway's Triton image, or of AWS's with a repository of the user's own."""
 
     needs_accelerator = False
-    unpublishable: ClassVar = {
-        ("serving", "repository"): "publishing a Triton repository of your own"
-    }
+    text_names: ClassVar = frozenset({CONFIG_NAME})
 
     @property
     def serving(self) -> TritonServing:
@@ -184,3 +186,32 @@ class Triton(Situation):
     @property
     def _compiler(self) -> str:
         return f"tensorrt {triton_releases()[self.serving.version].tensorrt_version}"
+
+    # The user's own repository
+
+    @property
+    def published_directory(self) -> PublishedDirectory | None:
+        """Returns the user's own repository; where samples are deployed, rather a sample."""
+        path = self.serving.repository
+        if path is None or (self.config.artifacts.sample and not self.deploys_release):
+            return super().published_directory
+        return PublishedDirectory(("serving", "repository"), path, "any")
+
+    @property
+    def artifact_source(self) -> Section | None:
+        """Returns what the artifact is made from: the user's own repository, where there is one."""
+        directory = self.published_directory
+        if self.serving.repository is None or directory is None:
+            return super().artifact_source
+        return SampleSource(path=directory.path)
+
+    def check_directory(self, directory: Directory) -> Findings:
+        """Returns what Triton would not load in the user's own repository, or in its sample."""
+        if self.serving.repository is None:
+            return Findings()
+        return check_repository(
+            directory,
+            default_model=self.serving.default_model,
+            release=self.serving.version,
+            variables=self.serving.environment,
+        )

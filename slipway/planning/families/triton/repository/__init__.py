@@ -1,0 +1,209 @@
+"""Checks a Triton model repository of the user's own before it is published.
+
+Triton reports one problem a start, in the log of a container. Here every problem is reported at
+once, with its place. AWS's image adds conditions of its own (docker/sagemaker/serve and
+src/sagemaker_server.cc of triton-inference-server/server). It counts directories, and loads the
+default model alone. Its /invocations answers 501 for a model with several answers.
+
+Triton could do without some config.pbtxt files. Slipway demands each, because a reviewer otherwise
+does not see the inputs and limits of a model.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from slipway.codes.code import Code
+from slipway.errors import Kind, Location, Problem, nearest
+from slipway.planning.directory import Directory, Findings
+from slipway.planning.families.triton.repository.config_file import NAME, read_config
+from slipway.planning.families.triton.repository.ensembles import ensemble_problems, reached
+from slipway.planning.families.triton.repository.model import VERSION, Model
+from slipway.planning.families.triton.repository.models import RULES
+from slipway.planning.plan import PlanWarning
+
+CONFIG_NAME = NAME
+"""Files of this name are read; of all others, only names and sizes count."""
+
+# A name that was meant as a version: Triton ignores the directory without a word.
+_LIKE_A_VERSION = re.compile(r"(?i)[v.-]?[0-9][0-9._-]*")
+_ARGUMENTS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
+
+
+def check_repository(
+    directory: Directory,
+    *,
+    default_model: str | None,
+    release: str,
+    variables: Mapping[str, str],
+) -> Findings:
+    """Returns every problem of a model repository, and what a reviewer may want to know.
+
+    Args:
+        directory: the repository.
+        default_model: the model that answers /invocations; None if there is only one.
+        release: of AWS's image, `YY.MM`.
+        variables: variables of the container that the config sets.
+    """
+    names = sorted(
+        {path.partition("/")[0] for path in directory.sizes_bytes if "/" in path}
+        | {path.partition("/")[0] for path in directory.empty}
+    )
+    problems = list(_layout(directory, names, default_model))
+    models: dict[str, Model] = {}
+    unread = set[str]()
+    for name in names:
+        prefix = f"{name}/"
+        files = [
+            path.removeprefix(prefix) for path in directory.sizes_bytes if path.startswith(prefix)
+        ]
+        if NAME not in files:
+            continue
+        file, config, found = read_config(directory, prefix + NAME, release)
+        problems += found
+        if config is None:
+            unread.add(name)
+            continue
+        models[name] = Model(name, file, config, files)
+        problems += _versions(directory, models[name])
+        problems += (problem for rule in RULES for problem in rule(models[name]))
+    if not unread:
+        # Otherwise a model that cannot be read would also be a model that is not there.
+        for model in models.values():
+            problems += ensemble_problems(model, models)
+    answering = default_model or (names[0] if len(names) == 1 else None)
+    if answering in models:
+        problems += _decoupled(models[answering], models, variables)
+    warnings = [*_cached(models)]
+    if answering in models and not unread:
+        warnings += _unloaded(models, answering, variables)
+    problems.sort(key=lambda problem: problem.location or Location(""))
+    return Findings(problems, warnings)
+
+
+def _problem(directory: Directory, message: str, remedy: str) -> Problem:
+    return Problem(Code.TRITON_LAYOUT, Kind.VALUE, message, remedy, directory.field)
+
+
+def _layout(directory: Directory, names: list[str], default_model: str | None) -> Iterator[Problem]:
+    if NAME in directory.sizes_bytes:
+        yield _problem(
+            directory,
+            f"{directory.path} has a {NAME} beside the models: AWS's image does not start with it",
+            f"Move the model's files into a directory of its name: {directory.path}/MODEL/{NAME}.",
+        )
+    if not names:
+        yield _problem(
+            directory,
+            f"{directory.path} has no model",
+            f"Put each model into a directory of its name: MODEL/{NAME} and MODEL/1/.",
+        )
+    for name in names:
+        if f"{name}/{NAME}" not in directory.sizes_bytes:
+            yield _problem(
+                directory,
+                f"{directory.path}/{name} has no {NAME}",
+                "Add the file, or move the directory out of the repository.",
+            )
+    if default_model is None and len(names) > 1:
+        yield Problem(
+            Code.TRITON_REPOSITORY,
+            Kind.VALUE,
+            f"{directory.path} has {len(names)} directories, and no `default_model` says which "
+            "answers",
+            f"Add `serving.default_model`, one of: {', '.join(names)}.",
+            directory.field,
+        )
+    elif default_model is not None and names and default_model not in names:
+        guess = nearest(default_model, names)
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        yield Problem(
+            Code.TRITON_REPOSITORY,
+            Kind.VALUE,
+            f"`default_model` is `{default_model}`, and {directory.path} has no such directory",
+            f"{hint}There are: {', '.join(names)}.",
+            ("serving", "default_model"),
+        )
+
+
+def _versions(directory: Directory, model: Model) -> Iterator[Problem]:
+    where = f"{directory.path}/{model.name}"
+    folders = {path.partition("/")[0] for path in model.files if "/" in path}
+    parts = (path.split("/") for path in directory.empty)
+    empty = {part[1] for part in parts if part[0] == model.name and len(part) > 1} - folders
+    unusable = [
+        folder
+        for folder in sorted(folders | empty)
+        if _LIKE_A_VERSION.fullmatch(folder) and not VERSION.fullmatch(folder)
+    ]
+    for folder in unusable:
+        yield _problem(
+            directory,
+            f"{where}/{folder} is no version: Triton ignores the directory",
+            "Rename it: a version is a number from 1, without zeros in front.",
+        )
+    for folder in filter(VERSION.fullmatch, sorted(empty)):
+        yield _problem(
+            directory,
+            f"{where}/{folder} has no file, and S3 keeps no empty directory",
+            f"Add a file to it, for example {folder}/README.md.",
+        )
+    if not model.versions and not unusable and not any(map(VERSION.fullmatch, empty)):
+        yield _problem(
+            directory,
+            f"{where} has no version directory",
+            "Add the directory `1` with the model's files. An ensemble needs a file there too, for "
+            "example 1/README.md.",
+        )
+
+
+def _decoupled(
+    default: Model, models: Mapping[str, Model], variables: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Yields the models with several answers to a request, which /invocations refuses."""
+    if variables.get("SAGEMAKER_TRITON_INFERENCE_TYPE") == "generate_stream":
+        return
+    for name in sorted(reached(default.name, models) & set(models)):
+        for policy in models[name].config.messages("model_transaction_policy"):
+            if policy.flag("decoupled"):
+                yield models[name].file.problem(
+                    Code.TRITON_MODEL,
+                    policy.position,
+                    "a decoupled model gives any number of answers, and /invocations of SageMaker "
+                    "answers 501 for it",
+                    "Remove `decoupled`, or set `default_model` to a model that calls this one and "
+                    "gives one answer.",
+                )
+
+
+def _cached(models: Mapping[str, Model]) -> Iterator[PlanWarning]:
+    names = [
+        name
+        for name, model in models.items()
+        if any(cache.flag("enable") for cache in model.config.messages("response_cache"))
+    ]
+    if names:
+        yield PlanWarning(
+            "triton-response-cache",
+            f"{', '.join(names)} has `response_cache`. AWS's image starts without a cache, unless "
+            f"`--cache-config` is in {_ARGUMENTS}.",
+        )
+
+
+def _unloaded(
+    models: Mapping[str, Model], answering: str, variables: Mapping[str, str]
+) -> Iterator[PlanWarning]:
+    """Warns of models that are published and not loaded: the image loads what it is told."""
+    told = variables.get(_ARGUMENTS, "")
+    left = [
+        name
+        for name in sorted(set(models) - reached(answering, models))
+        if f"--load-model={name}" not in told.split()
+    ]
+    if left:
+        arguments = " ".join(f"--load-model={name}" for name in left)
+        yield PlanWarning(
+            "triton-unloaded-models",
+            f"AWS's image loads `{answering}` and the models of its steps, and not "
+            f"{', '.join(f'`{name}`' for name in left)}. If a model calls them itself, set "
+            f"{_ARGUMENTS} in `environment`: {arguments}",
+        )

@@ -1,0 +1,113 @@
+"""The real Triton loads the repositories that Slipway accepts, and refuses those it refuses."""
+
+import http.client
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from embedded_aws.hosting.families.triton import triton_server
+from tests.support.page_runs import free_port
+from tests.support.waiting import eventually
+from tests.unit.planning.triton_repositories import CASES, check
+
+pytestmark = pytest.mark.triton
+
+# The server of the tests has the Python back end and ensembles.
+JUDGED = {name: case for name, case in CASES.items() if not case.needs}
+
+
+class Server:
+    """A server that loads the models of one directory when it is asked."""
+
+    def __init__(self, repository):
+        self.repository = repository
+        self._port = free_port()
+        home = triton_server.find_server(os.environ)
+        program = triton_server._program(home)
+        self._process = subprocess.Popen(  # our own arguments
+            [
+                str(program),
+                f"--backend-directory={home / 'backends'}",
+                f"--model-repository={repository}",
+                "--model-control-mode=explicit",
+                "--backend-config=python,shm-default-byte-size=1048576",
+                "--allow-grpc=false",
+                "--allow-metrics=false",
+                "--http-address=127.0.0.1",
+                f"--http-port={self._port}",
+            ],
+            env=triton_server.server_environment(os.environ, home, "none"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def is_ready(self):
+        assert self._process.poll() is None, "the server ended"
+        try:
+            return self._ask("GET", "health/ready")[0] == 200
+        except OSError:
+            return False
+
+    def load(self, model):
+        """Returns the server's reason not to load a model; "" if it does."""
+        status, answer = self._ask("POST", f"repository/models/{model}/load")
+        return "" if status == 200 else json.loads(answer)["error"]
+
+    def unload(self, model):
+        self._ask("POST", f"repository/models/{model}/unload", {"unload_dependents": True})
+
+    def stop(self):
+        self._process.kill()
+        self._process.wait()
+
+    def _ask(self, method, path, parameters=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        try:
+            connection.request(method, f"/v2/{path}", json.dumps({"parameters": parameters or {}}))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    started = Server(tmp_path_factory.mktemp("repository"))
+    try:
+        eventually(started.is_ready)
+        yield started
+    finally:
+        started.stop()
+
+
+def _takes_long(name):
+    """Returns whether the server starts a process for each of several models of a case."""
+    case = JUDGED[name]
+    return case.server_takes or case.default_model is not None or not check(case).problems
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.size("deep")] if _takes_long(name) else [])
+        for name in JUDGED
+    ],
+)
+def test_the_server_agrees(name, server):
+    case = JUDGED[name]
+    for path, content in case.files.items():
+        file = server.repository / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, "utf-8")
+    models = sorted({path.partition("/")[0] for path in case.files if "/" in path})
+    try:
+        reasons = [reason for model in models if (reason := server.load(model))]
+    finally:
+        for model in models:
+            server.unload(model)
+            shutil.rmtree(server.repository / model)
+    is_refused = bool(check(case).problems) and not case.server_takes
+    assert bool(reasons) == is_refused, reasons
