@@ -224,9 +224,11 @@ def _with_facts(given: Mapping[str, Any], root: Path) -> dict[str, Any]:
 def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:
     """Returns the answers that are still missing, in the order of the file."""
     wanted = ["family", "parameters", "instance"]
-    if given["sample"] is None and given["weights"] is None:
+    required, instead = starter.required(given["family"]), starter.instead_of_weights
+    has_files = instead is not None and (instead in required or given[instead] is not None)
+    if given["sample"] is None and given["weights"] is None and not has_files:
         wanted.append("sample" if starter.is_tried_with_a_sample else "weights")
-    wanted += ["latency_milliseconds", *starter.required(given["family"])]
+    wanted += ["latency_milliseconds", *required]
     return [name for name in wanted if given[name] is None]
 
 

@@ -56,7 +56,7 @@ def render(answers: Answers) -> str:
             **answers.shape,
         },
         "serving": {"container": answers.container, **serving},
-        "artifacts": _artifacts(answers, starter),
+        **_artifacts(answers, starter),
         "endpoint": _endpoint(answers, starter),
         "autoscaling": {
             "min_instance_count": 1,
@@ -77,14 +77,16 @@ def _concurrent_requests(serving: Mapping[str, Any]) -> int:
 
 
 def _artifacts(answers: Answers, starter: Starter) -> dict[str, Any]:
+    """Returns the section `artifacts`; nothing for files that another section names."""
     found: dict[str, Any] = {}
     if answers.sample is not None:
         found["sample"] = {"path": answers.sample}
-    if answers.weights is None:
-        return found
-    found["weights"] = dict(answers.weights)
-    compiles_on = starter.compile_instance(answers)
-    return found if compiles_on is None else {**found, "compile": {"instance": compiles_on}}
+    if answers.weights is not None:
+        found["weights"] = dict(answers.weights)
+        compiles_on = starter.compile_instance(answers)
+        if compiles_on is not None:
+            found["compile"] = {"instance": compiles_on}
+    return {"artifacts": found} if found else {}
 
 
 def _endpoint(answers: Answers, starter: Starter) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Starter:
         notes: words above a field, by its name.
         options: options of `slipway init` that no other family reads.
         required: which of them must be answered, from the model's family.
+        instead_of_weights: option whose files take the place of weights.
         is_tried_with_a_sample: whether a small model is the usual way to try the family.
         choices: allowed values of an option, where it has a fixed list.
     """
@@ -57,5 +58,6 @@ class Starter:
     notes: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     required: Callable[[str | None], tuple[str, ...]] = lambda _: ()
+    instead_of_weights: str | None = None
     is_tried_with_a_sample: bool = False
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -39,5 +39,6 @@ STARTER = Starter(
     _serving,
     compile_instance=lambda answers: answers.instance,
     options=("repository",),
+    instead_of_weights="repository",
     required=lambda family: () if family in (None, _OWN_REPOSITORY) else ("repository",),
 )

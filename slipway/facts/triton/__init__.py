@@ -1,1 +1,1 @@
-"""What is known of Triton: its releases, the fields of config.pbtxt, the backends in AWS's image."""
+"""Triton: its releases, the fields of config.pbtxt, and the backends in AWS's image."""

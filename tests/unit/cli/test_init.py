@@ -76,9 +76,10 @@ def written(tmp_path, name="search"):
 
 def starter_flags(starter, weights):
     container, family, parameters, instance, own = starter
+    files = [] if "--repository" in own else ["--weights", weights]
     return [
         "--container", container, "--family", family, "--parameters", str(parameters),
-        "--instance", instance, "--weights", weights, "--latency-milliseconds", "900", *own,
+        "--instance", instance, *files, "--latency-milliseconds", "900", *own,
     ]  # fmt: skip
 
 
@@ -115,7 +116,10 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
     code, output, errors = slipway("init", "search", *starter_flags(starter, weights))
     assert (code, errors) == (0, "")
     content = written(tmp_path)
-    assert content["artifacts"]["weights"] == WEIGHTS[weights]
+    if "--repository" in starter[4]:
+        assert "artifacts" not in content
+    else:
+        assert content["artifacts"]["weights"] == WEIGHTS[weights]
     assert content["endpoint"]["instances"] == [starter[3]]
     lines = (tmp_path / "model_configs" / "search.yaml").read_text("utf-8").splitlines()
     assert lines[0] == FIRST_LINE
@@ -129,25 +133,16 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
         assert code == 0
         assert report.startswith(f"1 model config valid for `{environment}`.")
     # What it says next is true.
-    next_step = "slipway plan search --allow-unpublished --env ci"
     code, _, errors = slipway("plan", "search", "--env", "ci")
     assert code == 1
-    if "--repository" not in starter[4]:
-        image = f"`cdk deploy image-{starter[0]} -c env=ci` once, then "
-        image *= starter[0] in ("neuron", "tensorrt", "triton")
-        begins = f"{ON_THIS_MACHINE}In an account" if image else "Next"
-        assert output == (
-            f"model_configs/search.yaml written. {begins}: {image}`slipway publish search --env ci`"
-            ", then `cdk deploy search -c env=ci`.\n"
-        )
-        assert "Run `slipway publish search --env ci`" in errors
-        return
-    reason = "publishing a Triton repository of your own is not supported yet"
-    assert reason in errors
+    image = f"`cdk deploy image-{starter[0]} -c env=ci` once, then "
+    image *= starter[0] in ("neuron", "tensorrt", "triton") and "--repository" not in starter[4]
+    begins = f"{ON_THIS_MACHINE}In an account" if image else "Next"
     assert output == (
-        f"model_configs/search.yaml written. Next: `{next_step}` shows it; {reason}.\n"
+        f"model_configs/search.yaml written. {begins}: {image}`slipway publish search --env ci`"
+        ", then `cdk deploy search -c env=ci`.\n"
     )
-    assert slipway(*next_step.split()[1:])[0] == 0
+    assert "Run `slipway publish search --env ci`" in errors
 
 
 def test_every_family_is_among_the_starters():
@@ -200,8 +195,6 @@ def test_the_precision_follows_the_gpu(run, tmp_path, family, instance, dtype):
     [
         (STARTERS[0], "ml.g4dn.xlarge", {}),
         (STARTERS[6], "ml.g4dn.xlarge", {"version": "26.05"}),
-        # Volta's last release.
-        (STARTERS[7], "ml.p3.2xlarge", {"version": "24.09", "repository": "triton/search"}),
         (STARTERS[8], "ml.c5.4xlarge", {"framework": "neuron", "batch_size": 6}),
         (STARTERS[9], "ml.c5.4xlarge", {"framework": "neuronx", "batch_size": 8}),
         (STARTERS[10], "ml.c5.4xlarge", {"framework": "neuronx", "batch_size": 8}),
@@ -214,6 +207,14 @@ def test_what_is_compiled_is_compiled_where_it_can_be(
     content = written(tmp_path)
     assert content["artifacts"]["compile"] == {"instance": compile_instance}
     assert content["serving"].items() >= serving.items()
+
+
+def test_a_model_repository_for_volta_has_its_last_release(run, tmp_path):
+    assert run("search", *starter_flags(STARTERS[7], ""))[0] == 0
+    content = written(tmp_path)
+    serving = {"version": "24.09", "repository": "triton/search"}
+    assert content["serving"].items() >= serving.items()
+    assert "artifacts" not in content
 
 
 def test_a_custom_image(run, tmp_path):
@@ -274,7 +275,6 @@ def test_on_a_terminal_it_asks_for_what_no_option_says(run, tmp_path, monkeypatc
     answers = {
         "Architecture of the network": "gpt2",
         "Hosting instance type": "ml.g5.xlarge",
-        "Weights (hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory)": "build/search",
         "Directory of your model repository": "triton/search",
     }
     asked = []
@@ -290,7 +290,8 @@ def test_on_a_terminal_it_asks_for_what_no_option_says(run, tmp_path, monkeypatc
     assert asked == list(answers)
     content = written(tmp_path)
     assert content["endpoint"]["instances"] == ["ml.g5.xlarge"]
-    assert content["artifacts"]["weights"] == {"source": "path", "path": "build/search"}
+    assert content["serving"]["repository"] == "triton/search"
+    assert "artifacts" not in content
 
 
 def test_what_is_wrong_is_written_and_reported_with_its_line(run, tmp_path):

@@ -33,7 +33,7 @@ CASES = [
     ("model.parameters", ..., Kind.SHAPE, "required field is missing",
      "Add it. Number of weights of the released model. Plans and tags show it. "
      "Example: `parameters: 1557611200`."),
-    ("artifacts", ..., Kind.SHAPE, "required field is missing", "Add it. It has no default."),
+    ("endpoint", ..., Kind.SHAPE, "required field is missing", "Add it. It has no default."),
     ("model", "gpt2", Kind.SHAPE, '"gpt2" is not a mapping', "Write a mapping."),
     ("model", None, Kind.SHAPE, "null is not a mapping", "Write a mapping."),
     ("model.parameters", "many", Kind.SHAPE, '"many" is not a whole number',
