@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,12 @@ from slipway.cli.output import (
 )
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError
+
+# Imported when they are needed, because planning takes its time.
+if TYPE_CHECKING:
+    from slipway.operations.invoke import Answer
+    from slipway.planning.situation import Situation
+    from slipway.planning.texts import TextProtocol
 
 _JSON = "application/json"
 
@@ -30,6 +36,10 @@ def invoke(
     body: Annotated[str | None, typer.Argument(help="The request, as JSON.")] = None,
     file: Annotated[
         str | None, typer.Option(help="File with the request; `-` is standard input.")
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="Text for the model, in place of a request. Repeat it for a batch."),
     ] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     variant: Annotated[
@@ -47,11 +57,15 @@ def invoke(
     from slipway.operations.invoke import Request, StreamAnswer, invoke_stream
     from slipway.operations.invoke import invoke as send
 
-    content = _request(name, body, file)
-    if content_type == _JSON:
+    content = _request(name, body, file, text)
+    if content_type == _JSON and not text:
         _check_json(content, file)
     project = current_project()
     environment = project.environment(env)
+    protocol: TextProtocol | None = None
+    if text:
+        protocol = _text_protocol(project.situation(name, environment), content_type, stream=stream)
+        content, content_type = _texts_request(protocol, text, content_type)
     access = open_access(environment, project.root)
     request = Request(environment.stack_name(name), content, content_type, accept, variant)
     streamed: StreamAnswer | None = None
@@ -60,11 +74,12 @@ def invoke(
         answer = streamed.answer
     else:
         answer = send(request, access)
+    texts = None if protocol is None else _texts(protocol, answer)
     milliseconds = answer.latency_seconds * 1000
     first_milliseconds = streamed.first_part_seconds * 1000 if streamed else None
     if as_json:
         document = {
-            "answer": _content(answer.body, answer.content_type),
+            "answer": (_content(answer.body, answer.content_type) if texts is None else texts),
             "content_type": answer.content_type,
             "variant": answer.variant,
             "latency_milliseconds": round(milliseconds, 3),
@@ -74,9 +89,11 @@ def invoke(
             document["first_part_milliseconds"] = round(first_milliseconds, 3)
         print_json(document)
         return
-    if streamed is None:
+    if texts is not None:
+        _write("".join(f"{text}\n" for text in texts).encode())
+    elif streamed is None:
         _write(answer.body)
-    if sys.stdout.isatty() and not answer.body.endswith(b"\n"):
+    if texts is None and sys.stdout.isatty() and not answer.body.endswith(b"\n"):
         _write(b"\n")
     first = "" if first_milliseconds is None else f", the first part after {first_milliseconds:.1f}"
     typer.echo(
@@ -94,15 +111,79 @@ def _ignore(_part: bytes) -> None:
     pass
 
 
-def _request(name: str, body: str | None, file: str | None) -> bytes:
-    if (body is None) == (file is None):
-        what = "no request is given" if body is None else "two requests are given"
+def _text_protocol(situation: "Situation", content_type: str, *, stream: bool) -> "TextProtocol":
+    """Returns how the model takes texts.
+
+    Args:
+        situation: asks the model's family.
+        content_type: of the request.
+        stream: whether the answer is shown in parts.
+
+    Raises:
+        UserError: it need not take any, or not in this way.
+    """
+    protocol, name = situation.text_protocol, situation.config.name
+    if stream:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "`--stream` shows parts of an answer, and `--text` needs the whole of it",
+            "Leave out one of the two.",
+        )
+    if protocol is None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            f"`--text` does not fit {name}: requests of the container `{situation.container}` have "
+            "a form of their own",
+            f"Give the whole request: `slipway invoke {name} --file request.json`.",
+        )
+    if content_type not in protocol.content_types:
+        raise UserError.of(
+            Code.UNKNOWN_CHOICE,
+            f"`--text` is not sent as {content_type}",
+            f"Choose a `--content-type`: {', '.join(protocol.content_types)}.",
+        )
+    return protocol
+
+
+def _texts_request(
+    protocol: "TextProtocol", texts: list[str], content_type: str
+) -> tuple[bytes, str]:
+    """Returns body and content type of a request of texts; raises `UserError`."""
+    try:
+        request = protocol.request(texts, content_type)
+    except UnicodeEncodeError:
+        raise UserError.of(
+            Code.NO_REQUEST, "a text is not UTF-8", "Send it in UTF-8, or as a `--file`."
+        ) from None
+    return request.body, request.content_type
+
+
+def _texts(protocol: "TextProtocol", answer: "Answer") -> list[str]:
+    from slipway.planning.texts import NotTextsError
+
+    try:
+        return protocol.answers(answer.body, answer.content_type)
+    except NotTextsError as error:
+        raise UserError.of(
+            Code.NO_ANSWER,
+            f"the answer has no texts: {error}",
+            "Leave out `--text`, and give the request as a `--file`, to see the whole answer.",
+        ) from None
+
+
+def _request(name: str, body: str | None, file: str | None, text: list[str] | None) -> bytes:
+    given = [each for each in (body, file, text or None) if each is not None]
+    if len(given) != 1:
+        what = "two requests are given" if given else "no request is given"
         raise UserError.of(
             Code.NO_REQUEST,
             what,
             f"""Give one: `slipway invoke {name} '{{"inputs": "The"}}'`, or """
             f"`slipway invoke {name} --file request.json`.",
         )
+    if text:
+        # What becomes of it depends on the container.
+        return b""
     if body is not None:
         return body.encode()
     if file == "-":

@@ -94,7 +94,8 @@ ENTRIES: Sequence[Entry] = (
     Entry(
         Code.NO_REQUEST,
         "There is no request to send",
-        "`slipway invoke` needs one body: either on the command line or in a readable file.",
+        "`slipway invoke` needs one request: on the command line, in a readable file, or as texts "
+        "with `--text`. Texts are UTF-8.",
         'Run `slipway invoke NAME \'{"inputs": "text"}\'` or `slipway invoke NAME --file '
         "request.json`.",
     ),

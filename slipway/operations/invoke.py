@@ -199,11 +199,15 @@ def _refused(endpoint_name: str, error: ClientError) -> UserError:
 
 
 def _one_line(text: str) -> str:
-    """The container's JSON on one line; any other text as it is."""
+    """Returns an error that is one text, as Triton has it; other JSON on one line."""
     try:
-        return json.dumps(json.loads(text), ensure_ascii=False)
+        content = json.loads(text)
     except ValueError:
         return text
+    match content:
+        case {"error": str(message), **rest} if not rest:
+            return message
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _status_command(endpoint_name: str) -> str:

@@ -24,6 +24,7 @@ from slipway.facts.images import ImageFacts, UnknownImageError, image
 from slipway.facts.instances import Accelerator, InstanceFacts, instance_types
 from slipway.planning.directory import Directory, Findings, PublishedDirectory
 from slipway.planning.plan import ImagePlan, NeuronPlacement, PartitionPlan
+from slipway.planning.texts import TextProtocol
 
 # Its modules ask the situation.
 if TYPE_CHECKING:
@@ -218,6 +219,11 @@ class Situation(ABC):
     @property
     def request_timeout_seconds(self) -> int | None:
         """Returns the container's own limit of a request; None where it has none."""
+        return None
+
+    @property
+    def text_protocol(self) -> TextProtocol | None:
+        """Returns how `slipway invoke --text` sends texts; None if the model need not take any."""
         return None
 
     # The memory

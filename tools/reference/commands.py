@@ -105,6 +105,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "slipway invoke gpt2-autocomplete --file request.json --json",
             "Send a request from a file.",
         ),
+        Example(
+            'slipway invoke t5-spelling --text "speling" --text "recieve"',
+            "Send two texts to a model of the container `triton`, and get two texts.",
+        ),
     ),
     "iam": (
         Example(

@@ -93,7 +93,9 @@ def test_what_goes_wrong_with_a_stream(stack: SlipwayStack, body: bytes, message
     [
         (b"error 400 no such field", "the model refused the request (400): no such field"),
         (b'error 500 {"error":\n "out of memory"}',
-         'the model failed (500): {"error": "out of memory"}'),
+         'the model failed (500): out of memory'),
+        (b'error 500 {"error":\n {"code": 7}}',
+         'the model failed (500): {"error": {"code": 7}}'),
         (b"sleep 5", "the model failed (no status): Your invocation timed out while waiting"),
         (b"exit", "InternalFailure: An exception occurred while sending request to model."),
     ],

@@ -1,9 +1,16 @@
 """`slipway invoke` before anything is sent: the request and its JSON."""
 
+import json
+
 import pytest
 
+import slipway.access
+import slipway.operations.invoke
 from slipway.cli.invoke import invoke
 from slipway.errors import UserError
+from slipway.operations.invoke import Answer
+from slipway.planning.families.triton import kserve
+from tests.support.projects import config_text, write_project
 
 REMEDY = (
     """Give one: `slipway invoke tiny '{"inputs": "The"}'`, or """
@@ -54,3 +61,87 @@ def test_other_content_is_not_looked_into(tmp_path, monkeypatch):
     with pytest.raises(UserError) as caught:
         invoke("tiny", "not json", None, content_type="text/plain")
     assert "no Slipway project here" in str(caught.value)
+
+
+TRITON = """\
+name: tiny
+description: A speller
+model: {family: t5, parameters: 60506624}
+serving: {container: triton, version: "25.04", max_input_tokens: 32, max_new_tokens: 32}
+artifacts: {sample: {path: samples/tiny}}
+endpoint: {instances: [ml.g4dn.xlarge]}
+alarms: {model_latency_p99_milliseconds: 600}
+"""
+
+
+class Endpoint:
+    """Answers the texts that it gets, twice each, in the form of the request."""
+
+    def __init__(self, answer=None):
+        self.requests = []
+        self._answer = answer
+
+    def send(self, request, _access):
+        self.requests.append(request)
+        texts = kserve.decode("inputs", kserve.INPUT, request.body, request.content_type)
+        body, content_type = self._answer or kserve.encode(
+            "outputs",
+            kserve.OUTPUT,
+            [text * 2 for text in texts],
+            binary=request.content_type != kserve.JSON,
+        )
+        return Answer(body, content_type, "AllTraffic", 0.01, "1")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(write_project(tmp_path, {"tiny": TRITON, "other": config_text("other")}))
+    monkeypatch.setattr(slipway.access, "open_access", lambda *_: None)
+
+
+def _connect(monkeypatch, endpoint):
+    monkeypatch.setattr(slipway.operations.invoke, "invoke", endpoint.send)
+
+
+@pytest.mark.parametrize("content_type", [kserve.JSON, kserve.BINARY])
+def test_texts_are_sent_and_shown_as_texts(content_type, project, monkeypatch, capsysbinary):
+    endpoint = Endpoint()
+    _connect(monkeypatch, endpoint)
+    invoke("tiny", text=["ab", "é"], content_type=content_type)
+    (request,) = endpoint.requests
+    assert request.endpoint_name == "tiny-local"
+    assert request.content_type.startswith(content_type)
+    shown, timed = capsysbinary.readouterr()
+    assert shown.decode() == "abab\néé\n"
+    assert timed == b"AllTraffic answered in 10.0 ms (request 1)\n"
+
+
+def test_texts_are_a_list_in_json(project, monkeypatch, capsys):
+    _connect(monkeypatch, Endpoint())
+    invoke("tiny", text=["ab"], as_json=True)
+    assert json.loads(capsys.readouterr().out)["answer"] == ["abab"]
+
+
+def test_an_answer_without_texts_says_so(project, monkeypatch):
+    _connect(monkeypatch, Endpoint((b'{"outputs": []}', kserve.JSON)))
+    with pytest.raises(UserError, match="the answer has no texts: there is no tensor ANSWER in"):
+        invoke("tiny", text=["ab"])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tiny", {"body": "{}"}, "two requests are given"),
+        ("tiny", {"stream": True},
+         "`--stream` shows parts of an answer, and `--text` needs the whole of it"),
+        ("tiny", {"content_type": "text/plain"}, "`--text` is not sent as text/plain"),
+        ("tiny", {"text": ["\udcff"]}, "a text is not UTF-8"),
+        ("other", {}, "`--text` does not fit other: requests of the container `tensorrt` have a "
+         "form of their own"),
+    ],
+)  # fmt: skip
+def test_texts_that_cannot_be_sent(name, options, message, project, monkeypatch):
+    _connect(monkeypatch, Endpoint())
+    with pytest.raises(UserError) as caught:
+        invoke(name, **{"text": ["ab"], **options})
+    assert caught.value.problems[0].message == message

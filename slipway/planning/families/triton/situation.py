@@ -12,6 +12,7 @@ from slipway.facts.triton.releases import TRITON, triton_releases
 from slipway.planning.compiling import CompilePlan, no_target
 from slipway.planning.directory import Directory, Findings, PublishedDirectory
 from slipway.planning.families.triton.image import base_tag
+from slipway.planning.families.triton.kserve import KServeTexts
 from slipway.planning.families.triton.repository import CONFIG_NAME, check_repository
 from slipway.planning.images import compiler_image
 from slipway.planning.memory import Layout
@@ -144,6 +145,11 @@ class Triton(Situation):
     def builds_engine(self) -> bool:
         """Returns whether the graphs are engines."""
         return self.serving.backend == "tensorrt"
+
+    @property
+    def text_protocol(self) -> KServeTexts | None:
+        """Returns the protocol of Slipway's model; tensors of the user's own may have any name."""
+        return None if self.serving.repository else KServeTexts()
 
     @property
     def compile_target(self) -> str | None:
