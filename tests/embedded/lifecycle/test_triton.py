@@ -1,0 +1,122 @@
+"""The shipped config for Triton on the embedded AWS: the sample, on the real server."""
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from embedded_aws.hosting.ports import free_port
+from tests.support.groups import need
+from tests.support.waiting import eventually
+from tests.support.workbench import LATEST, Workbench
+
+need("triton")
+
+pytestmark = [pytest.mark.cdk, pytest.mark.triton, pytest.mark.timeout(900)]
+
+MODEL = "t5-spelling"
+ENDPOINT = f"{MODEL}-local"
+CORRECTED = {"instnace": "instance", "lamdba fucntion": "lambda function"}
+CLIENTS = 16
+
+
+@pytest.fixture(scope="module")
+def metrics_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def deployed(
+    tmp_path_factory: pytest.TempPathFactory, metrics_port: int
+) -> Iterator[Workbench]:
+    with Workbench(tmp_path_factory.mktemp("triton")) as bench:
+        config = bench.config(MODEL)
+        text = config.read_text("utf-8")
+        told = f"  environment:\n    SLIPWAY_METRICS_PORT: '{metrics_port}'\n\nartifacts:\n"
+        config.write_text(text.replace("\nartifacts:\n", told, 1), "utf-8")
+        bench.bootstrap()
+        bench.deploy("foundation", context=MODEL)
+        bench.must("slipway", "publish", MODEL)
+        bench.deploy(MODEL)
+        yield bench
+        bench.destroy_from(LATEST, MODEL)
+        assert bench.stack_status(ENDPOINT) is None
+        assert bench.serving_processes() == []
+        assert bench.must("slipway", "leftovers", MODEL).startswith("Nothing is left of")
+
+
+def ask(bench: Workbench, *texts: str) -> Any:
+    tensor = {"name": "TEXT", "shape": [len(texts), 1], "datatype": "BYTES", "data": texts}
+    response = bench.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=ENDPOINT,
+        ContentType="application/json",
+        Body=json.dumps({"inputs": [tensor]}),
+    )
+    (answer,) = json.load(response["Body"])["outputs"]
+    return answer["data"]
+
+
+def counted(port: int, name: str) -> float:
+    page = httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
+    (value,) = re.findall(rf'^{name}{{model="{MODEL}",version="1"}} (\S+)$', page, re.MULTILINE)
+    return float(value)
+
+
+def test_words_are_corrected(deployed: Workbench) -> None:
+    assert ask(deployed, *CORRECTED) == list(CORRECTED.values())
+    shown = deployed.must("slipway", "invoke", MODEL, "--text", "instnace")
+    assert "instance" in shown
+
+
+def test_requests_share_batches_of_two_copies(deployed: Workbench, metrics_port: int) -> None:
+    texts, batches = (counted(metrics_port, f"nv_inference_{name}") for name in ("count", "exec_count"))
+    requests = list(CORRECTED) * CLIENTS
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        answers = list(pool.map(lambda text: ask(deployed, text), requests))
+    assert [answer for (answer,) in answers] == [CORRECTED[text] for text in requests]
+    made = counted(metrics_port, "nv_inference_count") - texts
+    assert made == len(requests)
+    assert counted(metrics_port, "nv_inference_exec_count") - batches < made
+    log = deployed.client("logs").filter_log_events(
+        logGroupName=f"/aws/sagemaker/Endpoints/{ENDPOINT}", filterPattern="copy_loaded"
+    )["events"]
+    names = {json.loads(event["message"])["name"] for event in log}
+    # The config has two instances of the endpoint, each with two copies.
+    assert names == {f"{MODEL}_0_0", f"{MODEL}_0_1"}
+
+
+def test_it_scales(deployed: Workbench) -> None:
+    """More instances serve at once, and as many processes end again."""
+    sagemaker = deployed.client("sagemaker")
+
+    def set_instances(count: int) -> None:
+        sagemaker.update_endpoint_weights_and_capacities(
+            EndpointName=ENDPOINT,
+            DesiredWeightsAndCapacities=[
+                {"VariantName": "AllTraffic", "DesiredInstanceCount": count}
+            ],
+        )
+        eventually(lambda: instances() == count, seconds=60)
+
+    def instances() -> int:
+        described = sagemaker.describe_endpoint(EndpointName=ENDPOINT)
+        (variant,) = described["ProductionVariants"]
+        count: int = variant["CurrentInstanceCount"]
+        return count if described["EndpointStatus"] == "InService" else 0
+
+    before = instances()
+    set_instances(before + 1)
+    assert ask(deployed, "instnace") == ["instance"]
+    set_instances(before)
+
+
+def test_the_shipped_lock_is_of_the_committed_sample(deployed: Workbench) -> None:
+    lock = deployed.project / "model_configs" / f"{MODEL}.lock.json"
+    published = json.loads(lock.read_text("utf-8"))
+    committed = json.loads(Path("model_configs", lock.name).read_text("utf-8"))
+    assert published["sample"]["compiled"] == committed["sample"]["compiled"]
