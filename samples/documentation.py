@@ -1,4 +1,4 @@
-"""The text that the sample model learns from: AWS API documentation shipped inside botocore.
+"""The text that samples learn from: AWS API documentation shipped inside botocore.
 
 botocore (Apache-2.0) carries one `service-2.json.gz` per service and API version; their
 `documentation` fields are HTML written by people. This module turns them into distinct sentences
@@ -12,9 +12,11 @@ import gzip
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 
 import botocore
@@ -159,3 +161,20 @@ def load_corpus(data_directory: Path | None = None) -> Corpus:
                     seen_keys.add(key)
                     (held_out if is_held_out(key) else training).append(sentence)
     return Corpus(training=tuple(training), held_out=tuple(held_out))
+
+
+def is_recorded_version(metrics_path: Path) -> bool:
+    """Returns whether a measurement used the installed botocore; prints the remedy if it did not.
+
+    Args:
+        metrics_path: the sample's metrics.json.
+    """
+    here = version("botocore")
+    there = json.loads(metrics_path.read_text())["versions"]["botocore"]
+    if here != there:
+        print(
+            f"botocore {here} is installed, and the held-out text is that of botocore {there}: "
+            f"run pip install botocore=={there}",
+            file=sys.stderr,
+        )
+    return here == there
