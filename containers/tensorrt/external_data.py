@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,9 @@ class _StoredTensor:
     length: int
 
 
-def refer_to_safetensors(graph_path: Path, safetensors_path: Path) -> int:
+def refer_to_safetensors(
+    graph_path: Path, safetensors_path: Path, *, computed: Sequence[str] = ()
+) -> int:
     """Replaces a graph's weights by references into a safetensors file beside it, in place.
 
     Half-precision tensors get a cast to float32, which ONNX Runtime folds away when it loads the
@@ -54,6 +57,8 @@ def refer_to_safetensors(graph_path: Path, safetensors_path: Path) -> int:
     Args:
         graph_path: A graph whose float32 weights are inside the file.
         safetensors_path: The checkpoint it was exported from, in the same directory.
+        computed: Ends of the names of tensors that the export computes from weights, such as T5's
+            table of distances. They are in no checkpoint and stay in the graph.
 
     Returns:
         The number of weights that are now references.
@@ -75,7 +80,8 @@ def refer_to_safetensors(graph_path: Path, safetensors_path: Path) -> int:
     replaced = 0
     for initialiser in graph.initializer:
         values = onnx.numpy_helper.to_array(initialiser)
-        if values.nbytes <= LARGEST_INLINE_INITIALISER_BYTES:
+        is_small = values.nbytes <= LARGEST_INLINE_INITIALISER_BYTES
+        if is_small or initialiser.name.endswith(tuple(computed)):
             inline.append(initialiser)
             continue
         found, transposed = stored.get(_fingerprint(values), []), False

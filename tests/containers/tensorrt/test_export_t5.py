@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 torch = load("torch", group="torch")
 transformers = load("transformers", group="torch")
 onnx = load("onnx", group="torch")
+safetensors_torch = load("safetensors.torch", group="torch")
 load("onnxscript", group="torch")
 
 import onnxruntime  # noqa: E402  (after the skips: without the extra, nothing below is needed)
 
-from containers.tensorrt import export  # noqa: E402
+from containers.tensorrt import export, external_data  # noqa: E402
 from containers.tensorrt.export import t5  # noqa: E402
 from tests.containers.tensorrt.greedy_decoding import (  # noqa: E402
     encoder_decoder_greedy_tokens,
@@ -271,6 +272,31 @@ def test_the_same_model_gives_the_same_bytes_inside_the_graph_or_beside_it(
         # Says that the values are inside, which they are where nothing is said.
         initialiser.ClearField("data_location")
     assert joined.SerializeToString() == t5_graphs.encoder.read_bytes()
+
+
+def test_weights_can_be_references_but_for_the_computed_table(
+    t5_graphs: T5Graphs, tmp_path: Path
+) -> None:
+    encoder, decoder = (
+        Path(shutil.copy(path, tmp_path)) for path in (t5_graphs.encoder, t5_graphs.decoder)
+    )
+    weights = tmp_path / "model.safetensors"
+    # The embeddings and the output layer are one tensor.
+    tied = t5_graphs.model.all_tied_weights_keys
+    tensors = {k: v.clone() for k, v in t5_graphs.model.state_dict().items() if k not in tied}
+    safetensors_torch.save_file(tensors, weights)
+    with pytest.raises(export.ExportError, match=r"weight position_bias\.table .* is not in"):
+        external_data.refer_to_safetensors(encoder, weights)
+    for path in (encoder, decoder):
+        external_data.refer_to_safetensors(path, weights, computed=("position_bias.table",))
+        inside = {
+            initialiser.name
+            for initialiser in onnx.load(path, load_external_data=False).graph.initializer
+            if len(initialiser.raw_data) > external_data.LARGEST_INLINE_INITIALISER_BYTES
+        }
+        assert inside == {"position_bias.table"}
+    checked = export.check_t5_graphs(encoder, decoder, t5_graphs.model, prompts(6, 3, 20))
+    assert checked.ties == 0
 
 
 def test_the_model_is_left_as_it_was() -> None:
