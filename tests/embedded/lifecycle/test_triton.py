@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from embedded_aws.hosting.ports import free_port
 from tests.support.groups import need
+from tests.support.page_runs import free_port
 from tests.support.waiting import eventually
 from tests.support.workbench import LATEST, Workbench
 
@@ -31,9 +31,7 @@ def metrics_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def deployed(
-    tmp_path_factory: pytest.TempPathFactory, metrics_port: int
-) -> Iterator[Workbench]:
+def deployed(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Iterator[Workbench]:
     with Workbench(tmp_path_factory.mktemp("triton")) as bench:
         config = bench.config(MODEL)
         text = config.read_text("utf-8")
@@ -74,7 +72,9 @@ def test_words_are_corrected(deployed: Workbench) -> None:
 
 
 def test_requests_share_batches_of_two_copies(deployed: Workbench, metrics_port: int) -> None:
-    texts, batches = (counted(metrics_port, f"nv_inference_{name}") for name in ("count", "exec_count"))
+    texts, batches = (
+        counted(metrics_port, f"nv_inference_{name}") for name in ("count", "exec_count")
+    )
     requests = list(CORRECTED) * CLIENTS
     with ThreadPoolExecutor(CLIENTS) as pool:
         answers = list(pool.map(lambda text: ask(deployed, text), requests))
