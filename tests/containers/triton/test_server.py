@@ -1,0 +1,319 @@
+"""The container's program with the real Triton: bad requests, lost processes, overload, SIGTERM."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from embedded_aws.hosting.families import PROGRAMS
+from tests.support.groups import need
+from tests.support.page_runs import free_port
+from tests.support.starts import count_start
+from tests.support.waiting import eventually
+
+need("triton")
+
+pytestmark = [pytest.mark.triton, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[3]
+MODEL_DIR = ROOT / "samples/t5-spelling/model"
+MAX_INPUT_TOKENS = 32
+JSON = "application/json"
+BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
+WORD, CORRECTED = "instnace", "instance"
+
+
+class Server:
+    """The container's program, and a client of it."""
+
+    def __init__(self, home: Path, **variables: str) -> None:
+        count_start("server")
+        self.port = free_port()
+        home.mkdir(exist_ok=True)
+        program = PROGRAMS["slipway/triton"]
+        self.log = home / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                program.command,
+                cwd=ROOT,
+                env={
+                    "HOME": str(home),
+                    "PATH": os.environ["PATH"],
+                    "PYTHONPATH": str(ROOT),
+                    "SAGEMAKER_BIND_TO_PORT": str(self.port),
+                    "SLIPWAY_INSTANCE_COUNT": "2",
+                    "SLIPWAY_MAX_INPUT_TOKENS": str(MAX_INPUT_TOKENS),
+                    "SLIPWAY_MAX_NEW_TOKENS": "32",
+                    "SM_MODEL_DIR": str(MODEL_DIR),
+                    **program.environment,
+                    **variables,
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.client = httpx.Client(
+            base_url=f"http://127.0.0.1:{self.port}",
+            timeout=60,
+            trust_env=False,
+            limits=httpx.Limits(max_connections=None),
+        )
+        eventually(self.is_ready, seconds=60)
+
+    def is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return self.client.get("/ping").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def post(self, content: bytes, content_type: str = JSON) -> httpx.Response:
+        return self.client.post(
+            "/invocations", content=content, headers={"content-type": content_type}
+        )
+
+    def status(self, content: bytes) -> int | str:
+        try:
+            return self.post(content).status_code
+        except httpx.HTTPError as error:
+            return type(error).__name__
+
+    def answers(self) -> bool:
+        answer = self.post(request(WORD))
+        return answer.status_code == 200 and texts(answer) == [CORRECTED]
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        lines = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [event for line in lines if (event := json.loads(line))["event"] == name]
+
+    def child(self, name: str) -> list[int]:
+        """Returns the processes of a name in the program's session."""
+        found = subprocess.run(
+            ["pgrep", "--session", str(self.process.pid), "--full", name],
+            capture_output=True,
+            text=True,
+        ).stdout
+        return [int(line) for line in found.split()]
+
+    def close(self) -> None:
+        self.client.close()
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=30)
+        finally:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+
+
+def request(*words: str, **changes: Any) -> bytes:
+    tensor = {"name": "TEXT", "shape": [len(words), 1], "datatype": "BYTES", "data": words}
+    return json.dumps({"inputs": [tensor | changes]}).encode()
+
+
+def binary(*words: bytes) -> tuple[bytes, str]:
+    data = b"".join(struct.pack("<I", len(word)) + word for word in words)
+    tensor = {
+        "name": "TEXT",
+        "shape": [len(words), 1],
+        "datatype": "BYTES",
+        "parameters": {"binary_data_size": len(data)},
+    }
+    outputs = [{"name": "ANSWER", "parameters": {"binary_data": False}}]
+    head = json.dumps({"inputs": [tensor], "outputs": outputs}).encode()
+    return head + data, f"{BINARY}{len(head)}"
+
+
+def texts(answer: httpx.Response) -> Any:
+    (output,) = answer.json()["outputs"]
+    return output["data"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("triton"))
+    yield started
+    assert started.answers()
+    assert started.process.poll() is None
+    started.close()
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    started: list[Server] = []
+
+    def start(**variables: str) -> Server:
+        started.append(Server(tmp_path / "home", **variables))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+def test_both_forms_of_a_request(server: Server) -> None:
+    words = [WORD, "lamdba fucntion", CORRECTED]
+    expected = [CORRECTED, "lambda function", CORRECTED]
+    assert texts(server.post(request(*words))) == expected
+    assert texts(server.post(*binary(*(word.encode() for word in words)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "message"),
+    [
+        (b'{"inputs": []}', 400, "expected 1 inputs but got 0"),
+        (request(WORD, name="TEXTS"), 400, "unexpected inference input"),
+        (request(WORD, datatype="FP32", data=[1.5]), 400, "data-type is 'FP32'"),
+        (request(WORD, shape=[1]), 400, "unexpected shape"),
+        (request(WORD, "b", shape=[1, 2]), 400, "unexpected shape"),
+        (request(*["a"] * 9), 400, "batch-size must be <= 8"),
+        (request("a" * 40), 400, "Input 0 has 41 tokens; the limit is 32."),
+        (request("a" * 6_000_000), 400, "has 6000000 bytes; the limit is 2048."),
+        # Triton's own parser answers 500.
+        (b"{", 500, "failed to parse the request JSON"),
+        (b"null", 500, "Unable to parse 'inputs'"),
+        (b"[" * 100_000, 500, "failed to parse the request JSON"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, bytes) else None,
+)
+def test_a_bad_request_is_refused(
+    server: Server, content: bytes, status: int, message: str
+) -> None:
+    answer = server.post(content)
+    assert (answer.status_code, message in answer.text) == (status, True), answer.text
+    assert server.answers()
+
+
+@pytest.mark.parametrize("size", ["-1", "0", "99999999999", "99999999999999999999", "x", ""])
+def test_a_header_of_another_size(server: Server, size: str) -> None:
+    content, _ = binary(WORD.encode())
+    assert server.post(content, f"{BINARY}{size}").status_code in (400, 500)
+    assert server.answers()
+
+
+def test_an_empty_text_has_an_answer(server: Server) -> None:
+    answer = server.post(request(""))
+    assert answer.status_code == 200
+    assert len(texts(answer)) == 1
+
+
+def test_a_bad_row_fails_alone(server: Server) -> None:
+    bodies = [binary(b"\xff" if row % 4 == 3 else WORD.encode()) for row in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda body: server.post(*body), bodies))
+    for row, answer in enumerate(answers):
+        if row % 4 == 3:
+            assert answer.status_code == 400
+            assert "TEXT is not UTF-8: byte 0 of a text" in answer.text
+        else:
+            assert texts(answer) == [CORRECTED]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+TENSORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["TEXT", "ANSWER"]) | VALUES,
+        "shape": st.lists(st.integers(-1, 9), max_size=3) | VALUES,
+        "datatype": st.sampled_from(["BYTES", "FP32", "INT64"]) | VALUES,
+        "data": st.lists(st.text(max_size=40), max_size=9) | VALUES,
+        "parameters": st.fixed_dictionaries({"binary_data_size": st.integers(-1, 99)}) | VALUES,
+    },
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {}, optional={"inputs": st.lists(TENSORS, max_size=2), "outputs": VALUES, "id": VALUES}
+)
+HEADER_SIZES = st.integers(-5, 200).map(str) | st.text(
+    st.characters(codec="ascii", categories=["L", "N"]), max_size=5
+)
+BODIES = st.tuples(
+    DOCUMENTS.map(lambda document: json.dumps(document).encode()), st.binary(max_size=40)
+).map(b"".join)
+
+
+def fuzz(server: Server, content: bytes, content_type: str) -> None:
+    answer = server.post(content, content_type)
+    assert answer.status_code in (200, 400, 500), answer.text
+    if answer.status_code != 200:
+        assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("requests", [1_000, pytest.param(10_000, marks=pytest.mark.size("deep"))])
+def test_any_body_gets_an_answer(server: Server, requests: int) -> None:
+    @settings(
+        max_examples=requests,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    @given(content=BODIES, size=st.none() | HEADER_SIZES)
+    def send(content: bytes, size: str | None) -> None:
+        fuzz(server, content, JSON if size is None else f"{BINARY}{size}")
+
+    send()
+    assert server.answers()
+    assert server.events("model_process_lost") == []
+
+
+def test_overload_is_refused_at_once(another: Callable[..., Server]) -> None:
+    server = another(
+        SLIPWAY_INSTANCE_COUNT="1",
+        SLIPWAY_MAX_BATCH_SIZE="2",
+        SLIPWAY_MAX_QUEUE_LENGTH="2",
+        SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS="200",
+    )
+    with ThreadPoolExecutor(48) as pool:
+        found = list(pool.map(lambda _: server.post(request(WORD)), range(400)))
+    counted = Counter(answer.status_code for answer in found)
+    assert set(counted) == {200, 503}
+    refused = [answer for answer in found if answer.status_code == 503]
+    assert any("exceeds maximum queue size" in answer.text.lower() for answer in refused)
+    assert server.answers()
+
+
+@pytest.mark.parametrize("victim", ["triton_python_backend_stub", "bin/tritonserver"])
+def test_the_container_ends_with_a_killed_process(
+    another: Callable[..., Server], victim: str
+) -> None:
+    server = another()
+    with ThreadPoolExecutor(8) as pool:
+        under_load = [pool.submit(server.status, request(WORD)) for _ in range(200)]
+        os.kill(server.child(victim)[0], signal.SIGKILL)
+        assert server.process.wait(timeout=30) != 0
+        statuses = Counter(each.result() for each in under_load)
+    assert statuses[200] > 0
+    if victim == "triton_python_backend_stub":
+        assert server.process.returncode == 1
+        assert len(server.events("model_process_lost")) == 1
+
+
+def test_sigterm_lets_requests_in_flight_end(another: Callable[..., Server]) -> None:
+    server = another()
+    words = [f"{WORD} {WORD}"] * 8
+    with ThreadPoolExecutor(4) as pool:
+        in_flight = [pool.submit(server.post, request(*words)) for _ in range(4)]
+        eventually(lambda: any(each.running() for each in in_flight))
+        server.process.terminate()
+        ended = [each.exception() or each.result().status_code for each in in_flight]
+    assert server.process.wait(timeout=30) == 0
+    # Those that Triton had taken are answered. It refuses the others: as of an unknown model, as a
+    # stopping server, or by the connection.
+    assert 200 in ended
+    assert all(e in (200, 404, 503) or isinstance(e, httpx.HTTPError) for e in ended), ended
+    assert not server.child("triton_python_backend_stub")
