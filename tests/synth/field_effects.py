@@ -198,8 +198,11 @@ CHANGES: Mapping[str, Change] = {
     "serving[triton].container": Change("template", "custom", becomes="triton"),
     **_changes(
         "template", "triton", "serving[triton].",
-        version="25.04", repository="triton/own", default_model="m", shared_memory_bytes=67108865,
-        log_verbose=True, environment={"A": "b"},
+        version="25.04", default_model="m", shared_memory_bytes=67108865, log_verbose=True,
+        environment={"A": "b"},
+    ),
+    "serving[triton].repository": Change(
+        "template", "triton", "triton/own", along={"artifacts.release": None}
     ),
     **_changes(
         "unpublished", "triton", "serving[triton].",

@@ -4,7 +4,7 @@ import json
 import struct
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slipway.planning.families.triton.kserve import (
@@ -19,6 +19,7 @@ from slipway.planning.families.triton.kserve import (
 TEXTS = st.lists(st.text(), min_size=1, max_size=5)
 
 
+@settings(deadline=None)
 @given(texts=TEXTS, direction=st.sampled_from(("inputs", "outputs")), binary=st.booleans())
 @example(texts=[""], direction="inputs", binary=True)
 @example(texts=["", "é\n\U0001f600", ""], direction="outputs", binary=True)
@@ -106,6 +107,7 @@ def test_a_binary_tensor_is_whole(data, size, message):
     assert str(caught.value) == message
 
 
+@settings(deadline=None)
 @given(body=st.binary(max_size=200), size=st.integers(0, 250))
 def test_any_bytes_have_texts_or_none(body, size):
     for content_type in (JSON, f"{BINARY};json-header-size={size}"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slipway.errors import UserError
@@ -111,6 +111,21 @@ def test_models_that_a_model_calls_itself_are_loaded_by_a_variable():
     assert not check(case).warnings
 
 
+def test_a_group_on_gpus_needs_one(tmp_path):
+    project = _own_project(tmp_path, echo("KIND_CPU", "KIND_GPU"))
+    with pytest.raises(UserError) as caught:
+        project.plan("own", project.environment("production"), allow_unpublished=True)
+    [problem] = caught.value.problems
+    assert str(problem) == (
+        "triton/own/echo/config.pbtxt:6:26: an instance group needs a GPU, and ml.c5.xlarge has "
+        "none [SW398]\n    Set `kind: KIND_CPU`, or leave `kind` out: Triton then takes what is "
+        "there."
+    )
+    config = project.files["own"]
+    config.write_text(CONFIG.replace("ml.c5.xlarge", "ml.g4dn.xlarge"), "utf-8")
+    project.plan("own", project.environment("production"), allow_unpublished=True)
+
+
 def _own_project(tmp_path: Path, files: dict[str, str]) -> Project:
     project = Project(write_project(tmp_path, {"own": CONFIG}))
     for path, content in files.items():
@@ -196,6 +211,7 @@ def _model_config():
 MODEL_CONFIG = _model_config()
 
 
+@settings(deadline=None)
 @given(
     texts=st.lists(st.text(max_size=20), max_size=4),
     numbers=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4),
@@ -223,6 +239,7 @@ _TOKENS = re.findall(
 _OTHERS = ("[", "]", "{", "}", "<", ">", ":", ",", ";", "-", "0x1f", "017", "1.5", "true", "'a'")
 
 
+@settings(deadline=None)
 @given(
     changes=st.lists(
         st.tuples(st.integers(0, len(_TOKENS) - 1), st.sampled_from((*_OTHERS, *_TOKENS, ""))),

@@ -220,4 +220,12 @@ class Triton(Situation):
             default_model=self.serving.default_model,
             release=self.serving.version,
             variables=self.serving.environment,
+            without_gpu=next(
+                (
+                    each.name
+                    for each in self.instances
+                    if each.accelerator is None and each.accelerator_known
+                ),
+                None,
+            ),
         )

@@ -35,6 +35,7 @@ def check_repository(
     default_model: str | None,
     release: str,
     variables: Mapping[str, str],
+    without_gpu: str | None = None,
 ) -> Findings:
     """Returns every problem of a model repository, and what a reviewer may want to know.
 
@@ -43,6 +44,7 @@ def check_repository(
         default_model: the model that answers /invocations; None if there is only one.
         release: of AWS's image, `YY.MM`.
         variables: variables of the container that the config sets.
+        without_gpu: an instance type of the endpoint that has no GPU; None if all have.
     """
     names = sorted(
         {path.partition("/")[0] for path in directory.sizes_bytes if "/" in path}
@@ -73,6 +75,8 @@ def check_repository(
     answering = default_model or (names[0] if len(names) == 1 else None)
     if answering in models:
         problems += _decoupled(models[answering], models, variables)
+        if without_gpu is not None:
+            problems += _on_gpu(models[answering], models, without_gpu)
     warnings = [*_cached(models)]
     if answering in models and not unread:
         warnings += _unloaded(models, answering, variables)
@@ -172,6 +176,19 @@ def _decoupled(
                     "answers 501 for it",
                     "Remove `decoupled`, or set `default_model` to a model that calls this one and "
                     "gives one answer.",
+                )
+
+
+def _on_gpu(default: Model, models: Mapping[str, Model], instance: str) -> Iterator[Problem]:
+    """Yields the groups that would not start on an instance type without a GPU."""
+    for name in sorted(reached(default.name, models) & set(models)):
+        for group in models[name].config.messages("instance_group"):
+            if group.text("kind") == "KIND_GPU":
+                yield models[name].file.problem(
+                    Code.TRITON_MODEL,
+                    group.scalars("kind")[0].position,
+                    f"an instance group needs a GPU, and {instance} has none",
+                    "Set `kind: KIND_CPU`, or leave `kind` out: Triton then takes what is there.",
                 )
 
 
