@@ -25,12 +25,9 @@ class Server:
     def __init__(self, repository):
         self.repository = repository
         self._port = free_port()
-        home = triton_server.find_server(os.environ)
-        program = triton_server._program(home)
-        self._process = subprocess.Popen(  # our own arguments
+        self._process = subprocess.Popen(
             [
-                str(program),
-                f"--backend-directory={home / 'backends'}",
+                str(triton_server.find_server(os.environ)),
                 f"--model-repository={repository}",
                 "--model-control-mode=explicit",
                 "--backend-config=python,shm-default-byte-size=1048576",
@@ -39,7 +36,7 @@ class Server:
                 "--http-address=127.0.0.1",
                 f"--http-port={self._port}",
             ],
-            env=triton_server.server_environment(os.environ, home, "none"),
+            env=triton_server.server_environment(os.environ, "none"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
