@@ -8,7 +8,7 @@ images of Triton have.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from containers.serving.json_files import POSITIVE, is_whole, problems_with, read_object
 from containers.serving.model_files import CONFIG_FILE, TOKENIZER_FILE, missing_files
@@ -70,16 +70,17 @@ def read_config(model_dir: Path) -> SequenceConfig:
     generation = model_dir / GENERATION_CONFIG_FILE
     settings = config | (read_object(generation) if generation.is_file() else {})
     problems = problems_with(config, _SIZES)
-    layers = config.get("num_decoder_layers") or config.get("num_layers")
+    # Any: JSON.
+    layers: Any = config.get("num_decoder_layers") or config.get("num_layers")
     if not is_whole(layers, 1):
         problems.append(
             f"num_decoder_layers must be a positive whole number, not {json.dumps(layers)}"
         )
-    start = settings.get("decoder_start_token_id")
+    start: Any = settings.get("decoder_start_token_id")
     if not is_whole(start, 0):
         problems.append(f"decoder_start_token_id must be a token id, not {json.dumps(start)}")
-    end = settings.get("eos_token_id")
-    ends = end if isinstance(end, list) else [end]
+    end: Any = settings.get("eos_token_id")
+    ends: list[Any] = end if isinstance(end, list) else [end]
     if not all(is_whole(token, 0) for token in ends):
         problems.append(f"eos_token_id must be a token id or a list of them, not {json.dumps(end)}")
     if problems:

@@ -137,7 +137,7 @@ class TextModel:
                             }
                         )
                     ],
-                    # An answer may not be taken for that of another version of the files.
+                    # Otherwise an answer of earlier files could be returned.
                     "response_cache": Message({"enable": False}),
                     "model_warmup": [
                         self._warmup(count) for count in dict.fromkeys((1, self.max_batch_size))

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.logs import configure_logging, log_event
@@ -125,7 +125,7 @@ def arguments(settings: TritonSettings, repository: Path) -> Iterator[str]:
         yield from ("--metrics-address=127.0.0.1", f"--metrics-port={settings.metrics_port}")
 
 
-# Any JSON value.
-def _fail(event: str, **fields: object) -> NoReturn:
+# Any: JSON values.
+def _fail(event: str, **fields: Any) -> NoReturn:
     log_event(_logger, logging.ERROR, event, **fields)
     sys.exit(EXIT_OPERATOR_PROBLEM)

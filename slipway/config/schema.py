@@ -62,7 +62,7 @@ class ModelConfig(Section):
     )
     model: Model
     serving: Serving = Field(description="The container. Its key `container` says which.")
-    artifacts: Artifacts = Field(default_factory=Artifacts)
+    artifacts: Artifacts = Field(default_factory=lambda: Artifacts.model_validate({}))
     endpoint: Endpoint
     autoscaling: Autoscaling | None = Field(
         None, description="Without it the number of instances is fixed."

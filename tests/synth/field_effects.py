@@ -23,7 +23,7 @@ from tests.unit.planning.models import BERT, FLAN_T5_XXL, HUB, LLAMA_8B, lmi, ne
 # that an isolated model's artifacts have; only in what a plan tells its
 # reviewer (memory, cost, warnings), as a field says that is there for that; in a problem that names
 # the field or a section it is in; or in the refusal to publish for its container.
-Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused", "unpublished"]
+Effect = Literal["template", "lock", "request", "artifacts", "plan", "refused"]
 
 _IMAGE = f"{LOCAL.account}.dkr.ecr.{LOCAL.region}.amazonaws.com"
 _COMPILED = {
@@ -84,6 +84,14 @@ BASES: Mapping[str, tuple[Environment, Mapping[str, Any]]] = {
         },
     ),
     "triton": (LOCAL, {"model": {"family": "t5"}, "serving": triton()}),
+    "triton-compiled": (
+        PRODUCTION,
+        {
+            "model": {"family": "t5"},
+            "serving": triton(),
+            "artifacts": _COMPILED | {"weights": {"source": "path", "path": "a"}},
+        },
+    ),
     "neuron": (
         PRODUCTION,
         {
@@ -199,15 +207,15 @@ CHANGES: Mapping[str, Change] = {
     **_changes(
         "template", "triton", "serving[triton].",
         version="25.04", default_model="m", shared_memory_bytes=67108865, log_verbose=True,
-        environment={"A": "b"},
+        environment={"A": "b"}, max_batch_size=4, max_batch_delay_microseconds=9,
+        max_queue_length=9, queue_timeout_milliseconds=9, instance_group_count=2,
+        max_input_tokens=9, max_new_tokens=9,
     ),
     "serving[triton].repository": Change(
         "template", "triton", "triton/own", along={"artifacts.release": None}
     ),
     **_changes(
-        "unpublished", "triton", "serving[triton].",
-        backend="onnxruntime", dtype="fp32", max_batch_size=4, max_batch_delay_microseconds=9,
-        instance_group_count=2, max_input_tokens=9, max_new_tokens=9,
+        "request", "triton-compiled", "serving[triton].", backend="onnxruntime", dtype="fp32",
     ),
     "serving[neuron].container": Change("template", "custom", becomes="neuron"),
     "serving[neuron].framework": Change("template", "pipelined", becomes="neuron"),

@@ -19,7 +19,6 @@ from slipway.facts.instances import instance_types
 from slipway.planning.families import situation_of
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import resolve
-from slipway.planning.support import unpublishable
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.endpoint_stack import EndpointStack
 from tests.support.projects import IMAGE_DIGESTS, lock_for
@@ -135,15 +134,6 @@ def test_it_is_refused_by_name(field_path: str):
     fields = [tuple(p for p in problem.field if p != 0) for problem in caught.value.problems]
     assert fields != []
     assert set(fields) <= named
-
-
-@pytest.mark.parametrize("field_path", _rows("unpublished"))
-def test_publishing_is_refused_for_its_container(field_path: str):
-    environment, config = _after(field_path, CHANGES[field_path])
-    _plan(environment, config)  # planned and read it may be
-    assert [field for field, _ in unpublishable(situation_of(config, environment))] == [
-        ("serving", "container")
-    ]
 
 
 def _leaves(plan: DeploymentPlan) -> dict[str, str]:

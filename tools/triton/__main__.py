@@ -104,7 +104,7 @@ exec {shlex.quote(str(server / "bin" / "tritonserver"))} \\
 
 def _uv(*arguments: str) -> None:
     command = [str(Path(sys.executable).with_name("uv")), "--quiet", *arguments]
-    done = subprocess.run(command, check=False)  # noqa: S603  # our own arguments
+    done = subprocess.run(command, check=False)  # noqa: S603  # a fixed command
     if done.returncode != 0:
         raise InstallError(f"`uv {' '.join(arguments)}` failed; its messages are above.")
 
