@@ -18,6 +18,7 @@ KNOWN = {
     ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
     ("sh", "aws"), ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"),
     ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "workflow"),
+    ("python", "client"),
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.groups import need
 from tests.support.page_runs import free_port
+from tests.support.pages import ROOT, Block, blocks
 from tests.support.waiting import eventually
 from tests.support.workbench import LATEST, Workbench
 
@@ -23,6 +24,10 @@ MODEL = "t5-spelling"
 ENDPOINT = f"{MODEL}-local"
 CORRECTED = {"instnace": "instance", "lamdba fucntion": "lambda function"}
 CLIENTS = 16
+GUIDE = ROOT / "docs/guides/triton.md"
+CLIENTS_OF_THE_GUIDE = [
+    block for block in blocks(GUIDE) if (block.language, *block.labels) == ("python", "client")
+]
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +74,13 @@ def test_words_are_corrected(deployed: Workbench) -> None:
     assert ask(deployed, *CORRECTED) == list(CORRECTED.values())
     shown = deployed.must("slipway", "invoke", MODEL, "--text", "instnace")
     assert "instance" in shown
+
+
+@pytest.mark.parametrize("block", CLIENTS_OF_THE_GUIDE, ids=lambda block: block.place)
+def test_a_client_of_the_guide_gets_the_texts(deployed: Workbench, block: Block) -> None:
+    source = block.text.replace("t5-spelling-production", ENDPOINT)
+    assert source != block.text
+    assert deployed.must("python", "-c", source).splitlines()[-1] == str(list(CORRECTED.values()))
 
 
 def test_requests_share_batches_of_two_copies(deployed: Workbench, metrics_port: int) -> None:
