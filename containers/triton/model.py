@@ -6,6 +6,7 @@ of its own; the others of its batch are answered all the same. This module keeps
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,10 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from containers.serving.errors import InvalidRequestError
+from containers.serving.exit_codes import EXIT_OPERATOR_PROBLEM
 from containers.serving.logs import configure_logging, log_event
 from containers.serving.model_files import TOKENIZER_FILE
+from containers.serving.predictor import ModelLostError
 from containers.tensorrt.tokenization import PromptTokenizer
 from containers.triton.decoding import TokenIds, answers
 from containers.triton.model_directory import read_config
@@ -67,7 +70,12 @@ class TritonPythonModel:
         """Returns a response for each request, in order."""
         prompts: list[list[TokenIds] | str] = [self._prompts(request) for request in requests]
         rows = [prompt for each in prompts if not isinstance(each, str) for prompt in each]
-        texts = iter(self._answers(rows))
+        try:
+            texts = iter(self._answers(rows))
+        except ModelLostError as error:
+            log_event(_logger, logging.ERROR, "model_lost", message=str(error))
+            # No later batch could be computed either. The container ends with this process.
+            os._exit(EXIT_OPERATOR_PROBLEM)
         responses = []
         for each in prompts:
             if isinstance(each, str):

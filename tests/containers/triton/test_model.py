@@ -1,0 +1,116 @@
+"""What Triton's Python back end loads, without the server: its errors, and the end of a lost model.
+
+Triton gives a model's process a module that no package has, so a stand-in takes its place here.
+`test_server.py` has the real one.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from containers.serving.predictor import ModelLostError
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = ROOT / "samples/t5-spelling/model"
+
+
+class Ended(BaseException):
+    """Stands for the end of the process."""
+
+
+def stand_in() -> ModuleType:
+    module = ModuleType("triton_python_backend_utils")
+
+    class TritonError:
+        INVALID_ARG = "invalid"
+
+        def __init__(self, message: str, code: str) -> None:
+            self.message, self.code = message, code
+
+    def response(tensors: Any = None, *, error: Any = None) -> SimpleNamespace:
+        return SimpleNamespace(tensors=tensors, error=error)
+
+    vars(module).update(
+        TritonError=TritonError,
+        InferenceResponse=response,
+        Tensor=lambda name, array: SimpleNamespace(name=name, array=array),
+        get_input_tensor_by_name=lambda request, name: SimpleNamespace(
+            as_numpy=lambda: request[name]
+        ),
+    )
+    return module
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", stand_in())
+    monkeypatch.delitem(sys.modules, "containers.triton.model", raising=False)
+    import containers.triton.model as module
+
+    monkeypatch.setattr(module, "hold_connection", lambda *_: None)
+    monkeypatch.setattr(module, "configure_logging", lambda *_: None)
+    settings = {
+        "intra_op_threads": "1",
+        "max_batch_size": "8",
+        "max_input_tokens": "16",
+        "max_new_tokens": "16",
+        "model_dir": str(SAMPLE),
+        "socket": "none",
+    }
+    parameters = {name: {"string_value": value} for name, value in settings.items()}
+    loaded = module.TritonPythonModel()
+    loaded.initialize(
+        {
+            "model_config": json.dumps({"parameters": parameters}),
+            "model_instance_device_id": "0",
+            "model_instance_name": "model_0_0",
+        }
+    )
+    yield loaded
+    sys.modules.pop("containers.triton.model", None)
+
+
+def request(*texts: bytes) -> dict[str, Any]:
+    return {"TEXT": np.array([[text] for text in texts], dtype=object)}
+
+
+def test_each_request_gets_its_own_texts_or_its_own_problem(model: Any) -> None:
+    good, bad, long, two = model.execute(
+        [request(b"instnace"), request(b"\xff"), request(b"a" * 17), request(b"bukcet", b"scurity")]
+    )
+    assert good.tensors[0].array.tolist() == [[b"instance"]]
+    assert two.tensors[0].array.tolist() == [[b"bucket"], [b"security"]]
+    assert bad.error.message == "TEXT is not UTF-8: byte 0 of a text"
+    assert "the limit is 16" in long.error.message
+    assert {bad.error.code, long.error.code} == {"invalid"}
+
+
+def test_a_batch_of_bad_requests_computes_nothing(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "_session", None)
+    (only,) = model.execute([request(b"\xff")])
+    assert only.error is not None
+
+
+def test_a_lost_gpu_ends_the_process(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+
+    def end(code: int) -> NoReturn:
+        codes.append(code)
+        raise Ended
+
+    def lose(*_: object) -> NoReturn:
+        raise ModelLostError("cudaStreamSynchronize: an illegal memory access")
+
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(model, "_session", SimpleNamespace(encode=lose))
+    with pytest.raises(Ended):
+        model.execute([request(b"instnace")])
+    assert codes == [1]
