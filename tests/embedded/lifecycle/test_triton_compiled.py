@@ -59,7 +59,8 @@ def _expected(checkpoint: Path) -> list[str]:
     for text in TEXTS:
         tokens = torch.tensor([tokenizer.encode(text).ids])
         made = model.generate(tokens, max_new_tokens=NEW_TOKENS, do_sample=False, num_beams=1)
-        answers.append(tokenizer.decode(made[0].tolist()))
+        # Without the token that begins it, and those that end it.
+        answers.append(tokenizer.decode([token for token in made[0].tolist() if token > 1]))
     return answers
 
 
