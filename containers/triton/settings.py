@@ -158,4 +158,7 @@ class TritonSettings:
                 f"SLIPWAY_MAX_QUEUE_LENGTH={settings.max_queue_length} is below "
                 f"SLIPWAY_MAX_BATCH_SIZE={settings.max_batch_size}: no batch could fill"
             )
+        # It becomes the name of a directory.
+        if "/" in settings.model_name or settings.model_name in (".", ".."):
+            reader.problem(f"{DEFAULT_MODEL}={settings.model_name!r} cannot be a directory's name")
         return settings

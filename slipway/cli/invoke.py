@@ -79,7 +79,7 @@ def invoke(
     first_milliseconds = streamed.first_part_seconds * 1000 if streamed else None
     if as_json:
         document = {
-            "answer": (_content(answer.body, answer.content_type) if texts is None else texts),
+            "answer": _content(answer.body, answer.content_type) if texts is None else texts,
             "content_type": answer.content_type,
             "variant": answer.variant,
             "latency_milliseconds": round(milliseconds, 3),

@@ -57,7 +57,7 @@ def install(environ: Mapping[str, str]) -> Path:
     """
     home = servers_directory(environ)
     if home is None:
-        raise InstallError("Neither HOME nor XDG_CACHE_HOME says where the server is kept.")
+        raise InstallError("Set HOME or XDG_CACHE_HOME: neither says where the server is kept.")
     if (home / "backends").is_dir():
         return home
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
@@ -66,7 +66,7 @@ def install(environ: Mapping[str, str]) -> Path:
         wanted = " or ".join(f"{major}.{minor}" for major, minor in PYTHONS)
         raise UnavailableError(f"The server's Python models need Python {wanted}.")
     shutil.rmtree(home, ignore_errors=True)
-    print(f"Triton {VERSION}: installing 200 MB of packages", flush=True)
+    print(f"Triton {VERSION}: installing packages, 424 MB on disk", flush=True)
     _uv("venv", "--python", sys.executable, str(home))
     _uv("pip", "install", "--python", str(home), "--require-hashes", "-r", str(REQUIREMENTS))
     _lay_backends(home)

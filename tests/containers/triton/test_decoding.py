@@ -1,4 +1,4 @@
-"""The decode loop: each row's answer is its own, whoever shares the batch."""
+"""The decode loop: an answer does not depend on the other rows of its batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -190,6 +190,14 @@ def test_a_queue_holds_a_batch_at_least() -> None:
         reader.finish()
 
 
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "/tmp/a"])  # noqa: S108  (not a file)
+def test_a_model_name_that_leads_out_of_the_repository(name: str) -> None:
+    reader = EnvironmentReader({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": name})
+    TritonSettings.read(reader)
+    with pytest.raises(Exception, match="cannot be a directory's name"):
+        reader.finish()
+
+
 def test_what_the_model_directory_lacks_is_named_at_once(start: Any, model_dir: Path) -> None:
     (model_dir / "tokenizer.json").unlink()
     (model_dir / "decoder.onnx").unlink()

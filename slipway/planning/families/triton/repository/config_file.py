@@ -215,7 +215,7 @@ def _wrong_choice(
     return file.problem(
         Code.UNKNOWN_CHOICE,
         value.position,
-        f"`{name}` is {value.text!r}{quoted}, which is none of its values",
+        f"`{name}` has no value {value.text!r}{quoted}",
         f"Write `{value.text}` without quotes."
         if quoted
         else f"{hint}There are: {', '.join(choices)}.",
