@@ -42,21 +42,6 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Queue:
-    """The limits of the queue in front of a model.
-
-    Attributes:
-        max_length: most requests that wait; one more is refused at once.
-        timeout_microseconds: longest time that a request waits; then it is refused.
-        max_batch_delay_microseconds: longest wait for others; 0 takes the requests that are there.
-    """
-
-    max_length: int
-    timeout_microseconds: int
-    max_batch_delay_microseconds: int = 0
-
-
-@dataclass(frozen=True)
 class TextModel:
     """A model of the Python back end that takes a text and returns one.
 
@@ -65,7 +50,7 @@ class TextModel:
         max_batch_size: most texts in a batch.
         instance_count: copies, each with a process of its own.
         on_gpu: whether each GPU gets that many copies; else the host does.
-        queue: its limits.
+        max_batch_delay_microseconds: longest wait for others; 0 takes the requests that are there.
         input_name: of the texts.
         output_name: of the answers.
         parameters: what the model reads, by name.
@@ -78,7 +63,7 @@ class TextModel:
     max_batch_size: int
     instance_count: int
     on_gpu: bool
-    queue: Queue
+    max_batch_delay_microseconds: int
     input_name: str
     output_name: str
     parameters: Mapping[str, str]
@@ -105,14 +90,6 @@ class TextModel:
 
     def config(self) -> str:
         """Returns config.pbtxt."""
-        policy = Message(
-            {
-                "timeout_action": Name("REJECT"),
-                "default_timeout_microseconds": self.queue.timeout_microseconds,
-                "allow_timeout_override": False,
-                "max_queue_size": self.queue.max_length,
-            }
-        )
         return render(
             Message(
                 {
@@ -121,13 +98,9 @@ class TextModel:
                     "max_batch_size": self.max_batch_size,
                     "input": [_texts(self.input_name)],
                     "output": [_texts(self.output_name)],
+                    # No queue policy: see `containers.triton.backlog`.
                     "dynamic_batching": Message(
-                        {
-                            "max_queue_delay_microseconds": (
-                                self.queue.max_batch_delay_microseconds
-                            ),
-                            "default_queue_policy": policy,
-                        }
+                        {"max_queue_delay_microseconds": self.max_batch_delay_microseconds}
                     ),
                     "instance_group": [
                         Message(

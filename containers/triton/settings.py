@@ -34,7 +34,6 @@ class TritonSettings:
     max_batch_size: int = 8
     max_batch_delay_microseconds: int = 0
     max_queue_length: int = 256
-    queue_timeout_milliseconds: int = 1000
     instance_count: int = 1
     max_input_tokens: int = 64
     max_new_tokens: int = 64
@@ -94,15 +93,8 @@ class TritonSettings:
                 default=default.max_queue_length,
                 minimum=1,
                 maximum=100_000,
-                meaning="Largest number of requests that wait for a batch. Further requests are "
+                meaning="Largest number of requests that wait for a batch. Of more, the oldest are "
                 "answered 503.",
-            ),
-            queue_timeout_milliseconds=reader.integer(
-                "SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS",
-                default=default.queue_timeout_milliseconds,
-                minimum=1,
-                maximum=3_600_000,
-                meaning="Longest time that a request waits for a batch. It is then answered 503.",
             ),
             instance_count=reader.integer(
                 "SLIPWAY_INSTANCE_COUNT",
@@ -150,7 +142,7 @@ class TritonSettings:
                 minimum=1,
                 maximum=65_535,
                 meaning="TCP port of Triton's metrics, on loopback.",
-                without="no metrics",
+                without="any free port",
             ),
         )
         if settings.max_queue_length < settings.max_batch_size:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from containers.serving.predictor import ModelLoadError
 from containers.serving.settings import EnvironmentReader, SettingsError
 from containers.triton import server_process
 from containers.triton.model_directory import ENGINE_SUFFIX, check_files, read_config
-from containers.triton.repository import Queue, TextModel
+from containers.triton.repository import TextModel
 from containers.triton.settings import DEFAULT_MODEL, TritonSettings
 
 COMMANDS: Final = ("serve", "compile")
@@ -36,9 +37,10 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     settings = TritonSettings.read(reader)
+    metrics_port = settings.metrics_port or _free_port()
     try:
         reader.finish()
-        model = text_model(settings)
+        model = text_model(settings, metrics_port)
     except SettingsError as error:
         _fail("settings_invalid", problems=error.problems)
     except ModelLoadError as error:
@@ -46,7 +48,7 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
     # An endpoint's own home directory, where there is one, goes away with the endpoint.
     repository = Path(tempfile.mkdtemp(prefix="slipway-triton-", dir=environ.get("HOME")))
     model.write(repository)
-    command = [str(settings.server), *arguments(settings, repository)]
+    command = [str(settings.server), *arguments(settings, repository, metrics_port)]
     log_event(_logger, logging.INFO, "server_starting", command=command)
     # The front end for SageMaker reads the name from its variable.
     environment = {**environ, DEFAULT_MODEL: settings.model_name}
@@ -60,8 +62,12 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
         )
 
 
-def text_model(settings: TritonSettings) -> TextModel:
+def text_model(settings: TritonSettings, metrics_port: int) -> TextModel:
     """Returns the model of the repository, for the files in the model directory.
+
+    Args:
+        settings: the container's.
+        metrics_port: where the copies ask how many requests wait.
 
     Raises:
         ModelLoadError: a file is missing or not usable.
@@ -73,18 +79,17 @@ def text_model(settings: TritonSettings) -> TextModel:
         max_batch_size=settings.max_batch_size,
         instance_count=settings.instance_count,
         on_gpu=on_gpu,
-        queue=Queue(
-            max_length=settings.max_queue_length,
-            timeout_microseconds=settings.queue_timeout_milliseconds * 1000,
-            max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
-        ),
+        max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
         input_name=INPUT,
         output_name=OUTPUT,
         parameters={
+            "copies": str(settings.instance_count),
             "intra_op_threads": str(settings.intra_op_threads),
             "max_batch_size": str(settings.max_batch_size),
             "max_input_tokens": str(settings.max_input_tokens),
             "max_new_tokens": str(settings.max_new_tokens),
+            "max_queue_length": str(settings.max_queue_length),
+            "metrics_port": str(metrics_port),
             "model_dir": str(settings.model_dir),
             # Without its first character, which no text of a configuration can have.
             "socket": server_process.address(os.getpid())[1:],
@@ -95,12 +100,13 @@ def text_model(settings: TritonSettings) -> TextModel:
     )
 
 
-def arguments(settings: TritonSettings, repository: Path) -> Iterator[str]:
+def arguments(settings: TritonSettings, repository: Path, metrics_port: int) -> Iterator[str]:
     """Yields the server's arguments.
 
     Args:
         settings: the container's.
         repository: the directory of models.
+        metrics_port: of Triton's metrics, on loopback.
     """
     yield from (
         f"--model-repository={repository}",
@@ -119,10 +125,17 @@ def arguments(settings: TritonSettings, repository: Path) -> Iterator[str]:
         f"--log-info={str(settings.log_verbose).lower()}",
         f"--backend-config=python,shm-default-byte-size={settings.shared_memory_bytes}",
     )
+    yield from ("--metrics-address=127.0.0.1", f"--metrics-port={metrics_port}")
     if settings.metrics_port is None:
-        yield "--allow-metrics=false"
-    else:
-        yield from ("--metrics-address=127.0.0.1", f"--metrics-port={settings.metrics_port}")
+        # Nobody reads the metrics of the machine then.
+        yield from ("--allow-gpu-metrics=false", "--allow-cpu-metrics=false")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
 
 
 # Any: JSON values.

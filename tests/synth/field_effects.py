@@ -208,7 +208,7 @@ CHANGES: Mapping[str, Change] = {
         "template", "triton", "serving[triton].",
         version="25.04", default_model="m", shared_memory_bytes=67108865, log_verbose=True,
         environment={"A": "b"}, max_batch_size=4, max_batch_delay_microseconds=9,
-        max_queue_length=9, queue_timeout_milliseconds=9, instance_group_count=2,
+        max_queue_length=9, instance_group_count=2,
         max_input_tokens=9, max_new_tokens=9,
     ),
     "serving[triton].repository": Change(

@@ -16,7 +16,7 @@ _OWN_REPOSITORY = "t5"
 def _serving(answers: Answers, accelerator: Accelerator | None) -> dict[str, Any]:
     serving: dict[str, Any] = {"version": _version(accelerator)}
     if answers.own.get("repository") is not None:
-        serving["repository"] = answers.own["repository"]
+        return {**serving, "repository": answers.own["repository"]}
     return {**serving, "max_batch_size": 8, "max_input_tokens": 64, "max_new_tokens": 64}
 
 

@@ -6,9 +6,11 @@ import os
 import signal
 import struct
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -278,15 +280,36 @@ def test_overload_is_refused_at_once(another: Callable[..., Server]) -> None:
         SLIPWAY_INSTANCE_COUNT="1",
         SLIPWAY_MAX_BATCH_SIZE="2",
         SLIPWAY_MAX_QUEUE_LENGTH="2",
-        SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS="200",
     )
     with ThreadPoolExecutor(48) as pool:
         found = list(pool.map(lambda _: server.post(request(WORD)), range(400)))
     counted = Counter(answer.status_code for answer in found)
     assert set(counted) == {200, 503}
     refused = [answer for answer in found if answer.status_code == 503]
-    assert any("exceeds maximum queue size" in answer.text.lower() for answer in refused)
+    assert {answer.json()["error"] for answer in refused} == {
+        "The queue is full: at most 2 requests may wait."
+    }
     assert server.answers()
+
+
+def test_no_request_waits_while_a_copy_is_idle(another: Callable[..., Server]) -> None:
+    """With a queue policy of Triton's, several of these requests wait for half a second."""
+    server = another(SLIPWAY_INSTANCE_COUNT="1", SLIPWAY_MAX_BATCH_SIZE="16")
+
+    def ask(_: int) -> list[float]:
+        taken = []
+        with contextlib.closing(HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+            for _ in range(250):
+                begun = time.monotonic()
+                connection.request("POST", "/invocations", body, {"Content-Type": JSON})
+                connection.getresponse().read()
+                taken.append(time.monotonic() - begun)
+        return taken
+
+    body = request(WORD)
+    with ThreadPoolExecutor(16) as pool:
+        taken = sorted(each for one in pool.map(ask, range(16)) for each in one)
+    assert [each for each in taken if 0.45 < each < 0.7] == []
 
 
 @pytest.mark.parametrize("victim", ["triton_python_backend_stub", "bin/tritonserver"])

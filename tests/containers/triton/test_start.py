@@ -126,7 +126,6 @@ def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_di
         SLIPWAY_INSTANCE_COUNT="2",
         SLIPWAY_MAX_BATCH_SIZE="16",
         SLIPWAY_MAX_QUEUE_LENGTH="32",
-        SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS="40",
     )
     told = container.until("told")
     assert told["name"] == "spelling"
@@ -135,8 +134,8 @@ def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_di
     for line in (
         'backend: "python"',
         "max_batch_size: 16",
-        "max_queue_size: 32",
-        "default_timeout_microseconds: 40000",
+        'key: "max_queue_length"',
+        'string_value: "32"',
         "count: 2",
         "kind: KIND_CPU",
         "enable: false",
@@ -148,7 +147,7 @@ def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_di
         "--sagemaker-port=9000",
         "--allow-http=false",
         "--allow-grpc=false",
-        "--allow-metrics=false",
+        "--metrics-address=127.0.0.1",
         "--log-verbose=0",
     } <= set(told["arguments"])
     container.tell("end")
@@ -223,8 +222,8 @@ def test_a_server_that_is_not_there(start: Any) -> None:
 def test_engines_make_copies_on_each_gpu(model_dir: Path) -> None:
     for name in ("encoder.engine", "decoder.engine"):
         (model_dir / name).touch()
-    config = text_model(TritonSettings(model_dir=model_dir)).config()
+    config = text_model(TritonSettings(model_dir=model_dir), 1).config()
     assert "kind: KIND_GPU" in config
     (model_dir / "decoder.engine").unlink()
     with pytest.raises(Exception, match=r"lacks decoder\.engine"):
-        text_model(TritonSettings(model_dir=model_dir))
+        text_model(TritonSettings(model_dir=model_dir), 1)

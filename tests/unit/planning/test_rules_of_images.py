@@ -141,6 +141,32 @@ class TestTriton:
         assert findings(rule, **triton(repository="triton/gpt2"), **gpt2) == []
         assert findings(rule, **triton(), **t5) == []
 
+    def test_a_setting_of_slipways_model_beside_an_own_repository(self):
+        rule = triton_rules.repository_has_its_own_settings
+        own = {"container": "triton", "version": "25.09", "repository": "triton/own"}
+        assert findings(rule, serving=own | {"shared_memory_bytes": 1 << 20}) == []
+        given = {"max_batch_size": 8, "max_queue_length": 256, "max_new_tokens": 32}
+        found = findings(rule, serving=own | given)
+        assert [each[0] for each in found] == [f"serving.{name}" for name in given]
+        assert found[0][1] == (
+            "`max_batch_size` has no effect on your own repository, triton/own: `max_batch_size` "
+            "of config.pbtxt decides it"
+        )
+        assert findings(rule, **triton()) == []
+
+    def test_slipways_model_needs_both_lengths(self):
+        rule = triton_rules.own_model_has_lengths
+        serving = {"container": "triton", "version": "25.09", "max_new_tokens": 8}
+        assert findings(rule, serving=serving) == [
+            (
+                "serving",
+                "`max_input_tokens` is missing",
+                "Add it, for example `max_input_tokens: 64`. Longest text that is accepted, in "
+                "tokens. Slipway's model needs it.",
+            )
+        ]
+        assert findings(rule, serving=serving | {"repository": "triton/own"}) == []
+
 
 class TestRegions:
     def test_an_image_is_published_where_it_is_pulled(self):

@@ -34,8 +34,6 @@ model: {family: t5, parameters: 60506624}
 serving:
   container: triton
   version: "24.09"
-  max_input_tokens: 32
-  max_new_tokens: 32
   backend: python
   repository: triton/own
 artifacts: {}
@@ -102,6 +100,23 @@ def test_models_of_a_later_generate_endpoint_may_stream():
     assert not check(case).problems
 
 
+@pytest.mark.parametrize(
+    ("batching", "codes"),
+    [
+        ("max_queue_delay_microseconds: 100", []),
+        ("default_queue_policy { timeout_action: REJECT }", []),
+        ("default_queue_policy { max_queue_size: 64 }", ["triton-queue-policy"]),
+        ("default_queue_policy { default_timeout_microseconds: 9 }", ["triton-queue-policy"]),
+        ("default_queue_policy { allow_timeout_override: true }", ["triton-queue-policy"]),
+        ("priority_levels: 2 default_priority_level: 1", ["triton-queue-policy"]),
+    ],
+)
+def test_a_queue_policy_that_makes_requests_wait(batching, codes):
+    found = check(Case(echo(new=f"dynamic_batching {{ {batching} }}\n")))
+    assert not found.problems
+    assert [warning.code for warning in found.warnings] == codes
+
+
 def test_models_that_a_model_calls_itself_are_loaded_by_a_variable():
     case = Case(
         {**echo(), **echo(name="again")},
@@ -143,8 +158,8 @@ def test_a_plan_refuses_what_the_server_would_not_load(tmp_path):
     with pytest.raises(UserError) as caught:
         project.plan("own", project.environment("production"), allow_unpublished=True)
     assert [str(problem).partition(": ")[0] for problem in caught.value.problems] == [
-        "model_configs/own.yaml:10:3",
-        "model_configs/own.yaml:10:3",
+        "model_configs/own.yaml:8:3",
+        "model_configs/own.yaml:8:3",
         "triton/own/echo/config.pbtxt:3:17",
     ]
 

@@ -54,15 +54,9 @@ class TritonServing(Section):
         256,
         ge=1,
         le=100_000,
-        description="Largest number of requests that may wait. One more is answered 503.",
+        description="Largest number of requests that may wait. Of more, the oldest are answered "
+        "503.",
         examples=[256],
-    )
-    queue_timeout_milliseconds: int = Field(
-        1000,
-        ge=1,
-        le=3_600_000,
-        description="Longest time that a request waits for a batch. It is then answered 503.",
-        examples=[1000],
     )
     instance_group_count: int = Field(
         1,
@@ -71,13 +65,19 @@ class TritonServing(Section):
         description="Copies of the model on one GPU, or on the instance where it has none.",
         examples=[1],
     )
-    max_input_tokens: int = Field(
-        ge=1, le=32_768, description="Longest text that is accepted, in tokens.", examples=[64]
-    )
-    max_new_tokens: int = Field(
+    max_input_tokens: int | None = Field(
+        None,
         ge=1,
         le=32_768,
-        description="Largest number of tokens that one request may generate.",
+        description="Longest text that is accepted, in tokens. Slipway's model needs it.",
+        examples=[64],
+    )
+    max_new_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=32_768,
+        description="Largest number of tokens that one request may generate. Slipway's model "
+        "needs it.",
         examples=[64],
     )
     shared_memory_bytes: int | None = Field(
@@ -86,7 +86,7 @@ class TritonServing(Section):
         le=17_179_869_184,
         description="Shared memory of each copy of a model of the Python backend: "
         "`SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`. Without it, Slipway computes it from the batch "
-        "and the lengths.",
+        "and the lengths, and a repository of your own gets the image's 16 MiB.",
         examples=[67_108_864],
     )
     log_verbose: bool = Field(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from slipway.codes.code import Code
+from slipway.config.sections.serving.triton import TritonServing
 from slipway.errors import Problem, nearest
 from slipway.facts.images import versions
 from slipway.facts.triton.releases import TRITON, triton_bases, triton_releases
@@ -10,6 +11,17 @@ from slipway.planning.families.triton.situation import Triton
 from slipway.planning.situation import problem
 
 _OWN_REPOSITORY_FAMILY = "t5"
+
+# Settings of Slipway's model, and what decides them in a repository of the user's own.
+_SETTINGS_OF_THE_MODEL = {
+    "max_batch_size": "`max_batch_size` of config.pbtxt",
+    "max_batch_delay_microseconds": (
+        "`dynamic_batching.max_queue_delay_microseconds` of config.pbtxt"
+    ),
+    "max_queue_length": ("`dynamic_batching.default_queue_policy.max_queue_size` of config.pbtxt"),
+    "max_input_tokens": "your own model",
+    "max_new_tokens": "your own model",
+}
 
 
 def release_exists(triton: Triton) -> Iterator[Problem]:
@@ -73,6 +85,32 @@ def repository_is_the_artifact(triton: Triton) -> Iterator[Problem]:
             )
 
 
+def repository_has_its_own_settings(triton: Triton) -> Iterator[Problem]:
+    """AWS's image reads none of the settings of Slipway's model."""
+    for name, instead in _SETTINGS_OF_THE_MODEL.items():
+        if triton.is_own and name in triton.serving.model_fields_set:
+            yield problem(
+                Code.TRITON_REPOSITORY,
+                f"`{name}` has no effect on your own repository, {triton.serving.repository}: "
+                f"{instead} decides it",
+                "Remove it.",
+                ("serving", name),
+            )
+
+
+def own_model_has_lengths(triton: Triton) -> Iterator[Problem]:
+    """Slipway's model bounds both lengths, and engines are built for them."""
+    for name in ("max_input_tokens", "max_new_tokens"):
+        if not triton.is_own and getattr(triton.serving, name) is None:
+            description = TritonServing.model_fields[name].description or ""
+            yield problem(
+                Code.MISSING_FIELD,
+                f"`{name}` is missing",
+                f"Add it, for example `{name}: 64`. {description}",
+                ("serving",),
+            )
+
+
 def release_has_an_own_image(triton: Triton) -> Iterator[Problem]:
     """Slipway's image needs the bindings of the release's TensorRT, which few releases have."""
     version = triton.serving.version
@@ -105,5 +143,7 @@ RULES = (
     has_a_repository,
     release_has_an_own_image,
     own_model_has_graphs,
+    own_model_has_lengths,
     repository_is_the_artifact,
+    repository_has_its_own_settings,
 )

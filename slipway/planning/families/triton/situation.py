@@ -70,8 +70,9 @@ class Triton(Situation):
         serving = self.serving
         own = {
             "SAGEMAKER_TRITON_LOG_VERBOSE": str(serving.log_verbose).lower(),
-            "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": str(self.shared_memory_bytes),
         }
+        if self.shared_memory_bytes is not None:
+            own["SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"] = str(self.shared_memory_bytes)
         if not self.is_own:
             own |= {
                 "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": serving.default_model or self.config.name,
@@ -81,7 +82,6 @@ class Triton(Situation):
                 "SLIPWAY_MAX_INPUT_TOKENS": str(serving.max_input_tokens),
                 "SLIPWAY_MAX_NEW_TOKENS": str(serving.max_new_tokens),
                 "SLIPWAY_MAX_QUEUE_LENGTH": str(serving.max_queue_length),
-                "SLIPWAY_QUEUE_TIMEOUT_MILLISECONDS": str(serving.queue_timeout_milliseconds),
             }
         elif serving.default_model is not None:
             # Without it, Triton takes the one model of the repository.
@@ -89,17 +89,23 @@ class Triton(Situation):
         return {**own, **serving.environment}
 
     @property
-    def shared_memory_bytes(self) -> int:
+    def shared_memory_bytes(self) -> int | None:
         """Returns the shared memory of each copy at its start, in whole mebibytes.
 
         A full batch of the longest texts and answers lies in it. It grows where that is not enough.
+        None leaves it to the image, because the tensors of a user's own model are not known.
         """
         serving = self.serving
-        if serving.shared_memory_bytes is not None:
+        if serving.shared_memory_bytes is not None or self.is_own:
             return serving.shared_memory_bytes
-        tokens = serving.max_batch_size * (serving.max_input_tokens + serving.max_new_tokens)
+        tokens = serving.max_batch_size * self._longest_tokens
         texts = -(-tokens * _TOKEN_BYTES // _MEBIBYTE) * _MEBIBYTE
         return _LEAST_SHARED_MEMORY_BYTES + texts
+
+    @property
+    def _longest_tokens(self) -> int:
+        """Returns the tokens of the longest text with its answer; a rule asks for both lengths."""
+        return (self.serving.max_input_tokens or 0) + (self.serving.max_new_tokens or 0)
 
     def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
         """Returns `instance_group_count` copies on each GPU.
@@ -118,11 +124,13 @@ class Triton(Situation):
         )
 
     @property
-    def cached_tokens(self) -> int:
+    def cached_tokens(self) -> int | str:
         """Returns the tokens of a full batch of the longest requests; 0 for an encoder."""
-        serving = self.serving
-        longest = serving.max_input_tokens + serving.max_new_tokens
-        return 0 if self.is_encoder else serving.max_batch_size * longest
+        if self.is_encoder:
+            return 0
+        if self.is_own:
+            return "`repository` is your own, and its batches are not read"
+        return self.serving.max_batch_size * self._longest_tokens
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
         """Yields fewer copies on each GPU."""

@@ -19,6 +19,7 @@ from slipway.planning.families.triton.repository.config_file import NAME, read_c
 from slipway.planning.families.triton.repository.ensembles import ensemble_problems, reached
 from slipway.planning.families.triton.repository.model import VERSION, Model
 from slipway.planning.families.triton.repository.models import RULES
+from slipway.planning.families.triton.repository.text_format import Message
 from slipway.planning.plan import PlanWarning
 
 CONFIG_NAME = NAME
@@ -77,7 +78,7 @@ def check_repository(
         problems += _decoupled(models[answering], models, variables)
         if without_gpu is not None:
             problems += _on_gpu(models[answering], models, without_gpu)
-    warnings = [*_cached(models)]
+    warnings = [*_cached(models), *_bounded_queues(models)]
     if answering in models and not unread:
         warnings += _unloaded(models, answering, variables)
     problems.sort(key=lambda problem: problem.location or Location(""))
@@ -204,6 +205,31 @@ def _cached(models: Mapping[str, Model]) -> Iterator[PlanWarning]:
             f"{', '.join(names)} has `response_cache`. AWS's image starts without a cache, unless "
             f"`--cache-config` is in {_ARGUMENTS}.",
         )
+
+
+def _bounded_queues(models: Mapping[str, Model]) -> Iterator[PlanWarning]:
+    """Warns of queues for which Triton waits in `WaitForPayloadSlotAvailable`."""
+    names = [
+        name
+        for name, model in models.items()
+        for batching in model.config.messages("dynamic_batching")
+        if batching.integer("priority_levels")
+        or any(map(_is_bounded, batching.messages("default_queue_policy")))
+    ]
+    if names:
+        yield PlanWarning(
+            "triton-queue-policy",
+            f"{', '.join(names)} has a queue policy or priorities. With them, a request can wait "
+            "for half a second beside an idle copy of the model.",
+        )
+
+
+def _is_bounded(policy: Message) -> bool:
+    return bool(
+        policy.integer("max_queue_size")
+        or policy.integer("default_timeout_microseconds")
+        or policy.flag("allow_timeout_override")
+    )
 
 
 def _unloaded(
