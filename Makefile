@@ -91,6 +91,11 @@ bench-neuron: export ## Time the Neuron container on the CPU against a naive Tor
 	@$(BIN)/python -m benchmarks.neuron $(BENCH_NEURON_ARGS)
 	@$(BIN)/python -m tools.pictures
 
+.PHONY: bench-triton
+bench-triton: export triton ## Time T5 on Triton on the CPU against `generate` for each request (10 minutes)
+	@$(BIN)/python -m benchmarks.triton $(BENCH_TRITON_ARGS)
+	@$(BIN)/python -m tools.pictures
+
 PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway stacks containers embedded_aws tools \
   model_configs tests/containers
 

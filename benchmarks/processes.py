@@ -1,6 +1,7 @@
 """Programs that a benchmark starts, waits for, and stops with all their descendants."""
 
 import contextlib
+import http.client
 import os
 import shlex
 import signal
@@ -16,6 +17,7 @@ from benchmarks.errors import BenchmarkError
 _POLL_SECONDS = 0.05
 _END_SECONDS = 10.0
 _SHOWN_LINES = 30
+_PING_SECONDS = 60.0
 
 Awaited = TypeVar("Awaited")
 
@@ -156,3 +158,14 @@ def accepts_connections(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
+
+
+def answers_ping(port: int) -> bool:
+    """Returns whether a server on the loopback interface answers 200 to /ping."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PING_SECONDS)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", "/ping")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False

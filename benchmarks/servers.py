@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from benchmarks.baselines.stack import Application, Layout, PublishedStack
 from benchmarks.errors import BenchmarkError
@@ -95,6 +95,18 @@ def logged_port(output: str) -> int | None:
     return int(events["listening"]["port"]) if is_ready else None
 
 
+class RunningServer(Protocol):
+    """A server of a pool."""
+
+    port: int
+
+    def recent_output(self) -> str:
+        """Returns the last lines of its output."""
+
+    def stop(self) -> None:
+        """Stops it."""
+
+
 def idle_server(log: Path, variables: Mapping[str, str]) -> LoopbackServer:
     """Starts a server that does nothing, to measure the load driver alone."""
     return LoopbackServer(("-m", "benchmarks.idle_server"), log, variables, printed_port)
@@ -119,7 +131,7 @@ class ServerPool(ABC, Generic[Key]):
         self._folder, self._model_directory = folder, model_directory
         self._variables = server_variables(environ)
         self._say = say
-        self._running: dict[Key, LoopbackServer | PublishedStack] = {}
+        self._running: dict[Key, RunningServer] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -160,7 +172,7 @@ class ServerPool(ABC, Generic[Key]):
             raise BenchmarkError(f"{title}: {error}\n{log}") from None
 
     @abstractmethod
-    def _start(self, key: Key) -> LoopbackServer | PublishedStack:
+    def _start(self, key: Key) -> RunningServer:
         """Starts a server."""
 
     def _start_container(

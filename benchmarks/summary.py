@@ -62,9 +62,9 @@ class CellSummary(Generic[Cell]):
         return [trial.result.requests_per_second for trial in self.trials]
 
     @property
-    def p95s(self) -> list[float]:
-        """Returns the 95th percentile of the latencies of each trial, in seconds."""
-        return [latencies_of(trial.result.all_latencies_seconds).p95 for trial in self.trials]
+    def trial_latencies(self) -> list[Latencies]:
+        """Returns the latencies of each trial."""
+        return [latencies_of(trial.result.all_latencies_seconds) for trial in self.trials]
 
     def as_json(
         self, order: Sequence[Trial[Cell, LoadResult]], rate: str, names: Sequence[str]

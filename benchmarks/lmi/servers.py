@@ -1,7 +1,5 @@
 """Starts one server, and measures the time until it is ready and until its first answer."""
 
-import contextlib
-import http.client
 import os
 import sys
 import time
@@ -15,7 +13,7 @@ from benchmarks.lmi.design import System
 from benchmarks.lmi.djl import DjlServing
 from benchmarks.lmi.prompts import BODIES
 from benchmarks.load import connected_to
-from benchmarks.processes import BackgroundProcess, free_port
+from benchmarks.processes import BackgroundProcess, answers_ping, free_port
 from benchmarks.program import ROOT
 from embedded_aws.hosting.families import (
     container_environment,
@@ -102,7 +100,8 @@ class Server(BackgroundProcess):
         )
         started_at = time.perf_counter()
         super().__init__(program.command, home, variables, folder / "log")
-        self.wait_until(self._is_ready, _START_SECONDS, poll_seconds=_POLL_SECONDS)
+        # DJL Serving listens only once the model is loaded; Slipway's server answers 503 first.
+        self.wait_until(lambda: answers_ping(self.port), _START_SECONDS, poll_seconds=_POLL_SECONDS)
         ready_at = time.perf_counter()
         try:
             self.ask(BODIES[0])
@@ -123,17 +122,6 @@ class Server(BackgroundProcess):
                 return exchange(body.encode()).decode("utf-8", "replace")
         except BenchmarkError as error:
             raise BenchmarkError(f"{error}\n{self.recent_output()}") from None
-
-    def _is_ready(self) -> bool:
-        # DJL Serving listens only once the model is loaded; Slipway's server answers 503 until
-        # then.
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_SECONDS)
-        with contextlib.closing(connection):
-            try:
-                connection.request("GET", "/ping")
-                return connection.getresponse().status == http.HTTPStatus.OK
-            except (OSError, http.client.HTTPException):
-                return False
 
 
 def _djl_program(home: DjlServing, environ: Mapping[str, str]) -> ContainerProgram:

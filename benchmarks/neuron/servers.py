@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.baselines.stack import Layout, PublishedStack, question_answering
+from benchmarks.baselines.stack import Layout, question_answering
 from benchmarks.neuron.design import Server, System
 from benchmarks.program import Say
-from benchmarks.servers import LoopbackServer, ServerPool, shared_settings
+from benchmarks.servers import RunningServer, ServerPool, shared_settings
 
 _ARGUMENTS = ("-m", "containers.neuron", "serve")
 
@@ -47,7 +47,7 @@ class Servers(ServerPool[Server]):
         super().__init__(folder, model_directory, environ, say)
         self._cores = cores
 
-    def _start(self, key: Server) -> LoopbackServer | PublishedStack:
+    def _start(self, key: Server) -> RunningServer:
         if key.system is System.SLIPWAY:
             settings = container_variables(self._model_directory, key)
             return self._start_container(_ARGUMENTS, str(key), settings)

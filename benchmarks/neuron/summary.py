@@ -61,7 +61,11 @@ def _goal(
 ) -> GoalSummary:
     found, baseline = cells[goal.cell], cells[goal.baseline]
     throughput = ratio_of_medians(found.throughputs, baseline.throughputs, generator)
-    p95 = ratio_of_medians(found.p95s, baseline.p95s, generator)
+    p95 = ratio_of_medians(
+        [each.p95 for each in found.trial_latencies],
+        [each.p95 for each in baseline.trial_latencies],
+        generator,
+    )
     return GoalSummary(
         goal,
         throughput,

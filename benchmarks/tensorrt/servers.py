@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.baselines.stack import Layout, PublishedStack, text_generation
+from benchmarks.baselines.stack import Layout, text_generation
 from benchmarks.program import Say
-from benchmarks.servers import LoopbackServer, ServerPool, shared_settings
+from benchmarks.servers import RunningServer, ServerPool, shared_settings
 from benchmarks.tensorrt.design import System
 
 _ARGUMENTS = {
@@ -78,7 +78,7 @@ class Servers(ServerPool[ServerKey]):
             model_directory, max_batch_size=max_batch_size, threads=threads
         )
 
-    def _start(self, key: ServerKey) -> LoopbackServer | PublishedStack:
+    def _start(self, key: ServerKey) -> RunningServer:
         if key.layout is None:
             return self._start_container(_ARGUMENTS[key.system], key.system, self._settings)
         return self._start_published(

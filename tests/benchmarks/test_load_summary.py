@@ -30,7 +30,7 @@ def test_a_cell_has_the_median_of_its_trials_and_the_latencies_of_all():
     assert list(cells) == ["b", "a"]
     found = cells["a"]
     assert found.throughputs == [1.0, 0.25, 2.0]
-    assert found.p95s == [1.0, 4.0, 0.5]
+    assert [each.p95 for each in found.trial_latencies] == [1.0, 4.0, 0.5]
     assert found.requests_per_second == 1.0
     assert (found.latencies.count, found.latencies.shortest) == (5, 0.5)
     document = found.as_json(trials, "sentences_per_second", ("p50", "longest"))

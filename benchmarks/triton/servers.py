@@ -1,0 +1,131 @@
+"""Starts the measured servers, each as the processes that a container would hold."""
+
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.processes import BackgroundProcess, answers_ping, free_port
+from benchmarks.program import ROOT, Say
+from benchmarks.servers import RunningServer, ServerPool, shared_settings
+from benchmarks.triton.design import MAX_BATCH_SIZE, MAX_TOKENS, MODEL_DIRECTORY, Server, System
+from containers.serving.settings import EnvironmentReader
+from containers.triton.repository import TextModel
+from containers.triton.settings import TritonSettings
+from containers.triton.start import INPUT, OUTPUT, arguments
+from embedded_aws.hosting.families.triton import triton_server
+
+_START_SECONDS = 300.0
+_SERVING_CORE = ("-m", "benchmarks.triton.serving_core")
+_MODEL_NAME = "t5-spelling"
+
+
+def find_triton(environ: Mapping[str, str]) -> Path:
+    """Returns the program of the server that `make triton` installed.
+
+    Raises:
+        BenchmarkError: there is none.
+    """
+    try:
+        return triton_server.find_server(environ)
+    except triton_server.NotStartedError as error:
+        raise BenchmarkError(str(error)) from None
+
+
+def container_variables(server: Server) -> dict[str, str]:
+    """Returns the settings of a server, as an endpoint's container would get them.
+
+    All other settings have their defaults.
+    """
+    size = 1 if server.system is System.UNBATCHED else MAX_BATCH_SIZE
+    if server.system is System.CORE:
+        return {**shared_settings(MODEL_DIRECTORY), "SLIPWAY_MAX_BATCH_SIZE": str(size)}
+    return {
+        "SM_MODEL_DIR": str(MODEL_DIRECTORY),
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": _MODEL_NAME,
+        "SLIPWAY_INSTANCE_COUNT": str(server.copies),
+        "SLIPWAY_MAX_BATCH_SIZE": str(size),
+        "SLIPWAY_MAX_INPUT_TOKENS": str(MAX_TOKENS),
+        "SLIPWAY_MAX_NEW_TOKENS": str(MAX_TOKENS),
+    }
+
+
+class TritonServer(BackgroundProcess):
+    """A Triton that is ready.
+
+    Args:
+        command: starts it.
+        port: its port.
+        folder: its home directory; receives the log.
+        variables: its environment.
+
+    Raises:
+        BenchmarkError: it did not start; the message has its last output.
+    """
+
+    def __init__(
+        self, command: Sequence[str], port: int, folder: Path, variables: Mapping[str, str]
+    ) -> None:
+        self.port = port
+        environment = {**variables, "HOME": str(folder)}
+        super().__init__(command, ROOT, environment, folder / "log")
+        self.wait_until(lambda: answers_ping(port), _START_SECONDS)
+
+
+class Servers(ServerPool[Server]):
+    """The servers of the sample.
+
+    Args:
+        folder: an empty folder, for logs and repositories.
+        environ: the user's variables.
+        say: called when a server is started.
+        triton: program of the server.
+    """
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], say: Say, *, triton: Path) -> None:
+        super().__init__(folder, MODEL_DIRECTORY, environ, say)
+        self._triton = triton
+
+    def _start(self, key: Server) -> RunningServer:
+        variables = container_variables(key)
+        if key.system is System.CORE:
+            return self._start_container(_SERVING_CORE, str(key), variables)
+        port = free_port()
+        folder = self._folder / str(key)
+        folder.mkdir()
+        variables |= {
+            **self._variables,
+            "SAGEMAKER_BIND_TO_PORT": str(port),
+            "SLIPWAY_TRITON_SERVER": str(self._triton),
+        }
+        command: Sequence[str] = (sys.executable, "-m", "containers.triton", "serve")
+        if key.system is System.GENERATE:
+            command = self._generate_command(folder, variables)
+            variables["HF_HUB_OFFLINE"] = "1"
+        return TritonServer(command, port, folder, variables)
+
+    def _generate_command(self, folder: Path, variables: Mapping[str, str]) -> Sequence[str]:
+        """Writes the repository of the model with `generate`; returns the server's command."""
+        settings = TritonSettings.read(EnvironmentReader(variables))
+        repository = folder / "repository"
+        model = TextModel(
+            name=settings.model_name,
+            max_batch_size=settings.max_batch_size,
+            instance_count=settings.instance_count,
+            on_gpu=False,
+            max_batch_delay_microseconds=settings.max_batch_delay_microseconds,
+            input_name=INPUT,
+            output_name=OUTPUT,
+            parameters={
+                "max_new_tokens": str(settings.max_new_tokens),
+                "model_dir": str(settings.model_dir),
+                "packages": sysconfig.get_path("purelib"),
+                "threads": str(settings.intra_op_threads),
+            },
+            program="benchmarks.triton.generate_model",
+            program_path=ROOT,
+            warmup_text="a",
+        )
+        model.write(repository)
+        return (str(self._triton), *arguments(settings, repository, free_port()))
