@@ -99,7 +99,7 @@ def as_markdown(design: Design, summary: Summary, driver: Driver, context: Conte
     ]
     if not design.is_quick:  # plots are drawn from the committed results alone
         sections.append(
-            picture("benchmark-triton", "Requests per second and p99 of each server by its clients")
+            picture("benchmark-triton", "Requests per second of each server by its clients")
         )
     sections += [
         "## Every measurement",

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from itertools import product
 
 import pytest
 import yaml
@@ -15,21 +16,25 @@ from benchmarks.report import Context
 from benchmarks.trials import Trial
 from benchmarks.triton import __main__ as program
 from benchmarks.triton.design import (
+    COPIES,
     GOAL_CLIENTS,
+    GOALS,
     MAX_BATCH_SIZE,
     MAX_TOKENS,
+    SERVERS,
     Cell,
+    Server,
     System,
     full_design,
     quick,
 )
 from benchmarks.triton.queries import QUERIES, answer, body, read_answer, read_query, token_count
 from benchmarks.triton.report import as_json, as_markdown
-from benchmarks.triton.servers import Servers, find_triton
+from benchmarks.triton.servers import container_variables, find_triton
 from benchmarks.triton.session import Session
 from benchmarks.triton.summary import summarize
 
-DESIGN = full_design(trials=3, stated_trials=1, cores=2, seed=1)
+DESIGN = full_design(trials=3, stated_trials=1, seed=1)
 CONTEXT = Context(
     started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
     ended_at=datetime(2026, 1, 2, 3, 11, 5, tzinfo=UTC),
@@ -46,7 +51,7 @@ def session(faster=(3.0, 3.0, 3.0)):
     for number, cells in enumerate(DESIGN.rounds(), start=1):
         for cell in cells:
             seconds = 0.01 * cell.clients
-            if cell.system is System.TRITON:
+            if cell.server.system is System.TRITON:
                 seconds /= faster[number - 1]
             times = ((seconds,),) * cell.clients
             load = LoadResult(times, (seconds,) * cell.clients, (), 0.0, seconds)
@@ -56,11 +61,11 @@ def session(faster=(3.0, 3.0, 3.0)):
 
 def test_every_server_is_measured_with_every_number_of_clients():
     cells = DESIGN.cells
-    assert len(cells) == len(set(cells)) == 5 * len(System)
+    assert len(cells) == len(set(cells)) == 5 * len(SERVERS)
     assert {cell.clients for cell in cells} == {1, 4, 8, 16, 32}
     rounds = DESIGN.rounds()
     assert set(rounds[0]) == set(cells)
-    about = {Cell(system, GOAL_CLIENTS) for system in System if system is not System.CORE}
+    about = {Cell(server, GOAL_CLIENTS) for server in SERVERS if server.system != System.CORE}
     assert set(rounds[1]) == set(rounds[2]) == about
 
 
@@ -68,17 +73,17 @@ def test_the_limits_are_of_the_shipped_config():
     config = yaml.safe_load((ROOT / "model_configs/t5-spelling.yaml").read_text("utf-8"))
     serving = config["serving"]
     assert serving["max_batch_size"] == MAX_BATCH_SIZE
-    assert serving["instance_group_count"] == DESIGN.copies
+    assert serving["instance_group_count"] in COPIES
     assert serving["max_input_tokens"] == serving["max_new_tokens"] == MAX_TOKENS
 
 
-def test_the_servers_differ_in_batches_and_share_the_cores(tmp_path):
-    servers = Servers(tmp_path, {}, print, design=DESIGN, triton=tmp_path)
-    found = {system: servers.container_variables(system) for system in System}
-    sizes = {system: each["SLIPWAY_MAX_BATCH_SIZE"] for system, each in found.items()}
-    assert [system for system, size in sizes.items() if size == "1"] == [System.UNBATCHED]
-    threads = {system: each["SLIPWAY_INTRA_OP_THREADS"] for system, each in found.items()}
-    assert threads == {**dict.fromkeys(System, "1"), System.CORE: "2"}
+def test_the_servers_differ_in_batches_and_copies():
+    found = {server: container_variables(server) for server in SERVERS}
+    sizes = {server: each["SLIPWAY_MAX_BATCH_SIZE"] for server, each in found.items()}
+    unbatched = [Server(System.UNBATCHED, copies) for copies in COPIES]
+    assert [server for server, size in sizes.items() if size == "1"] == unbatched
+    assert found[Server(System.GENERATE, 2)]["SLIPWAY_INSTANCE_COUNT"] == "2"
+    assert "SLIPWAY_INSTANCE_COUNT" not in found[Server(System.CORE, 1)]
 
 
 def test_queries_are_different_and_fit_the_model():
@@ -108,7 +113,9 @@ def test_what_is_no_answer_ends_the_benchmark(content):
     ],
 )
 def test_a_verdict_compares_with_16_clients(faster, unbatched, generate, p99):
-    goals = {each.goal.baseline: each for each in summarize(DESIGN, session(faster)).goals}
+    found = summarize(DESIGN, session(faster)).goals
+    assert [(each.copies, each.goal) for each in found] == [*product(COPIES, GOALS)]
+    goals = {each.goal.baseline: each for each in found}
     assert goals[System.UNBATCHED].throughput_verdict is unbatched
     assert goals[System.GENERATE].throughput_verdict is generate
     assert {each.p99_verdict for each in goals.values()} == {p99}
@@ -120,12 +127,10 @@ def test_the_page_begins_with_the_goals_and_has_every_cell():
     assert page.startswith(
         "# T5 spelling correction on Triton, on the CPU\n\nNo GPU took part. The page compares "
         "ways to serve the same small T5 on the CPU of one machine.\n\n"
-        "**3 of 4 goals met.** The others: 1 not met.\n\n"
+        "**6 of 8 goals met.** The others: 2 not met.\n\n"
     )
-    assert (
-        "| Without batches | 3.00 (3.00 to 3.00) | 2.5 | met | 0.33 (0.33 to 0.33) | met |" in page
-    )
-    assert "| 32 | Slipway on Triton | 300 | 107 | 107 |" in page
+    assert "| Without batches, 1 copy | 3.00 (3.00 to 3.00) | 2.5 | met | 0.33 (0.33" in page
+    assert "| 32 | Slipway on Triton | 2 | 300 | 107 | 107 |" in page
     assert "1,234 answers" in page
     assert "![Requests per second" in page
     short = as_markdown(quick(DESIGN), summarize(DESIGN, session()), DRIVER, CONTEXT)
@@ -138,7 +143,7 @@ def test_the_json_has_every_trial():
     json.dumps(document)
     counts = [len(cell["trials"]) for cell in document["cells"]]
     assert sum(counts) == sum(len(cells) for cells in DESIGN.rounds())
-    assert [goal["least_throughput_ratio"] for goal in document["goals"]] == [2.5, 5.34]
+    assert [goal["least_throughput_ratio"] for goal in document["goals"]] == [2.5, 5.34] * 2
 
 
 def test_a_missing_server_is_named_with_the_remedy_before_anything_is_measured(

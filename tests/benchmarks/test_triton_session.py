@@ -6,13 +6,15 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.triton import session
-from benchmarks.triton.design import System, full_design, quick
+from benchmarks.triton.design import SERVERS, Server, System, full_design, quick
 from benchmarks.triton.queries import QUERIES
 from benchmarks.triton.servers import Servers
 from benchmarks.triton.session import measure
 
-FULL = full_design(trials=1, stated_trials=1, cores=2, seed=1)
+FULL = full_design(trials=1, stated_trials=1, seed=1)
 DESIGN = replace(quick(FULL), concurrencies=(2,), trials=1, seconds=0.01)
+
+CORE = Server(System.CORE, 1)
 
 pytestmark = pytest.mark.size("all")
 
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.size("all")
 def without_triton(monkeypatch):
     """The serving core in the place of every server; what differs is what a test makes differ."""
     started = Servers.port
-    monkeypatch.setattr(Servers, "port", lambda self, _system: started(self, System.CORE))
+    monkeypatch.setattr(Servers, "port", lambda self, _server: started(self, CORE))
 
 
 def test_everything_is_measured_after_the_answers_were_compared(tmp_path):
@@ -29,9 +31,9 @@ def test_everything_is_measured_after_the_answers_were_compared(tmp_path):
     found = measure(DESIGN, tmp_path, tmp_path, said.append)
     assert [trial.cell for trial in found.trials] == DESIGN.rounds()[0]
     # The text of transformers comes first, so that all others are compared with it.
-    assert said[:2] == ["starting serving-core", "answers compared  triton-generate"]
+    assert said[:2] == ["starting serving-core-1", "answers compared  triton-generate-1"]
     timed = sum(count for trial in found.trials for _, _, count in trial.result.answers)
-    assert found.answers == len(System) * len(QUERIES) + timed
+    assert found.answers == len(SERVERS) * len(QUERIES) + timed
 
 
 def test_a_server_with_another_text_ends_the_benchmark(tmp_path, monkeypatch):
