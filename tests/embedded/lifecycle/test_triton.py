@@ -1,4 +1,4 @@
-"""The shipped config for Triton on the embedded AWS: the sample, on the real server."""
+"""Triton endpoints on the embedded AWS, on the real server: the sample, and an own repository."""
 
 import json
 import re
@@ -15,6 +15,7 @@ from tests.support.page_runs import free_port
 from tests.support.pages import ROOT, Block, blocks
 from tests.support.waiting import eventually
 from tests.support.workbench import LATEST, Workbench
+from tests.unit.planning.triton_repositories import pipeline
 
 need("triton")
 
@@ -24,6 +25,22 @@ MODEL = "t5-spelling"
 ENDPOINT = f"{MODEL}-local"
 CORRECTED = {"instnace": "instance", "lamdba fucntion": "lambda function"}
 CLIENTS = 16
+OWN = "own"
+OWN_CONFIG = """\
+name: own
+description: An ensemble of the user's own
+model: {family: bert, parameters: 1000}
+serving:
+  container: triton
+  version: "26.05"
+  backend: python
+  repository: triton/own
+  default_model: pipeline
+endpoint:
+  instances: [ml.c5.xlarge]
+alarms:
+  model_latency_p99_milliseconds: 500
+"""
 GUIDE = ROOT / "docs/guides/triton.md"
 CLIENTS_OF_THE_GUIDE = [
     block for block in blocks(GUIDE) if (block.language, *block.labels) == ("python", "client")
@@ -42,15 +59,22 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Ite
         text = config.read_text("utf-8")
         told = f"  environment:\n    SLIPWAY_METRICS_PORT: '{metrics_port}'\n\nartifacts:\n"
         config.write_text(text.replace("\nartifacts:\n", told, 1), "utf-8")
+        bench.config(OWN).write_text(OWN_CONFIG, "utf-8")
+        for path, content in pipeline().items():
+            file = bench.project / "triton" / OWN / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, "utf-8")
         bench.bootstrap()
-        bench.deploy("foundation", context=MODEL)
+        bench.deploy("foundation", context=f"{MODEL},{OWN}")
         bench.must("slipway", "publish", MODEL)
-        bench.deploy(MODEL)
+        bench.must("slipway", "publish", OWN)
+        bench.deploy(MODEL, OWN)
         yield bench
-        bench.destroy_from(LATEST, MODEL)
-        assert bench.stack_status(ENDPOINT) is None
+        bench.destroy_from(LATEST, MODEL, OWN)
         assert bench.serving_processes() == []
-        assert bench.must("slipway", "leftovers", MODEL).startswith("Nothing is left of")
+        for name in (MODEL, OWN):
+            assert bench.stack_status(f"{name}-local") is None
+            assert bench.must("slipway", "leftovers", name).startswith("Nothing is left of")
 
 
 def ask(bench: Workbench, *texts: str) -> Any:
@@ -125,6 +149,19 @@ def test_it_scales(deployed: Workbench) -> None:
     set_instances(before + 1)
     assert ask(deployed, "instnace") == ["instance"]
     set_instances(before)
+
+
+def test_an_own_repository_answers_through_its_ensemble(deployed: Workbench) -> None:
+    tensor = {"name": "RAW", "shape": [1, 1], "datatype": "BYTES", "data": ["ab"]}
+    response = deployed.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=f"{OWN}-local",
+        ContentType="application/json",
+        Body=json.dumps({"inputs": [tensor]}),
+    )
+    answer = json.load(response["Body"])
+    assert answer["model_name"] == "pipeline"
+    (output,) = answer["outputs"]
+    assert (output["name"], output["data"]) == ("CLEAN", ["ab"])
 
 
 def test_the_shipped_lock_is_of_the_committed_sample(deployed: Workbench) -> None:
