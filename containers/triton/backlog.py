@@ -2,9 +2,9 @@
 
 Triton can bound its queue by a size and by a time. With either, it hands a batch over only when it
 sees that a copy waits. It can miss that, and then looks again half a second later: see
-`WaitForPayloadSlotAvailable` in https://github.com/triton-inference-server/core. Without them no
-request waits for nothing, but the queue has no bound. So each copy asks Triton's metrics how many
-requests wait, and refuses the oldest of those that are too many.
+`WaitForPayloadSlotAvailable` in https://github.com/triton-inference-server/core. Without them it
+does not wait, but the queue has no bound. So each copy asks Triton's metrics how many requests
+wait, and refuses the oldest of those that are too many.
 
 This module keeps to Python 3.10.
 """

@@ -66,6 +66,7 @@ class TritonPythonModel:
         self._max_batch_size = limits.max_batch_size
         self._max_queue_length = int(settings["max_queue_length"])
         self._metrics_port, self._name = int(settings["metrics_port"]), config["name"]
+        self._is_queue_unknown = False
         self._backlog = Backlog(
             self._waiting_requests,
             max_length=self._max_queue_length,
@@ -103,8 +104,11 @@ class TritonPythonModel:
         try:
             return waiting_requests(self._metrics_port, self._name)
         except (OSError, LookupError) as error:
-            # An answer without a bound is better than none.
-            log_event(_logger, logging.WARNING, "queue_unknown", message=str(error))
+            # An answer without a bound is better than none. One line says it; a line for each
+            # batch would hide the others.
+            if not self._is_queue_unknown:
+                log_event(_logger, logging.WARNING, "queue_unknown", message=str(error))
+            self._is_queue_unknown = True
             return 0
 
     def _refused(self, requests: Sequence[Any]) -> list[Any]:

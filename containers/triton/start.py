@@ -37,7 +37,7 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
     configure_logging("INFO", sys.stdout)
     reader = EnvironmentReader(environ)
     settings = TritonSettings.read(reader)
-    metrics_port = settings.metrics_port or _free_port()
+    metrics_port = settings.metrics_port or _free_port(settings.port)
     try:
         reader.finish()
         model = text_model(settings, metrics_port)
@@ -131,11 +131,12 @@ def arguments(settings: TritonSettings, repository: Path, metrics_port: int) -> 
         yield from ("--allow-gpu-metrics=false", "--allow-cpu-metrics=false")
 
 
-def _free_port() -> int:
+def _free_port(taken: int) -> int:
+    """Returns a port of loopback that is free, and not the server's own."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
-        return port
+    return port if port != taken else _free_port(taken)
 
 
 # Any: JSON values.

@@ -220,7 +220,7 @@ def _bounded_queues(models: Mapping[str, Model]) -> Iterator[PlanWarning]:
         yield PlanWarning(
             "triton-queue-policy",
             f"{', '.join(names)} has a queue policy or priorities. With them, a request can wait "
-            "for half a second beside an idle copy of the model.",
+            "for half a second beside an idle copy of the model. Remove them if you can.",
         )
 
 
