@@ -212,7 +212,12 @@ CHANGES: Mapping[str, Change] = {
         max_input_tokens=9, max_new_tokens=9,
     ),
     "serving[triton].repository": Change(
-        "template", "triton", "triton/own", along={"artifacts.release": None}
+        "template", "triton", "triton/own",
+        along={
+            "artifacts.release": None,
+            "serving.max_input_tokens": None,
+            "serving.max_new_tokens": None,
+        },
     ),
     **_changes(
         "request", "triton-compiled", "serving[triton].", backend="onnxruntime", dtype="fp32",

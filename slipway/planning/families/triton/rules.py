@@ -87,11 +87,13 @@ def repository_is_the_artifact(triton: Triton) -> Iterator[Problem]:
 
 def repository_has_its_own_settings(triton: Triton) -> Iterator[Problem]:
     """AWS's image reads none of the settings of Slipway's model."""
+    serving = triton.serving
+    given = {name for name in serving.model_fields_set if getattr(serving, name) is not None}
     for name, instead in _SETTINGS_OF_THE_MODEL.items():
-        if triton.is_own and name in triton.serving.model_fields_set:
+        if triton.is_own and name in given:
             yield problem(
                 Code.TRITON_REPOSITORY,
-                f"`{name}` has no effect on your own repository, {triton.serving.repository}: "
+                f"`{name}` has no effect on your own repository, {serving.repository}: "
                 f"{instead} decides it",
                 "Remove it.",
                 ("serving", name),
