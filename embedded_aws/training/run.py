@@ -113,21 +113,25 @@ class JobRun:
 
     def _run(self) -> None:
         job = self._job
+        ended_as, failure = "", ""
         try:
             ended_as = self._work()
-            job.move(ended_as, "Completed" if ended_as == "Completed" else "Stopped")
         except JobError as error:
-            self._fail(str(error))
+            failure = str(error)
         except Exception as error:
             logger.exception("training job %s failed", job.name)
-            self._fail(
+            failure = (
                 "InternalServerError: We encountered an internal error. Please try again. "
                 f"({type(error).__name__}: {error})"
             )
-        finally:
-            shutil.rmtree(self._home, ignore_errors=True)
-            logger.info("training job %s is %s", job.name, job.status)
-            self._on_end()
+        # Before the last status: nothing of the job is left for those who wait for that.
+        shutil.rmtree(self._home, ignore_errors=True)
+        if failure:
+            self._fail(failure)
+        else:
+            job.move(ended_as, "Completed" if ended_as == "Completed" else "Stopped")
+        logger.info("training job %s is %s", job.name, job.status)
+        self._on_end()
 
     def _fail(self, reason: str) -> None:
         with self._job.lock:

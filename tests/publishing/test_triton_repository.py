@@ -17,8 +17,6 @@ model: {family: t5, parameters: 60506624}
 serving:
   container: triton
   version: "24.09"
-  max_input_tokens: 32
-  max_new_tokens: 32
   backend: python
   repository: triton/own
   default_model: pipeline

@@ -57,7 +57,11 @@ MODELS = {
         "volta", ('"26.05"', '"24.09"'), ("ml.g4dn.xlarge", "ml.p3.2xlarge"), ("sm75", "sm70")
     ),
     "too-old": config("too-old", ('"26.05"', '"24.05"')),
-    "own": config("own", ('version: "26.05"', 'version: "25.09"\n  repository: triton/own')),
+    "own": config(
+        "own",
+        ('version: "26.05"', 'version: "25.09"\n  repository: triton/own'),
+        ("  max_input_tokens: 32\n  max_new_tokens: 32\n", ""),
+    ),
 }
 
 
