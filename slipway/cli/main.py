@@ -25,6 +25,7 @@ from slipway.cli import (
     permissions,
     publish,
     status,
+    triton_repository,
 )
 from slipway.cli.output import print_error
 from slipway.errors import UserError
@@ -45,6 +46,7 @@ app = typer.Typer(
 configs.register(app)
 explain.register(app)
 init.register(app)
+triton_repository.register(app)
 publish.register(app)
 operations.register(app)
 status.register(app)

@@ -75,6 +75,13 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "A checkpoint in a folder of the project says its family, parameters and shape.",
         ),
     ),
+    "triton-repository": (
+        Example(
+            "slipway triton-repository search --graph build/model.onnx --max-batch-size 16 "
+            "--instance-group-count 2",
+            "Write `triton/search` for an ONNX graph.",
+        ),
+    ),
     "publish": (
         Example("slipway publish gpt2-autocomplete", "Publish a model to the embedded AWS."),
         Example("slipway publish --all", "Publish every model that has a sample."),

@@ -9,11 +9,28 @@ import subprocess
 import pytest
 
 from embedded_aws.hosting.families.triton import triton_server
+from slipway.planning.families.triton.repository.graph import Serving, write_repository
 from tests.support.page_runs import free_port
+from tests.support.pages import ROOT
 from tests.support.waiting import eventually
 from tests.unit.planning.triton_repositories import CASES, check
 
 pytestmark = pytest.mark.triton
+
+GRAPH = ROOT / "samples/bert-qa/model/model.onnx"
+LOGITS = """\
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse(list(self.logits(request))) for request in requests]
+
+    def logits(self, request):
+        tokens = pb_utils.get_input_tensor_by_name(request, "input_ids").as_numpy()
+        for name in ("start_logits", "end_logits"):
+            yield pb_utils.Tensor(name, tokens.astype("float32"))
+"""
 
 # The server of the tests has the Python back end and ensembles.
 JUDGED = {name: case for name, case in CASES.items() if not case.needs}
@@ -108,3 +125,21 @@ def test_the_server_agrees(name, server):
             shutil.rmtree(server.repository / model)
     is_refused = bool(check(case).problems) and not case.server_takes
     assert bool(reasons) == is_refused, reasons
+
+
+def test_the_server_takes_a_written_repository(server):
+    """The server has no back end for graphs. A model in Python stands for one, and is warmed up."""
+    write_repository(server.repository, "graph", GRAPH, Serving(8, 100, 2, warmup_length=16))
+    config = server.repository / "graph/config.pbtxt"
+    try:
+        assert "unable to find backend library for backend 'onnxruntime'" in server.load("graph")
+        text = config.read_text("utf-8")
+        config.write_text(text.replace('"onnxruntime"', '"python"'), "utf-8")
+        (server.repository / "graph/1/model.py").write_text(LOGITS, "utf-8")
+        assert server.load("graph") == ""
+        server.unload("graph")
+        config.write_text(config.read_text("utf-8").replace("dims: [ 16 ]", "dims: [ 16, 2 ]"))
+        assert "unexpected shape for input" in server.load("graph")
+    finally:
+        server.unload("graph")
+        shutil.rmtree(server.repository / "graph")
