@@ -141,7 +141,12 @@ class _RequestHandler(MotoRequestHandler):  # type: ignore[misc]  # moto ships n
             super().run_wsgi()
             return
         environ = self.make_environ()
-        environ["wsgi.input"] = io.BytesIO(self.rfile.read(int(length)))
+        request = self.rfile.read(int(length))
+        if len(request) < int(length):
+            # Its client is gone.
+            self.close_connection = True
+            return
+        environ["wsgi.input"] = io.BytesIO(request)
         body = self.server.app(environ, self._start_response)
         try:
             self._write(body)

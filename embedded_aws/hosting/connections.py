@@ -59,6 +59,9 @@ class ContainerStream:
                     raise TimeoutError
                 if self._connection.sock is not None:
                     self._connection.sock.settimeout(remaining)
+            # read1 takes a connection that breaks for the end of a body of known length.
+            if self._response.length:
+                raise http.client.IncompleteRead(b"", self._response.length)
             self._is_whole = True
 
     def close(self) -> None:

@@ -2,9 +2,10 @@
 
 MODE (from the model's Environment, or a file `mode` in its model directory): ok, slow (ready after
 half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM). A request's body
-asks for more: `exit`, `error STATUS TEXT`, `sleep SECONDS`, `large BYTES`, `environment`, `files`,
-`headers`, `pid`, `stream PART ...` (a chunk for each, then what the last says: `end`, `break` or
-`hang`); anything else is echoed with the MARK variable in front.
+asks for more: `exit`, `cut` (the connection breaks within the answer), `error STATUS TEXT`, `sleep
+SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `stream PART ...` (a chunk for
+each, then what the last says: `end`, `break` or `hang`); anything else is echoed with the MARK
+variable in front.
 """
 
 import json
@@ -34,7 +35,13 @@ class Handler(BaseHTTPRequestHandler):
         word, _, rest = body.decode(errors="replace").partition(" ")
         if word == "exit":
             os._exit(3)
-        if word == "error":
+        if word == "cut":
+            self.send_response(200)
+            self.send_header("Content-Length", "10")
+            self.end_headers()
+            self.wfile.write(b"half")
+            self.close_connection = True
+        elif word == "error":
             status, _, text = rest.partition(" ")
             print(f"failing with {status}", flush=True)
             self.answer(int(status), text.encode())

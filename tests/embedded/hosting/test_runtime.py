@@ -1,10 +1,12 @@
 import json
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
@@ -119,6 +121,28 @@ def test_late_answer(hurried: Any) -> None:
         "the latency metrics for each container in Amazon CloudWatch, resolve the issue, and try "
         "again."
     )
+
+
+def test_an_answer_that_breaks_off_is_no_answer(account: Any, endpoint: str) -> None:
+    response = refused(account.runtime.invoke_endpoint, EndpointName=endpoint, Body=b"cut")
+    assert response["Error"]["Code"] == "InternalFailure"
+    assert "6 more expected" in response["Error"]["Message"]
+    assert account.invoke(endpoint, "x") == "x"
+
+
+def test_a_request_that_breaks_off_does_not_reach_the_container(
+    account: Any, endpoint: str
+) -> None:
+    url = urlsplit(account.runtime.meta.endpoint_url)
+    with socket.create_connection((url.hostname, url.port)) as connection:
+        connection.sendall(
+            f"POST /endpoints/{endpoint}/invocations HTTP/1.1\r\n"
+            "Host: localhost\r\nContent-Length: 10\r\n\r\nhalf".encode()
+        )
+        connection.shutdown(socket.SHUT_WR)
+        # The listener closes the connection without an answer.
+        assert connection.recv(1) == b""
+    assert account.invoke(endpoint, "x") == "x"
 
 
 def test_container_that_dies_while_serving(account: Any) -> None:

@@ -61,10 +61,9 @@ def test_an_error_before_the_stream_is_that_of_invoke_endpoint(account: Any, end
     assert (response["OriginalStatusCode"], response["OriginalMessage"]) == (400, "too long")
 
 
-def test_a_container_that_breaks_off(account: Any, endpoint: str) -> None:
-    answer = account.runtime.invoke_endpoint_with_response_stream(
-        EndpointName=endpoint, Body=b"stream one break"
-    )
+@pytest.mark.parametrize("body", [b"stream one break", b"cut"])
+def test_a_container_that_breaks_off(account: Any, endpoint: str, body: bytes) -> None:
+    answer = account.runtime.invoke_endpoint_with_response_stream(EndpointName=endpoint, Body=body)
     received = []
     with pytest.raises(EventStreamError) as caught:
         received += list(parts(answer))
