@@ -18,6 +18,7 @@ import slipway
 from slipway.cli import (
     configs,
     explain,
+    families,
     init,
     invoke,
     local,
@@ -25,7 +26,6 @@ from slipway.cli import (
     permissions,
     publish,
     status,
-    triton_repository,
 )
 from slipway.cli.output import print_error
 from slipway.errors import UserError
@@ -46,7 +46,8 @@ app = typer.Typer(
 configs.register(app)
 explain.register(app)
 init.register(app)
-triton_repository.register(app)
+for register in families.REGISTER:
+    register(app)
 publish.register(app)
 operations.register(app)
 status.register(app)

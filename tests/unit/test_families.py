@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = ("tensorrt", "lmi", "triton", "neuron", "custom")
 # Modules whose purpose is to name every family.
 REGISTRIES = (
+    "slipway/cli/families/__init__.py",
     "slipway/config/sections/serving/__init__.py",
     "slipway/config/starters/__init__.py",
     "slipway/planning/families/__init__.py",
@@ -36,7 +37,7 @@ EXCEPTIONS: Mapping[str, str] = {
 }
 _ROOM = re.compile(
     rf"(slipway\.(planning|publishing)\.families|slipway\.config\.(sections\.serving|starters)"
-    rf"|slipway\.facts|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
+    rf"|slipway\.facts|slipway\.cli\.families|embedded_aws\.hosting\.families)\.({'|'.join(NAMES)})\b"
 )
 
 
