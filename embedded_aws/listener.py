@@ -46,6 +46,7 @@ class Listener:
 
     Attributes:
         url: the endpoint URL for clients.
+        moto: answers for the services that nothing else is mounted for.
 
     Raises:
         OSError: the port is taken.
@@ -68,7 +69,7 @@ class Listener:
         self._services: dict[str, WSGIApplication] = {}
         self._invocations: WSGIApplication | None = None
         self._status: Callable[[], dict[str, Any]] = dict
-        self._moto: WSGIApplication = DomainDispatcherApplication(create_backend_app)
+        self.moto: WSGIApplication = DomainDispatcherApplication(create_backend_app)
         self._thread: threading.Thread | None = None
 
     def mount(self, service: str, application: WSGIApplication) -> None:
@@ -111,7 +112,7 @@ class Listener:
         environ["slipway.region"] = scope["region"] if scope else _DEFAULT_REGION
         environ["slipway.account_id"] = ACCOUNT_ID
         service = scope["service"] if scope else ""
-        application = self._services.get(service, self._moto)
+        application = self._services.get(service, self.moto)
         # SageMaker and its runtime sign with the same name, so only the path distinguishes them.
         if service == "sagemaker" and path.startswith("/endpoints/") and self._invocations:
             application = self._invocations

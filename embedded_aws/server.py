@@ -16,6 +16,8 @@ from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.listener import Listener
 from embedded_aws.monitoring.service import Monitoring
+from embedded_aws.objects.copies import follow_copy_conditions
+from embedded_aws.objects.front import ObjectFront
 from embedded_aws.training.service import Training
 
 
@@ -66,6 +68,8 @@ class EmbeddedAws:
         self._monitoring = Monitoring(
             self._clients, refresh=self._hosting.metrics.publish, clock=clock
         )
+        follow_copy_conditions()
+        self._listener.mount("s3", ObjectFront(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)
         self._listener.mount("monitoring", self._monitoring.api)
         self._listener.mount("sagemaker", self._hosting.api)

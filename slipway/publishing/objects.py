@@ -18,6 +18,7 @@ from botocore.exceptions import (
     IncompleteReadError,
     ResponseStreamingError,
 )
+from s3transfer.exceptions import S3CopyFailedError
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
@@ -210,8 +211,21 @@ def _copy(
             source_client=source_client,
             config=_COPY,
         )
+    except S3CopyFailedError:
+        # s3transfer's word for an ETag that no longer matches while it copies in parts.
+        raise UserError([_replaced(prefix, fields)]) from None
     except (BotoCoreError, ClientError) as error:
         raise UserError([_unreadable(prefix, error, fields)]) from None
+
+
+def _replaced(prefix: ObjectPrefix, fields: tuple[str, ...]) -> Problem:
+    return Problem(
+        Code.SOURCE_CHANGED,
+        Kind.STATE,
+        f"an object under {prefix.uri} was replaced while it was read",
+        "Run the command again once nobody writes there.",
+        fields,
+    )
 
 
 def _unreadable(
@@ -219,13 +233,7 @@ def _unreadable(
 ) -> Problem:
     code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     if code in ("412", "PreconditionFailed"):
-        return Problem(
-            Code.SOURCE_CHANGED,
-            Kind.STATE,
-            f"an object under {prefix.uri} was replaced while it was read",
-            "Run the command again once nobody writes there.",
-            fields,
-        )
+        return _replaced(prefix, fields)
     if code in ("404", "NoSuchBucket"):
         return Problem(
             Code.SOURCE_UNREADABLE,

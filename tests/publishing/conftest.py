@@ -3,20 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
-from moto.server import ThreadedMotoServer
 
+from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
-from tests.support.accounts import forget_accounts
+from tests.support.accounts import forget_accounts, object_storage
 from tests.support.projects import LOCAL
 
 
 @pytest.fixture(scope="session")
 def s3_url() -> Iterator[str]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with object_storage() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +25,9 @@ def shared_access(s3_url: str) -> Access:
             "AWS_ENDPOINT_URL": s3_url,
             # s5cmd's name for it.
             "S3_ENDPOINT_URL": s3_url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            # S3 checks the signatures of this key.
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         },
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -165,7 +166,6 @@ def test_an_object_that_is_replaced_meanwhile_is_never_mixed(source, store, keys
 
 
 def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
-    # moto copies whatever is there: what is asked for is looked at.
     asked: list[dict[str, str]] = []
     copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
     copying._client.meta.events.register(
@@ -179,6 +179,32 @@ def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
     }
     assert {headers["x-amz-copy-source-if-match"] for headers in asked} == etags
     assert {headers["x-amz-tagging-directive"] for headers in asked} == {"REPLACE"}
+
+
+@pytest.mark.parametrize("operation", ["CopyObject", "UploadPartCopy"])
+def test_an_object_that_is_replaced_before_its_copy_is_not_copied(
+    source, access, keys, monkeypatch, operation
+):
+    parts_of_5_mib = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
+    monkeypatch.setattr(objects, "_COPY", parts_of_5_mib)
+    size_bytes = 1 if operation == "CopyObject" else 6 << 20
+    source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=b"a" * size_bytes)
+    copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
+
+    is_replaced = threading.Lock()
+
+    # Of the same size, which a later run would take for the file that it misses.
+    def replace(**_: Any) -> None:
+        if is_replaced.acquire(blocking=False):
+            source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=b"b" * size_bytes)
+
+    copying._client.meta.events.register(f"before-call.s3.{operation}", replace)
+    assert refusal(source, copying) == (
+        "an object under s3://my-models/gpt2/xl/ was replaced while it was read / Run the command "
+        "again once nobody writes there."
+    )
+    assert keys() == {}
+    assert source.list_multipart_uploads(Bucket=copying.bucket).get("Uploads", []) == []
 
 
 def test_a_large_object_is_copied_in_parts(source, store, access, keys, monkeypatch):

@@ -8,6 +8,9 @@ from typing import Any
 from moto.core.config import default_user_config
 from moto.moto_api._internal import moto_api_backend
 
+from embedded_aws.listener import Listener
+from embedded_aws.objects.copies import follow_copy_conditions
+from embedded_aws.objects.front import ObjectFront
 from embedded_aws.server import EmbeddedAws
 from tests.support.starts import count_start
 
@@ -32,6 +35,23 @@ def embedded_aws(directory: Path, **options: Any) -> Iterator[EmbeddedAws]:
         # An embedded AWS turns this on. Other tests' servers would read the policies after each
         # reset, half a second for every test.
         default_user_config["iam"]["load_aws_managed_policies"] = False
+
+
+@contextmanager
+def object_storage() -> Iterator[str]:
+    """Runs S3 as the embedded AWS has it, beside moto's other services; gives its URL.
+
+    The accounts belong to the process: `forget_accounts` empties them.
+    """
+    count_start("server")
+    listener = Listener(port=0)
+    follow_copy_conditions()
+    listener.mount("s3", ObjectFront(listener.moto))
+    listener.start()
+    try:
+        yield listener.url
+    finally:
+        listener.stop()
 
 
 def forget_accounts() -> None:

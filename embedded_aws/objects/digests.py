@@ -1,0 +1,79 @@
+"""The digests that a request states of its body."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from embedded_aws.objects.refusal import Refusal
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+_BAD_REQUEST: Final = "400 Bad Request"
+_MD5_BYTES: Final = 16
+# Other values of the header say that the body is not signed, or signed in parts.
+_SHA256_CHARACTERS: Final = 64
+
+
+def _crc32(body: bytes) -> bytes:
+    return zlib.crc32(body).to_bytes(4, "big")
+
+
+# Names of the headers' ends. Python has no CRC32C and no CRC64NVME: they are not checked.
+_CHECKSUMS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "CRC32": _crc32,
+    "SHA1": lambda body: hashlib.sha1(body, usedforsecurity=False).digest(),
+    "SHA256": lambda body: hashlib.sha256(body).digest(),
+}
+
+
+def find_wrong_digest(environ: WSGIEnvironment, body: bytes) -> Refusal | None:
+    """Returns S3's error where a digest in a header is not the body's.
+
+    Checksums that follow a body in parts are not checked.
+
+    Args:
+        environ: the request.
+        body: its whole body.
+    """
+    md5 = environ.get("HTTP_CONTENT_MD5")
+    if md5 is not None:
+        stated = _decode(md5)
+        if stated is None or len(stated) != _MD5_BYTES:
+            return Refusal(
+                _BAD_REQUEST, "InvalidDigest", "The Content-MD5 you specified was invalid."
+            )
+        if stated != hashlib.md5(body, usedforsecurity=False).digest():
+            return Refusal(
+                _BAD_REQUEST,
+                "BadDigest",
+                "The Content-MD5 you specified did not match what we received.",
+            )
+    sha256 = environ.get("HTTP_X_AMZ_CONTENT_SHA256", "")
+    if len(sha256) == _SHA256_CHARACTERS and sha256.lower() != hashlib.sha256(body).hexdigest():
+        return Refusal(
+            _BAD_REQUEST,
+            "XAmzContentSHA256Mismatch",
+            "The provided 'x-amz-content-sha256' header does not match what was computed.",
+        )
+    for name, digest in _CHECKSUMS.items():
+        stated_checksum = environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")
+        if stated_checksum is not None and _decode(stated_checksum) != digest(body):
+            return Refusal(
+                _BAD_REQUEST,
+                "BadDigest",
+                f"The {name} you specified did not match the calculated checksum.",
+            )
+    return None
+
+
+def _decode(value: str) -> bytes | None:
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        return None

@@ -1,0 +1,61 @@
+"""Answers requests of S3 that moto would take, and hands all others to moto."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from embedded_aws.objects.digests import find_wrong_digest
+from embedded_aws.objects.refusal import Refusal
+from embedded_aws.objects.signatures import find_wrong_signature
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+_INCOMPLETE = Refusal(
+    "400 Bad Request",
+    "IncompleteBody",
+    "You did not provide the number of bytes specified by the Content-Length HTTP header",
+)
+
+
+class ObjectFront:
+    """S3's front: checks the signature and the digests of a request.
+
+    Args:
+        storage: answers the requests that pass.
+    """
+
+    def __init__(self, storage: WSGIApplication) -> None:
+        self._storage = storage
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answers one request."""
+        refusal = find_wrong_signature(environ)
+        if refusal is None and environ.get("CONTENT_LENGTH"):
+            # Read once, since moto keeps the whole body in memory as well.
+            length = int(environ["CONTENT_LENGTH"])
+            body = environ["wsgi.input"].read(length)
+            environ["wsgi.input"] = io.BytesIO(body)
+            refusal = _INCOMPLETE if len(body) < length else find_wrong_digest(environ, body)
+        if refusal is None:
+            return self._storage(environ, start_response)
+        return _refuse(refusal, environ, start_response)
+
+
+def _refuse(
+    refusal: Refusal, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f"<Error><Code>{refusal.code}</Code><Message>{escape(refusal.message)}</Message>"
+        f"<RequestId>{environ['slipway.request_id']}</RequestId></Error>"
+    ).encode()
+    start_response(
+        refusal.status,
+        [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))],
+    )
+    return [body]

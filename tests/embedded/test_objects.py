@@ -1,0 +1,198 @@
+"""Requests that S3 refuses and moto takes, sent by boto3 and s5cmd."""
+
+import http.client
+import os
+import socket
+import subprocess
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from hashlib import md5, sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, SECRET_ACCESS_KEY
+from slipway.publishing.s5cmd import executable
+from tests.support.accounts import forget_accounts, object_storage
+
+BUCKET = "models"
+BODY = b"weights"
+ODD_KEY = "a b+c/ä%20(1)=~.txt"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with object_storage() as url:
+        yield url
+
+
+@pytest.fixture
+def client(url: str) -> Callable[..., Any]:
+    """Returns a client of a service with some credentials, the embedded AWS's by default."""
+
+    def client(
+        service: str = "s3",
+        key: str = ACCESS_KEY_ID,
+        secret: str = SECRET_ACCESS_KEY,
+        token: str | None = None,
+    ) -> Any:
+        return boto3.client(
+            service,
+            endpoint_url=url,
+            region_name="eu-west-1",
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            aws_session_token=token,
+            config=Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1}),
+        )
+
+    forget_accounts()
+    client().create_bucket(
+        Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
+    )
+    return client
+
+
+def refused(call: Callable[..., Any], **parameters: Any) -> tuple[int, str]:
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    response: Any = caught.value.response
+    return response["ResponseMetadata"]["HTTPStatusCode"], response["Error"]["Code"]
+
+
+def keys(client: Callable[..., Any]) -> list[str]:
+    return [item["Key"] for item in client().list_objects_v2(Bucket=BUCKET).get("Contents", ())]
+
+
+@pytest.mark.parametrize("key", ["config.json", ODD_KEY])
+def test_a_key_with_another_secret_is_refused(client: Callable[..., Any], key: str) -> None:
+    client().put_object(Bucket=BUCKET, Key=key, Body=BODY, Metadata={"two": "a  b"})
+    assert client().list_objects_v2(Bucket=BUCKET, Prefix=key[:5])["KeyCount"] == 1
+    other = client("s3", ACCESS_KEY_ID, "wrong")
+    denied = (403, "SignatureDoesNotMatch")
+    assert refused(other.put_object, Bucket=BUCKET, Key=key, Body=b"other") == denied
+    assert refused(other.get_object, Bucket=BUCKET, Key=key) == denied
+    assert refused(other.list_objects_v2, Bucket=BUCKET, Prefix=key[:5]) == denied
+    assert client().get_object(Bucket=BUCKET, Key=key)["Body"].read() == BODY
+
+
+def test_keys_of_users_and_roles_are_checked(client: Callable[..., Any]) -> None:
+    iam = client("iam")
+    iam.create_user(UserName="ci")
+    made = iam.create_access_key(UserName="ci")["AccessKey"]
+    role = f"arn:aws:iam::{ACCOUNT_ID}:role/publisher"
+    lent = client("sts").assume_role(RoleArn=role, RoleSessionName="ci")["Credentials"]
+    for key, secret, token in (
+        (made["AccessKeyId"], made["SecretAccessKey"], None),
+        (lent["AccessKeyId"], lent["SecretAccessKey"], lent["SessionToken"]),
+    ):
+        client("s3", key, secret, token).head_bucket(Bucket=BUCKET)
+        with pytest.raises(ClientError, match="403"):
+            client("s3", key, f"{secret}x", token).head_bucket(Bucket=BUCKET)
+
+
+def test_s5cmd_reports_a_wrong_secret(client: Callable[..., Any], url: str) -> None:
+    client().put_object(Bucket=BUCKET, Key=ODD_KEY, Body=BODY)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_REGION": "eu-west-1",
+        "S3_ENDPOINT_URL": url,
+    }
+    command = (executable(), "cat", f"s3://{BUCKET}/{ODD_KEY}")
+    for secret, found in ((SECRET_ACCESS_KEY, BODY), ("wrong", b"")):
+        done = subprocess.run(
+            command,
+            env={**environment, "AWS_SECRET_ACCESS_KEY": secret},
+            capture_output=True,
+            check=False,
+        )
+        assert done.stdout == found
+    assert b"Forbidden" in done.stderr
+
+
+def test_a_body_that_changed_after_it_was_signed_is_refused(client: Callable[..., Any]) -> None:
+    changing = client()
+
+    def change(request: Any, **_: Any) -> None:
+        request.body = b"WEIGHTS"
+
+    changing.meta.events.register("before-send.s3.PutObject", change)
+    assert refused(
+        changing.put_object,
+        **{"Bucket": BUCKET, "Key": "k", "Body": BODY, "ChecksumSHA256": digest(sha256, BODY)},
+    ) == (400, "XAmzContentSHA256Mismatch")
+    assert keys(client) == []
+
+
+def digest(function: Callable[[bytes], Any], body: bytes) -> str:
+    return b64encode(function(body).digest()).decode()
+
+
+@pytest.mark.parametrize(
+    ("header", "code"),
+    [
+        ({"ContentMD5": digest(md5, b"other")}, "BadDigest"),
+        ({"ContentMD5": "no digest"}, "InvalidDigest"),
+        ({"ContentMD5": b64encode(b"short").decode()}, "InvalidDigest"),
+        ({"ChecksumSHA256": digest(sha256, b"other")}, "BadDigest"),
+        ({"ChecksumCRC32": b64encode(b"0000").decode()}, "BadDigest"),
+        ({"ChecksumSHA1": "no digest"}, "BadDigest"),
+    ],
+)
+def test_a_wrong_digest_is_refused(
+    client: Callable[..., Any], header: dict[str, str], code: str
+) -> None:
+    put = client().put_object
+    assert refused(put, Bucket=BUCKET, Key="k", Body=BODY, **header) == (400, code)
+    assert keys(client) == []
+    put(Bucket=BUCKET, Key="k", Body=BODY, ContentMD5=digest(md5, BODY))
+    put(Bucket=BUCKET, Key="k", Body=BODY, ChecksumSHA256=digest(sha256, BODY))
+
+
+def test_a_part_of_an_object_is_checked_too(client: Callable[..., Any]) -> None:
+    upload = client().create_multipart_upload(Bucket=BUCKET, Key="k")["UploadId"]
+    part = {"Bucket": BUCKET, "Key": "k", "UploadId": upload, "PartNumber": 1, "Body": BODY}
+    wrong = {"ContentMD5": digest(md5, b"other")}
+    assert refused(client().upload_part, **part, **wrong) == (400, "BadDigest")
+    client().upload_part(**part)
+
+
+def test_half_a_body_is_no_object(client: Callable[..., Any], url: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    connection.putrequest("PUT", f"/{BUCKET}/k")
+    connection.putheader("Content-Length", "10")
+    scope = "Credential=AKIAOTHER/20261123/eu-west-1/s3/aws4_request"
+    connection.putheader(
+        "Authorization", f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"
+    )
+    connection.endheaders(b"half")
+    connection.sock.shutdown(socket.SHUT_WR)
+    response = connection.getresponse()
+    assert response.status == 400
+    assert b"<Code>IncompleteBody</Code>" in response.read()
+    connection.close()
+    assert keys(client) == []
+
+
+def test_a_copy_is_of_the_object_that_was_read(client: Callable[..., Any]) -> None:
+    s3 = client()
+    read = s3.put_object(Bucket=BUCKET, Key="from", Body=BODY)["ETag"]
+    source = {"Bucket": BUCKET, "CopySource": f"{BUCKET}/from", "Key": "to"}
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="to")["UploadId"]
+    part = {**source, "UploadId": upload, "PartNumber": 1}
+    for condition in (read, read.strip('"')):
+        s3.copy_object(**source, CopySourceIfMatch=condition)
+        s3.upload_part_copy(**part, CopySourceIfMatch=condition)
+    s3.copy_object(**source)
+    s3.delete_object(Bucket=BUCKET, Key="to")
+
+    s3.put_object(Bucket=BUCKET, Key="from", Body=b"other")
+    failed = (412, "PreconditionFailed")
+    assert refused(s3.copy_object, **source, CopySourceIfMatch=read) == failed
+    assert refused(s3.upload_part_copy, **part, CopySourceIfMatch=read) == failed
+    assert keys(client) == ["from"]
