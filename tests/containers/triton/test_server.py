@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from containers.triton.backlog import waiting_requests
 from embedded_aws.hosting.families import PROGRAMS
 from tests.support.groups import need
 from tests.support.page_runs import free_port
@@ -319,6 +320,7 @@ def test_the_container_ends_with_a_killed_process(
     server = another()
     with ThreadPoolExecutor(8) as pool:
         under_load = [pool.submit(server.status, request(WORD)) for _ in range(200)]
+        eventually(under_load[0].done)
         os.kill(server.child(victim)[0], signal.SIGKILL)
         assert server.process.wait(timeout=30) != 0
         statuses = Counter(each.result() for each in under_load)
@@ -329,11 +331,18 @@ def test_the_container_ends_with_a_killed_process(
 
 
 def test_sigterm_lets_requests_in_flight_end(another: Callable[..., Server]) -> None:
-    server = another()
+    metrics_port = free_port()
+    server = another(
+        SLIPWAY_INSTANCE_COUNT="1",
+        SLIPWAY_MAX_BATCH_SIZE="8",
+        SLIPWAY_METRICS_PORT=str(metrics_port),
+    )
     words = [f"{WORD} {WORD}"] * 8
-    with ThreadPoolExecutor(4) as pool:
-        in_flight = [pool.submit(server.post, request(*words)) for _ in range(4)]
-        eventually(lambda: any(each.running() for each in in_flight))
+    with ThreadPoolExecutor(32) as pool:
+        sent = [pool.submit(server.post, request(*words)) for _ in range(32)]
+        # Triton has taken one, and others wait for it.
+        eventually(lambda: waiting_requests(metrics_port, "model") > 0)
+        in_flight = [each for each in sent if not each.done()]
         server.process.terminate()
         ended = [each.exception() or each.result().status_code for each in in_flight]
     assert server.process.wait(timeout=30) == 0
