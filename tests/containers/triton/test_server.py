@@ -23,6 +23,7 @@ from containers.triton.backlog import waiting_requests
 from embedded_aws.hosting.families import PROGRAMS
 from tests.support.groups import need
 from tests.support.page_runs import free_port
+from tests.support.processes import command_line
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
 
@@ -75,6 +76,9 @@ class Server:
             limits=httpx.Limits(max_connections=None),
         )
         eventually(self.is_ready, seconds=60)
+        # Argument of a copy's process: its shared memory, which outlives a server that is killed.
+        copies = map(command_line, self.child("triton_python_backend_stub"))
+        self.shared_memory = [Path("/dev/shm", words[2]) for words in copies]  # noqa: S108
 
     def is_ready(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
@@ -121,6 +125,8 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+            for region in self.shared_memory:
+                region.unlink(missing_ok=True)
 
 
 def request(*words: str, **changes: Any) -> bytes:
