@@ -139,6 +139,10 @@ build/djl_python/python-%.jar:
 djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpoints here (git, Maven, JDK 17; 3 minutes)
 	@$(BIN)/python -m tools.djl_serving $(DJL_SERVING_ARGS)
 
+.PHONY: versitygw
+versitygw: $(VENV)/.ready ## Build versitygw, a second S3 for the tests of publishing (needs Go; 150 MB)
+	@$(BIN)/python -m tools.versitygw
+
 .PHONY: triton
 triton: $(VENV)/.ready ## Install a real Triton Inference Server, for Triton endpoints here (Linux on x86-64, 200 MB)
 	@$(BIN)/python -m tools.triton

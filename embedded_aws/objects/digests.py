@@ -61,9 +61,21 @@ def find_wrong_digest(environ: WSGIEnvironment, body: bytes) -> Refusal | None:
             "XAmzContentSHA256Mismatch",
             "The provided 'x-amz-content-sha256' header does not match what was computed.",
         )
+    if environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ.get("QUERY_STRING", ""):
+        # This completes an upload: the checksum is of the whole object.
+        return None
     for name, digest in _CHECKSUMS.items():
-        stated_checksum = environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")
-        if stated_checksum is not None and _decode(stated_checksum) != digest(body):
+        header = environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")
+        if header is None:
+            continue
+        stated, computed = _decode(header), digest(body)
+        if stated is None or len(stated) != len(computed):
+            return Refusal(
+                _BAD_REQUEST,
+                "InvalidRequest",
+                f"Value for x-amz-checksum-{name.lower()} header is invalid.",
+            )
+        if stated != computed:
             return Refusal(
                 _BAD_REQUEST,
                 "BadDigest",

@@ -4,6 +4,7 @@ import http.client
 import os
 import socket
 import subprocess
+import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from hashlib import md5, sha256
@@ -18,15 +19,25 @@ from botocore.exceptions import ClientError
 from embedded_aws.identity import ACCESS_KEY_ID, ACCOUNT_ID, SECRET_ACCESS_KEY
 from slipway.publishing.s5cmd import executable
 from tests.support.accounts import forget_accounts, object_storage
+from tests.support.buckets import remove_buckets
+from tests.support.versitygw import versitygw
 
 BUCKET = "models"
+REGION = "eu-west-1"
 BODY = b"weights"
 ODD_KEY = "a b+c/ä%20(1)=~.txt"
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with object_storage() as url:
+@pytest.fixture(
+    scope="module",
+    params=["embedded-aws", pytest.param("versitygw", marks=pytest.mark.versitygw)],
+)
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "versitygw":
+        server = versitygw(tmp_path_factory.mktemp("versitygw"), REGION)
+    else:
+        server = object_storage()
+    with server as url:
         yield url
 
 
@@ -43,7 +54,7 @@ def client(url: str) -> Callable[..., Any]:
         return boto3.client(
             service,
             endpoint_url=url,
-            region_name="eu-west-1",
+            region_name=REGION,
             aws_access_key_id=key,
             aws_secret_access_key=secret,
             aws_session_token=token,
@@ -51,9 +62,8 @@ def client(url: str) -> Callable[..., Any]:
         )
 
     forget_accounts()
-    client().create_bucket(
-        Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
-    )
+    remove_buckets(client())
+    client().create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
     return client
 
 
@@ -80,6 +90,8 @@ def test_a_key_with_another_secret_is_refused(client: Callable[..., Any], key: s
     assert client().get_object(Bucket=BUCKET, Key=key)["Body"].read() == BODY
 
 
+# versitygw is S3 alone.
+@pytest.mark.parametrize("url", ["embedded-aws"], indirect=True)
 def test_keys_of_users_and_roles_are_checked(client: Callable[..., Any]) -> None:
     iam = client("iam")
     iam.create_user(UserName="ci")
@@ -100,7 +112,7 @@ def test_s5cmd_reports_a_wrong_secret(client: Callable[..., Any], url: str) -> N
     environment = {
         "PATH": os.environ["PATH"],
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
-        "AWS_REGION": "eu-west-1",
+        "AWS_REGION": REGION,
         "S3_ENDPOINT_URL": url,
     }
     command = (executable(), "cat", f"s3://{BUCKET}/{ODD_KEY}")
@@ -141,7 +153,8 @@ def digest(function: Callable[[bytes], Any], body: bytes) -> str:
         ({"ContentMD5": b64encode(b"short").decode()}, "InvalidDigest"),
         ({"ChecksumSHA256": digest(sha256, b"other")}, "BadDigest"),
         ({"ChecksumCRC32": b64encode(b"0000").decode()}, "BadDigest"),
-        ({"ChecksumSHA1": "no digest"}, "BadDigest"),
+        ({"ChecksumSHA1": "no digest"}, "InvalidRequest"),
+        ({"ChecksumSHA256": b64encode(b"short").decode()}, "InvalidRequest"),
     ],
 )
 def test_a_wrong_digest_is_refused(
@@ -162,11 +175,30 @@ def test_a_part_of_an_object_is_checked_too(client: Callable[..., Any]) -> None:
     client().upload_part(**part)
 
 
+def test_the_checksum_of_a_whole_upload_is_not_of_its_last_request(
+    client: Callable[..., Any],
+) -> None:
+    s3, place = client(), {"Bucket": BUCKET, "Key": "k"}
+    checksum = b64encode(zlib.crc32(BODY).to_bytes(4, "big")).decode()
+    kind = {"ChecksumType": "FULL_OBJECT"}
+    upload = s3.create_multipart_upload(**place, **kind, ChecksumAlgorithm="CRC32")["UploadId"]
+    part = s3.upload_part(
+        **place, UploadId=upload, PartNumber=1, Body=BODY, ChecksumAlgorithm="CRC32"
+    )
+    parts = [{"PartNumber": 1, "ETag": part["ETag"], "ChecksumCRC32": checksum}]
+    s3.complete_multipart_upload(
+        **place, **kind, UploadId=upload, ChecksumCRC32=checksum, MultipartUpload={"Parts": parts}
+    )
+    assert s3.get_object(**place)["Body"].read() == BODY
+
+
+# versitygw answers 500.
+@pytest.mark.parametrize("url", ["embedded-aws"], indirect=True)
 def test_half_a_body_is_no_object(client: Callable[..., Any], url: str) -> None:
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
     connection.putrequest("PUT", f"/{BUCKET}/k")
     connection.putheader("Content-Length", "10")
-    scope = "Credential=AKIAOTHER/20261123/eu-west-1/s3/aws4_request"
+    scope = f"Credential=AKIAOTHER/20261123/{REGION}/s3/aws4_request"
     connection.putheader(
         "Authorization", f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"
     )

@@ -7,12 +7,24 @@ import pytest
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from slipway.access import Access
 from tests.support.accounts import forget_accounts, object_storage
+from tests.support.buckets import remove_buckets
 from tests.support.projects import LOCAL
+from tests.support.versitygw import versitygw
 
 
-@pytest.fixture(scope="session")
-def s3_url() -> Iterator[str]:
-    with object_storage() as url:
+@pytest.fixture(
+    scope="session",
+    params=["embedded-aws", pytest.param("versitygw", marks=pytest.mark.versitygw)],
+)
+def s3_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Two servers that have no code in common."""
+    if request.param == "versitygw":
+        server = versitygw(tmp_path_factory.mktemp("versitygw"), LOCAL.region)
+    else:
+        server = object_storage()
+    with server as url:
         yield url
 
 
@@ -36,7 +48,9 @@ def shared_access(s3_url: str) -> Access:
 def access(shared_access: Access) -> Access:
     """Access to an account that has its bucket and nothing else."""
     forget_accounts()
-    shared_access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
+    client = shared_access.client("s3")
+    remove_buckets(client)
+    client.create_bucket(Bucket=LOCAL.artifact_bucket)
     return shared_access
 
 

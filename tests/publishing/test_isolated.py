@@ -15,6 +15,9 @@ from slipway.publishing.store import ArtifactStore
 from tests.publishing.progress import RecordedProgress
 from tests.support.projects import LOCAL, config_text, messages, write_project
 
+# Keys and parameters are not S3's.
+pytestmark = pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
+
 ISOLATED = ("    target: sm75\n", "    target: sm75\n  isolated: true\n")
 PLACE = own_place("tiny", LOCAL)
 

@@ -235,6 +235,8 @@ def test_an_object_that_came_in_parts_can_be_read_after_it_was_copied_whole(
     assert keys()[f"artifacts/{manifest.digest}/files/config.json"] == body
 
 
+# versitygw takes such a key for that of another object.
+@pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
 def test_names_that_no_file_can_have(source, store):
     source.put_object(Bucket=BUCKET, Key="gpt2/xl/a//b", Body=b"x")
     assert refusal(source, store) == (

@@ -205,6 +205,8 @@ def test_without_the_bucket_the_remedy_is_the_foundation(root, access):
     access.client("s3").create_bucket(Bucket=LOCAL.artifact_bucket)
 
 
+# versitygw has one region.
+@pytest.mark.parametrize("s3_url", ["embedded-aws"], indirect=True)
 def test_a_release_and_a_sample_share_one_lock(root, access):
     access.client("s3").create_bucket(
         Bucket=PRODUCTION.artifact_bucket,

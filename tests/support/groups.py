@@ -24,6 +24,7 @@ from embedded_aws.hosting.families.lmi.djl_serving import (
     version_of,
 )
 from embedded_aws.hosting.families.triton import triton_server
+from tools.versitygw import __main__ as versitygw
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -104,6 +105,11 @@ def _lacks_triton() -> str:
     return ""
 
 
+def _lacks_versitygw() -> str:
+    server = versitygw.program(os.environ)
+    return "" if server is not None and server.is_file() else "not built here"
+
+
 def _lacks_vllm() -> str:
     return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
 
@@ -170,6 +176,12 @@ GROUPS: Mapping[str, Group] = {
         size="all",
         install="make triton",
         lacks=_lacks_triton,
+    ),
+    "versitygw": Group(
+        needs="versitygw, an S3 server that is not moto, built with Go",
+        size="all",
+        install="make versitygw",
+        lacks=_lacks_versitygw,
     ),
     "vllm": Group(
         needs="vLLM for the CPU in build/vllm",
