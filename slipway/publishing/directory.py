@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from slipway.access import Access
+from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.progress import Progress
 from slipway.publishing.s5cmd import Upload, upload
@@ -10,7 +11,13 @@ from slipway.publishing.store import ArtifactStore
 
 
 def publish_directory(
-    directory: Path, shown_as: str, store: ArtifactStore, access: Access, progress: Progress
+    directory: Path,
+    shown_as: str,
+    store: ArtifactStore,
+    access: Access,
+    progress: Progress,
+    *,
+    root: Path | None = None,
 ) -> tuple[Manifest, int]:
     """Publishes every file of a directory as one artifact.
 
@@ -23,6 +30,8 @@ def publish_directory(
         store: receives the files.
         access: gives s5cmd its credentials.
         progress: shows the upload.
+        root: the project, which keeps the hashes for the next publish; None for files that no
+            other publish reads.
 
     Returns:
         What the artifact holds, and how many bytes were sent.
@@ -30,7 +39,8 @@ def publish_directory(
     Raises:
         UserError: there is nothing to publish, or an upload failed.
     """
-    manifest = Manifest.of(directory, shown_as)
+    hashes = hash_each if root is None else KnownHashes.of(root, directory, progress)
+    manifest = Manifest.of(directory, shown_as, hashes)
     return manifest, publish_files(directory, manifest, store, access, progress)
 
 

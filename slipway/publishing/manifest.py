@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
-
-_CHUNK_BYTES = 1 << 20
+from slipway.publishing.hashes import hash_each
 
 
 def is_portable(path: str) -> bool:
@@ -34,12 +34,18 @@ class Manifest:
     entries: tuple[ManifestEntry, ...]
 
     @classmethod
-    def of(cls, directory: Path, shown_as: str) -> "Manifest":
+    def of(
+        cls,
+        directory: Path,
+        shown_as: str,
+        hashes: Callable[[Mapping[str, Path]], Mapping[str, str]] = hash_each,
+    ) -> "Manifest":
         """Hashes a directory.
 
         Args:
             directory: the files to hash.
             shown_as: name of the directory in messages.
+            hashes: returns the SHA-256 of each file, by its path within the directory.
 
         Raises:
             UserError: there is no such directory, it is empty, or it has files that cannot travel.
@@ -51,17 +57,19 @@ class Manifest:
                 f"Put the model's files into {directory}: a path in a config begins at the "
                 "project's folder.",
             )
-        files = sorted(_files(directory))
+        try:
+            files, links = _listed(directory)
+        except OSError as error:
+            raise _unreadable(error, directory, shown_as) from None
         # A hub cache is made of links; what a link points to may be outside or gone.
-        links = [path for path in directory.rglob("*") if path.is_symlink()]
         problems = [
             Problem(
                 Code.SYMBOLIC_LINK,
                 Kind.VALUE,
-                f"{shown_as}/{path.relative_to(directory).as_posix()} is a symbolic link",
+                f"{shown_as}/{name} is a symbolic link",
                 "Replace it with the file it points to (`cp -rL` copies a directory so).",
             )
-            for path in sorted(links)
+            for name in sorted(links)
         ]
         problems += [
             Problem(
@@ -70,7 +78,7 @@ class Manifest:
                 f"{shown_as} has a file whose name cannot be uploaded: {name!r}",
                 "Rename it: a name is printable UTF-8 text.",
             )
-            for name in (path.relative_to(directory).as_posix() for path in files)
+            for name in sorted(files)
             if not is_portable(name)
         ]
         if not files and not problems:
@@ -81,15 +89,13 @@ class Manifest:
             ]
         if problems:
             raise UserError(problems)
+        try:
+            sizes_bytes = {name: path.stat().st_size for name, path in files.items()}
+            sha256 = hashes(files)
+        except OSError as error:
+            raise _unreadable(error, directory, shown_as) from None
         return cls(
-            tuple(
-                sorted(
-                    ManifestEntry(
-                        path.relative_to(directory).as_posix(), path.stat().st_size, _sha256(path)
-                    )
-                    for path in files
-                )
-            )
+            tuple(ManifestEntry(name, sizes_bytes[name], sha256[name]) for name in sorted(files))
         )
 
     @property
@@ -108,13 +114,30 @@ class Manifest:
         return json.dumps({"version": 1, "files": rows}, separators=(",", ":")).encode()
 
 
-def _files(directory: Path) -> Iterator[Path]:
-    return (path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
+def _unreadable(error: OSError, directory: Path, shown_as: str) -> UserError:
+    path = Path(error.filename or directory)
+    name = path.relative_to(directory).as_posix() if path.is_relative_to(directory) else path
+    return UserError.of(
+        Code.FILE_UNREADABLE,
+        f"{shown_as}/{name} cannot be read: {error.strerror}",
+        "Put it back, or give yourself the right to read it. Then run the command again.",
+    )
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+def _listed(directory: Path) -> tuple[dict[str, Path], list[str]]:
+    """Returns the files and the symbolic links below a directory, by their paths within it."""
+    files: dict[str, Path] = {}
+    links: list[str] = []
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        with os.scandir(directory / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.is_symlink():
+                    links.append(name)
+                elif entry.is_dir():
+                    pending.append(f"{name}/")
+                elif entry.is_file():
+                    files[name] = Path(entry.path)
+    return files, links

@@ -265,7 +265,9 @@ def _publish_files(
         name, environment = situation.config.name, situation.environment.name
         raise ValueError(f"{name} has nothing to publish to {environment}")
     path = source.path
-    manifest, sent = publish_directory(project.root / path, path, store, access, progress)
+    manifest, sent = publish_directory(
+        project.root / path, path, store, access, progress, root=project.root
+    )
     return part(manifest, source=path, target=source.target), sent
 
 

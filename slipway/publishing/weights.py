@@ -45,7 +45,7 @@ def publish_weights(
     """
     if isinstance(weights, PathWeights):
         manifest, sent = publish_directory(
-            root / weights.path, weights.path, store, access, progress
+            root / weights.path, weights.path, store, access, progress, root=root
         )
         return part(manifest, source=weights.path), sent
     if isinstance(weights, S3Weights):

@@ -29,12 +29,19 @@ class RecordedProgress:
 
     totals: list[int] = field(default_factory=list)
     advanced: list[int] = field(default_factory=list)
+    hashed_bytes: int = 0
+    activity: str = ""
 
     def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        self.totals.append(total_bytes)
+        self.activity = activity
+        if activity != "hashing":
+            self.totals.append(total_bytes)
 
     def advance(self, size_bytes: int) -> None:
-        self.advanced.append(size_bytes)
+        if self.activity == "hashing":
+            self.hashed_bytes += size_bytes
+        else:
+            self.advanced.append(size_bytes)
 
     def note(self, line: str) -> None:
         raise AssertionError(f"there is nothing to say of files: {line}")

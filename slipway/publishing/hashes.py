@@ -1,0 +1,132 @@
+"""SHA-256 of files, kept from one publish to the next, so that no unchanged file is read again.
+
+A change within the resolution of a file system's clock can leave a file's times as they were. What
+was changed less than two seconds before it was read is therefore not kept.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from slipway.publishing.progress import Progress
+
+_VERSION: Final = 1
+# FAT's times have this resolution, the coarsest in use.
+_RESOLUTION_NS: Final = 2_000_000_000
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_CHUNK_BYTES: Final = 1 << 20
+
+# Size in bytes, the times of its content and of its inode in nanoseconds, and the inode.
+_State: TypeAlias = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class KnownHashes:
+    """The hashes of one directory's files.
+
+    Args:
+        file: keeps them. A missing or damaged file means that nothing is known.
+        progress: shows how much is read.
+        now: returns the seconds since the epoch.
+    """
+
+    file: Path
+    progress: Progress
+    now: Callable[[], float] = time.time
+
+    @classmethod
+    def of(cls, root: Path, directory: Path, progress: Progress) -> "KnownHashes":
+        """Returns the hashes that a project keeps of a directory.
+
+        Args:
+            root: the project.
+            directory: the files to hash.
+            progress: shows how much is read.
+        """
+        name = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:16]
+        return cls(root / ".slipway" / "hashes" / f"{name}.json", progress)
+
+    def __call__(self, files: Mapping[str, Path]) -> Mapping[str, str]:
+        """Returns the SHA-256 of each file, in hexadecimal.
+
+        Args:
+            files: path within the directory -> the file.
+        """
+        known = self._read()
+        states = {name: _state(path) for name, path in files.items()}
+        hashes = {
+            name: known[name][1]
+            for name, state in states.items()
+            if name in known and known[name][0] == state
+        }
+        changed = [name for name in files if name not in hashes]
+        self.progress.start(sum(states[name][0] for name in changed), "hashing")
+        kept = {name: (states[name], sha256) for name, sha256 in hashes.items()}
+        for name in changed:
+            begun_ns = int(self.now() * 1e9)
+            hashes[name] = sha256_of(files[name], self.progress.advance)
+            if max(states[name][1:3]) <= begun_ns - _RESOLUTION_NS:
+                kept[name] = (states[name], hashes[name])
+        if kept != known:
+            self._write(kept)
+        return hashes
+
+    def _read(self) -> dict[str, tuple[_State, str]]:
+        try:
+            document = json.loads(self.file.read_bytes())
+            if document["version"] != _VERSION:
+                return {}
+            found = {
+                name: ((int(size), int(mtime), int(ctime), int(inode)), str(sha256))
+                for name, (size, mtime, ctime, inode, sha256) in document["files"].items()
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+        return found if all(_SHA256.fullmatch(each) for _, each in found.values()) else {}
+
+    def _write(self, kept: Mapping[str, tuple[_State, str]]) -> None:
+        rows = {name: [*state, sha256] for name, (state, sha256) in sorted(kept.items())}
+        content = json.dumps({"version": _VERSION, "files": rows}, separators=(",", ":"))
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        # Two publishes at once, or a kill, leave one whole file.
+        with tempfile.NamedTemporaryFile(
+            "w", dir=self.file.parent, prefix=f"{self.file.name}.", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(content)
+        Path(file.name).replace(self.file)
+
+
+def hash_each(files: Mapping[str, Path]) -> Mapping[str, str]:
+    """Returns the SHA-256 of each file, in hexadecimal, without keeping it.
+
+    Args:
+        files: path within the directory -> the file.
+    """
+    return {name: sha256_of(path) for name, path in files.items()}
+
+
+def sha256_of(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
+    """Returns the SHA-256 of a file, in hexadecimal.
+
+    Args:
+        path: the file.
+        advance: called with the bytes that were read.
+    """
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+            advance(len(chunk))
+    return digest.hexdigest()
+
+
+def _state(path: Path) -> _State:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
