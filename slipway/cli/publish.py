@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,14 +14,11 @@ from slipway.cli.output import (
     human_size,
     print_json,
 )
+from slipway.cli.publish_progress import ProgressBar
 from slipway.codes.code import Code
 from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-    from rich.status import Status
-
     from slipway.config.environments import Environment
     from slipway.project import Project
     from slipway.publishing.publish import Published
@@ -122,87 +118,3 @@ def _print(result: Published, name: str, project: Project, environment: Environm
     typer.echo(f"Artifact {result.digest}")
     lock = project.lock_path(name).relative_to(project.root).as_posix()
     typer.echo(f"{lock} {'changed: commit it.' if result.lock_changed else 'is as it was.'}")
-
-
-class ProgressBar:
-    """Progress on standard error.
-
-    On a terminal it shows a bar of bytes, or a line with a clock while a training job runs.
-    Elsewhere it prints a line for each change of such a job, and does not count bytes.
-
-    Args:
-        console: receives the output; by default standard error.
-    """
-
-    def __init__(self, console: Console | None = None) -> None:
-        if console is None:
-            from rich import console as rich_console
-
-            console = rich_console.Console(stderr=True, highlight=False, soft_wrap=True)
-        self._console = console
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
-        self._clock: Status | None = None
-        self._state: tuple[str, str] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end()
-
-    def start(self, total_bytes: int, activity: str = "uploading") -> None:
-        """Begins an activity of that many bytes; with 0 bytes, no bar is shown."""
-        self._end()
-        if not self._console.is_terminal or total_bytes == 0:
-            return
-        from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
-
-        self._progress = Progress(
-            activity, BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=self._console
-        )
-        self._task = self._progress.add_task(activity, total=total_bytes)
-        self._progress.start()
-
-    def advance(self, size_bytes: int) -> None:
-        """Adds bytes to the bar."""
-        if self._progress is not None and self._task is not None:
-            self._progress.advance(self._task, size_bytes)
-
-    def note(self, line: str) -> None:
-        """Prints one line that stays."""
-        self._console.print(line, markup=False)
-
-    def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows the state of a training job.
-
-        Args:
-            name: TrainingJobName.
-            state: SageMaker's secondary status.
-            elapsed_seconds: time since the job was created.
-        """
-        minutes, seconds = divmod(int(elapsed_seconds), 60)
-        line = f"{name}: {state}, {minutes}:{seconds:02}"
-        if self._console.is_terminal:
-            if self._clock is None:
-                self._end()
-                self._clock = self._console.status(line)
-                self._clock.start()
-            self._clock.update(line)
-        elif self._state != (name, state):
-            self._console.print(line, markup=False)
-        self._state = (name, state)
-
-    def _end(self) -> None:
-        """Removes the moving line from a terminal."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = self._task = None
-        if self._clock is not None:
-            self._clock.stop()
-            self._clock = None

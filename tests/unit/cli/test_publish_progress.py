@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from slipway.cli.publish import ProgressBar
+from slipway.cli.publish_progress import ProgressBar
 
 
 def shown(*, terminal: bool) -> tuple[ProgressBar, io.StringIO]:
@@ -13,7 +13,7 @@ def shown(*, terminal: bool) -> tuple[ProgressBar, io.StringIO]:
     return ProgressBar(console), text
 
 
-def test_elsewhere_a_job_has_a_line_for_each_change_and_bytes_have_none():
+def test_elsewhere_a_job_has_a_line_for_each_change_and_a_short_upload_has_none():
     bar, text = shown(terminal=False)
     with bar:
         bar.start(1000)
@@ -46,3 +46,28 @@ def test_on_a_terminal_a_bar_gives_way_to_a_clock_and_nothing_moving_is_left():
         assert part in written
     # The cursor is shown again as often as it was hidden.
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") > 0
+
+
+def test_elsewhere_a_long_upload_has_a_line_every_half_minute():
+    text, clock = io.StringIO(), iter([0.0, 10.0, 30.0, 45.0, 3661.0, 5000.0, 5000.0])
+    bar = ProgressBar(Console(file=text, force_terminal=False, width=200), lambda: next(clock))
+    with bar:
+        bar.start(400_000_000_000)
+        for size_bytes in (1_000_000_000, 2_000_000_000, 1_000_000_000, 96_000_000_000):
+            bar.advance(size_bytes)
+        bar.start(10, "hashing")
+        bar.advance(10)
+    assert text.getvalue() == (
+        "uploading: 3.0 GB of 400.0 GB, 100.0 MB/s, 1:06:10 left\n"
+        "uploading: 100.0 GB of 400.0 GB, 27.3 MB/s, 3:03:03 left\n"
+    )
+
+
+def test_a_download_that_begins_again_has_no_rate():
+    text, clock = io.StringIO(), iter([0.0, 31.0, 62.0])
+    bar = ProgressBar(Console(file=text, force_terminal=False, width=200), lambda: next(clock))
+    with bar:
+        bar.start(1_000_000, "downloading")
+        bar.advance(500_000)
+        bar.advance(-500_000)
+    assert text.getvalue().splitlines()[1] == "downloading: 0 bytes of 1.0 MB, 0 bytes/s"
