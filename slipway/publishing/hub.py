@@ -5,6 +5,7 @@ the environment, so that the result does not depend on a login of the machine. I
 nor shown, and the Hub's own client keeps it from other hosts.
 """
 
+import errno
 import hashlib
 import logging
 import os
@@ -273,6 +274,13 @@ def _told_plainly(weights: HubWeights) -> Iterator[None]:
                 "the Hub does not take the token in HF_TOKEN",
                 "Set it to a token that is valid, or unset it for a public repository.",
             )
+        elif status == 429:  # Too Many Requests
+            code, message, remedy = (
+                Code.HUB_UNAVAILABLE,
+                f"the Hub lets this address send no more requests for now (429), about {name}",
+                "Set HF_TOKEN, with which it allows more, or wait five minutes. Then run the "
+                "command again: what has arrived is not downloaded twice.",
+            )
         else:
             code, message, remedy = (
                 Code.HUB_UNAVAILABLE,
@@ -287,10 +295,11 @@ def _told_plainly(weights: HubWeights) -> Iterator[None]:
         )
     except OSError as error:
         # A disk that is full, or an answer that is shorter than it says.
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         code, message, remedy = (
-            Code.HUB_UNAVAILABLE,
+            Code.NO_DISK_SPACE if full else Code.HUB_UNAVAILABLE,
             f"{name} could not be downloaded: {error.strerror or error}",
-            again,
+            f"Make room. {again}" if full else again,
         )
     else:
         return

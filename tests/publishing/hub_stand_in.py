@@ -25,6 +25,7 @@ class Hub:
         gated: whether the token's account has not accepted the conditions.
         break_after_bytes: a large file's connection is closed after so many bytes, so often.
         breaks: how often.
+        status: what every request is answered with, in place of all else.
         spoil: paths whose content is other than the commit says.
         requests: what was asked for: host, path, Range and Authorization.
     """
@@ -35,6 +36,7 @@ class Hub:
     break_after_bytes: int = 0
     breaks: int = 0
     spoil: set[str] = field(default_factory=set)
+    status: int | None = None
     requests: list[tuple[str, str, str | None, str | None]] = field(default_factory=list)
     url: str = ""
     storage_url: str = ""
@@ -70,6 +72,8 @@ def _handler(hub: Hub, host: str) -> type[BaseHTTPRequestHandler]:
             authorization = self.headers.get("Authorization")
             path = self.path.partition("?")[0]
             hub.requests.append((host, path, self.headers.get("Range"), authorization))
+            if hub.status is not None:
+                return self.answer(hub.status, b"")
             if host == "storage":
                 return self.send_content(path.removeprefix("/blob/"))
             if hub.token is not None and authorization is None:

@@ -1,6 +1,8 @@
 """The Hub's real client against a stand-in of its API: resumed, verified, and no token told."""
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -202,6 +204,41 @@ def test_a_name_that_leads_out_of_the_directory(hub, tmp_path):
         "`allow_patterns`."
     )
     assert not (tmp_path.parent / "escape.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (
+            429,
+            "the Hub lets this address send no more requests for now (429), about acme/gpt2 / Set "
+            "HF_TOKEN, with which it allows more, or wait five minutes. Then run the command "
+            "again: what has arrived is not downloaded twice.",
+        ),
+        (
+            503,
+            "the Hub answers 503 about acme/gpt2 / Run the command again: what has arrived is not "
+            "downloaded twice.",
+        ),
+    ],
+)
+def test_a_hub_that_refuses(hub, tmp_path, monkeypatch, status, message):
+    # The client tries again for twenty seconds.
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    hub.status = status
+    assert refusal(hub, tmp_path) == message
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_is_full(hub, tmp_path, monkeypatch, number):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
+    assert refusal(hub, tmp_path) == (
+        f"acme/gpt2 could not be downloaded: {os.strerror(number)} / Make room. Run the command "
+        "again: what has arrived is not downloaded twice."
+    )
 
 
 def test_a_hub_that_does_not_answer(tmp_path, monkeypatch):
