@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -31,6 +32,9 @@ class ObjectFront:
 
     def __init__(self, storage: WSGIApplication) -> None:
         self._storage = storage
+        # One request at a time: moto fails where an object is replaced while another request
+        # reads it or takes its digest.
+        self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
@@ -42,7 +46,8 @@ class ObjectFront:
             environ["wsgi.input"] = io.BytesIO(body)
             refusal = _INCOMPLETE if len(body) < length else find_wrong_digest(environ, body)
         if refusal is None:
-            return self._storage(environ, start_response)
+            with self._lock:
+                return self._storage(environ, start_response)
         return _refuse(refusal, environ, start_response)
 
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,28 @@ def test_a_second_publish_moves_nothing_and_leaves_the_lock_alone(root, access):
     assert (progress.totals, progress.advanced) == ([0], [])
     after = lock_file(root).stat()
     assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+def test_two_publishes_at_once_give_one_artifact_and_one_lock(root, access, keys):
+    for number in range(20):
+        (root / "samples" / "tiny" / f"{number}.bin").write_bytes(bytes(number))
+    together = threading.Barrier(2)
+
+    def publish_together(_: int) -> Published:
+        together.wait()
+        return run(root, access)[0]
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(publish_together, range(2))
+    assert first.digest == second.digest == manifest_of(root).digest
+    prefix = f"artifacts/{first.digest}"
+    assert len(keys()) == 23
+    assert keys()[f"{prefix}/manifest.json"] == manifest_of(root).render()
+    assert all(key.startswith(f"{prefix}/") for key in keys())
+    assert Project(root).lock("tiny").sample.compiled.digest == first.digest
+    assert run(root, access)[0].uploaded_bytes == 0
+    # Nothing unfinished is left beside the lock.
+    assert list((root / ".slipway").glob("*.lock.json.*")) == []
 
 
 def test_a_lost_lock_is_written_again_byte_for_byte(root, access):
