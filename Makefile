@@ -140,7 +140,7 @@ djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpo
 	@$(BIN)/python -m tools.djl_serving $(DJL_SERVING_ARGS)
 
 .PHONY: versitygw
-versitygw: $(VENV)/.ready ## Build versitygw, a second S3 for the tests of publishing (needs Go; 150 MB)
+versitygw: $(VENV)/.ready ## Build versitygw, a second S3 for the tests of publishing (needs Go; 84 MB)
 	@$(BIN)/python -m tools.versitygw
 
 .PHONY: triton

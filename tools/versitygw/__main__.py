@@ -74,7 +74,7 @@ def build(environ: Mapping[str, str]) -> Path:
         raise UnavailableError("Go is not on the PATH: https://go.dev/doc/install")
     # Another Go is not downloaded, and the user's own flags do not change what is built.
     variables = {**environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
-    print(f"versitygw {version()}: building, up to seven minutes", flush=True)
+    print(f"versitygw {version()}: building, some four minutes", flush=True)
     loaded = _run((go, "mod", "download"), variables)
     # Of Go: a module has another hash than go.sum.
     if loaded.returncode != 0 and "SECURITY ERROR" not in loaded.stderr:
