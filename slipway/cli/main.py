@@ -24,6 +24,7 @@ from slipway.cli import (
     local,
     operations,
     permissions,
+    prune,
     publish,
     status,
 )
@@ -50,6 +51,7 @@ for register in families.REGISTER:
     register(app)
 publish.register(app)
 operations.register(app)
+prune.register(app)
 status.register(app)
 invoke.register(app)
 permissions.register(app)

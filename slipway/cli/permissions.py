@@ -18,15 +18,24 @@ def register(app: typer.Typer) -> None:
 
 
 def iam(
-    name: Annotated[str, typer.Argument(help="Name of the model.")],
+    name: Annotated[str | None, typer.Argument(help="Name of the model.")] = None,
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Instead, the rights of `slipway prune --yes`.")
+    ] = False,
 ) -> None:
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""
     from slipway.operations.permissions import least_policy
+    from slipway.operations.prune_permissions import prune_policy
     from slipway.publishing.publish import planned_job
 
+    if (name is None) != prune:
+        raise typer.BadParameter("give the name of a model, or --prune")
     project = current_project()
     environment = project.environment(env)
+    if name is None:
+        print_json(prune_policy(environment))
+        return
     plan = project.plan(name, environment, allow_unpublished=True)
     compiling, weights = planned_job(project, name, environment)
     print_json(least_policy(plan, environment, compiling=compiling, weights=weights))

@@ -110,4 +110,11 @@ ENTRIES: Sequence[Entry] = (
         "now. The endpoint's role could not decrypt them.",
         "Follow the printed remedy. Files must be uploaded again to get another key.",
     ),
+    Entry(
+        Code.NOT_DELETED,
+        "Something could not be deleted",
+        "The account refused the deletion. The message has its reason. Everything else in the list "
+        "is deleted.",
+        "Use credentials that may delete it, then run the command again.",
+    ),
 )

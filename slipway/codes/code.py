@@ -151,6 +151,7 @@ class Code(StrEnum):
     IMAGE_SOURCE_MISSING = "SW414"
     UNUSABLE_FOLDER = "SW415"
     UNKNOWN_CODE = "SW416"
+    UNKNOWN_REF = "SW417"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"
@@ -167,6 +168,7 @@ class Code(StrEnum):
     NOT_BOOTSTRAPPED = "SW512"
     QUOTA = "SW513"
     ARTIFACT_KEY = "SW514"
+    NOT_DELETED = "SW515"
 
     # Publishing and training jobs.
     NO_FILES = "SW601"

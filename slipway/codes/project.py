@@ -118,4 +118,10 @@ ENTRIES: Sequence[Entry] = (
         "`slipway explain` takes a code as it is printed behind a problem, such as `SW201`.",
         "Use one of the nearest codes in the printed remedy.",
     ),
+    Entry(
+        Code.UNKNOWN_REF,
+        "git does not know the ref",
+        "`slipway prune --ref` names a branch, a tag or a commit that this clone does not have.",
+        "Correct the name, or run `git fetch --all --tags` first.",
+    ),
 )

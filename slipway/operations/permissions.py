@@ -39,13 +39,13 @@ def least_policy(
         compiling: the training job that makes its artifact; None where none does.
         weights: what publishing fetches; None where it publishes files that were compiled before.
     """
-    place = _Place(environment)
+    place = Place(environment)
     endpoint = plan.endpoint_name
     statements = [
         *_publish(plan, place, environment),
         *_fetch(place, plan.artifact_place, weights, has_recipes=compiling is not None),
         *(_compile(plan, place, environment, compiling) if compiling else ()),
-        _allow(
+        allow(
             "Deploy",
             ["sts:AssumeRole"],
             *(
@@ -54,7 +54,7 @@ def least_policy(
                 for role in _BOOTSTRAP_ROLES
             ),
         ),
-        _allow(
+        allow(
             "Invoke",
             ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"],
             place.arn("sagemaker", f"endpoint/{endpoint}"),
@@ -64,7 +64,12 @@ def least_policy(
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-class _Place:
+def allow(sid: str, actions: list[str], *resources: str) -> Statement:
+    """Returns a statement that allows actions on resources."""
+    return {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": list(resources)}
+
+
+class Place:
     """An account and region, and the ARNs of what is in them."""
 
     def __init__(self, environment: Environment) -> None:
@@ -78,27 +83,28 @@ class _Place:
         self.domain = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
 
     def arn(self, service: str, resource: str) -> str:
+        """Returns the ARN of a service's resource in the account and region."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
-def _publish(plan: DeploymentPlan, place: _Place, environment: Environment) -> list[Statement]:
+def _publish(plan: DeploymentPlan, place: Place, environment: Environment) -> list[Statement]:
     """Reads what preflight and publish look for, and writes artifacts."""
     artifacts = plan.artifact_place
     bucket = f"arn:{place.partition}:s3:::{artifacts.bucket}"
     # HeadBucket is allowed by it as well.
-    find = _allow("FindArtifacts", ["s3:ListBucket"], bucket)
+    find = allow("FindArtifacts", ["s3:ListBucket"], bucket)
     if artifacts.is_isolated:
         own = [f"{artifacts.root}*", f"{artifacts.output_prefix}*"]
         find["Condition"] = {"StringLike": {"s3:prefix": own}}
     statements = [
         find,
-        _allow(
+        allow(
             "WriteArtifacts",
             ["s3:GetObject", "s3:PutObject"],
             f"{bucket}/{artifacts.artifacts_prefix}*",
         ),
         _use_key(place, artifacts),
-        _allow(
+        allow(
             "FindFoundation",
             ["ssm:GetParameter"],
             place.arn("ssm", f"parameter{artifacts.key_parameter}"),
@@ -110,11 +116,11 @@ def _publish(plan: DeploymentPlan, place: _Place, environment: Environment) -> l
         actions = ["ecr:DescribeImages"]
         if environment.image_builds.repository_key is not None:
             actions.append("ecr:DescribeRepositories")
-        statements.append(_allow("FindImage", actions, repository))
+        statements.append(allow("FindImage", actions, repository))
     return statements
 
 
-def _use_key(place: _Place, artifacts: ArtifactPlace) -> Statement:
+def _use_key(place: Place, artifacts: ArtifactPlace) -> Statement:
     """S3 asks for these rights in the caller's name."""
     condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
     key = artifacts.key_arn
@@ -124,12 +130,12 @@ def _use_key(place: _Place, artifacts: ArtifactPlace) -> Statement:
         condition["ForAnyValue:StringEquals"] = {
             "kms:ResourceAliases": f"alias/{artifacts.key_alias}"
         }
-    allowed = _allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], key)
+    allowed = allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], key)
     return {**allowed, "Condition": condition}
 
 
 def _fetch(
-    place: _Place, artifacts: ArtifactPlace, weights: Weights | None, *, has_recipes: bool
+    place: Place, artifacts: ArtifactPlace, weights: Weights | None, *, has_recipes: bool
 ) -> list[Statement]:
     """Returns the rights to read weights in S3, and to keep recipes of what is fetched or made."""
     statements = []
@@ -137,17 +143,17 @@ def _fetch(
         source, _, prefix = weights.uri.removeprefix("s3://").partition("/")
         bucket = f"arn:{place.partition}:s3:::{source}"
         statements += [
-            _allow("FindWeights", ["s3:ListBucket"], bucket),
-            _allow("ReadWeights", ["s3:GetObject"], f"{bucket}/{prefix}*"),
+            allow("FindWeights", ["s3:ListBucket"], bucket),
+            allow("ReadWeights", ["s3:GetObject"], f"{bucket}/{prefix}*"),
         ]
     if has_recipes or isinstance(weights, HubWeights):
         recipes = f"arn:{place.partition}:s3:::{artifacts.bucket}/{artifacts.recipes_prefix}*"
-        statements.append(_allow("RememberRecipes", ["s3:GetObject", "s3:PutObject"], recipes))
+        statements.append(allow("RememberRecipes", ["s3:GetObject", "s3:PutObject"], recipes))
     return statements
 
 
 def _compile(
-    plan: DeploymentPlan, place: _Place, environment: Environment, compiling: CompilePlan
+    plan: DeploymentPlan, place: Place, environment: Environment, compiling: CompilePlan
 ) -> list[Statement]:
     """Starts a training job, waits for it and takes what it made."""
     artifacts = plan.artifact_place
@@ -157,13 +163,13 @@ def _compile(
     name = f"{environment.stack_name(artifacts.stack_id)}-"[:24]
     role = f"arn:{place.partition}:iam::{place.account}:role/{name}*"
     statements = [
-        _allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{artifacts.output_prefix}*"),
-        _allow(
+        allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{artifacts.output_prefix}*"),
+        allow(
             "FindCompileRole",
             ["ssm:GetParameter"],
             place.arn("ssm", f"parameter{artifacts.compile_role_parameter}"),
         ),
-        _allow(
+        allow(
             "Compile",
             [
                 "sagemaker:AddTags",
@@ -173,10 +179,10 @@ def _compile(
             place.arn("sagemaker", "training-job/compile-*"),
         ),
         {
-            **_allow("PassCompileRole", ["iam:PassRole"], role),
+            **allow("PassCompileRole", ["iam:PassRole"], role),
             "Condition": {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
         },
-        _allow(
+        allow(
             "ReadCompileLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], logs, f"{logs}:*"
         ),
     ]
@@ -184,16 +190,16 @@ def _compile(
         return statements
     if compiling.image.repository.startswith(_OURS):
         repository = place.arn("ecr", f"repository/{compiling.image.repository}")
-        statements.append(_allow("FindCompiler", ["ecr:DescribeImages"], repository))
+        statements.append(allow("FindCompiler", ["ecr:DescribeImages"], repository))
     return statements
 
 
-def _operate(plan: DeploymentPlan, place: _Place) -> list[Statement]:
+def _operate(plan: DeploymentPlan, place: Place) -> list[Statement]:
     """Reads what `slipway status` and `slipway leftovers` show."""
     endpoint = plan.endpoint_name
     group = place.arn("logs", f"log-group:{plan.log_group_name}")
     return [
-        _allow(
+        allow(
             "ReadStack",
             [
                 "cloudformation:DescribeStackEvents",
@@ -203,12 +209,12 @@ def _operate(plan: DeploymentPlan, place: _Place) -> list[Statement]:
             ],
             place.arn("cloudformation", f"stack/{plan.stack_name}/*"),
         ),
-        _allow(
+        allow(
             "ReadEndpoint",
             ["sagemaker:DescribeEndpoint"],
             place.arn("sagemaker", f"endpoint/{endpoint}"),
         ),
-        _allow(
+        allow(
             "ReadConfigsAndModels",
             [
                 "sagemaker:DescribeEndpointConfig",
@@ -219,7 +225,7 @@ def _operate(plan: DeploymentPlan, place: _Place) -> list[Statement]:
             place.arn("sagemaker", "endpoint-config/*"),
             place.arn("sagemaker", "model/*"),
         ),
-        _allow(
+        allow(
             "ListWhatHasNoNarrowerResource",
             [
                 "application-autoscaling:DescribeScalableTargets",
@@ -232,9 +238,5 @@ def _operate(plan: DeploymentPlan, place: _Place) -> list[Statement]:
             ],
             "*",
         ),
-        _allow("ReadLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], group, f"{group}:*"),
+        allow("ReadLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], group, f"{group}:*"),
     ]
-
-
-def _allow(sid: str, actions: list[str], *resources: str) -> Statement:
-    return {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": list(resources)}

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from boto3.s3.transfer import TransferConfig
@@ -14,6 +15,9 @@ from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.lock import LockedPart
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.recipes import Recipe
+
+# Half of the age from which `slipway prune` deletes.
+_RENEWED_AFTER = timedelta(hours=12)
 
 
 class ArtifactStore:
@@ -71,7 +75,11 @@ class ArtifactStore:
                 ) from None
 
     def holds(self, digest: str) -> bool:
-        """Returns whether an artifact is complete in the bucket."""
+        """Returns whether an artifact is complete in the bucket.
+
+        The manifest of an artifact that is published again is made young again: `slipway prune`
+        deletes nothing that was published in the last day.
+        """
         with self._reached():
             try:
                 found = self._client.head_object(
@@ -83,7 +91,24 @@ class ArtifactStore:
                 raise
         if (problem := other_key(self.place, digest, found, self.key_arn)) is not None:
             raise UserError([problem])
+        if datetime.now(UTC) - found["LastModified"] > _RENEWED_AFTER:
+            self._renew(digest)
         return True
+
+    def _renew(self, digest: str) -> None:
+        key = self.place.manifest_key(digest)
+        with self._reached():
+            manifest = self._client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+            self._write_manifest(digest, manifest)
+
+    def _write_manifest(self, digest: str, content: bytes) -> None:
+        self._client.put_object(
+            Bucket=self.bucket,
+            Key=self.place.manifest_key(digest),
+            Body=content,
+            ContentType="application/json",
+            **self._encryption,
+        )
 
     def file_sizes(self, digest: str) -> dict[str, int]:
         """Returns the files of an artifact that have arrived: path to size in bytes."""
@@ -163,13 +188,7 @@ class ArtifactStore:
                 "belong.",
             )
         with self._reached():
-            self._client.put_object(
-                Bucket=self.bucket,
-                Key=self.place.manifest_key(manifest.digest),
-                Body=manifest.render(),
-                ContentType="application/json",
-                **self._encryption,
-            )
+            self._write_manifest(manifest.digest, manifest.render())
 
     def recall(self, recipe: Recipe) -> LockedPart | None:
         """Returns what a recipe gave before; None where it was never made, or is gone."""

@@ -14,8 +14,12 @@ _ACTIONS = {
     "s3:ListObjectsV2": "s3:ListBucket",
     "s3:HeadObject": "s3:GetObject",
     "s3:CopyObject": "s3:PutObject",
+    "s3:DeleteObjects": "s3:DeleteObject",
+    "s3:ListMultipartUploads": "s3:ListBucketMultipartUploads",
 }
 _SERVICES = {"sagemaker-runtime": "sagemaker"}
+# The parameter that is the ARN of an operation's resource.
+_ARNS = {"sagemaker:ListTags": "ResourceArn", "cloudformation:GetTemplate": "StackName"}
 # The parameter that names an operation's resource, and the resource's form.
 _RESOURCES = {
     "ssm:GetParameter": ("Name", "parameter{}"),
@@ -33,6 +37,7 @@ _RESOURCES = {
     "logs:DescribeLogStreams": ("logGroupName", "log-group:{}:log-stream:"),
     "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
     "ecr:DescribeImages": ("repositoryName", "repository/{}"),
+    "ecr:BatchDeleteImage": ("repositoryName", "repository/{}"),
 }
 
 
@@ -58,7 +63,11 @@ class RecordedCalls:
         action = _ACTIONS.get(operation, operation)
         if operation.startswith("s3:"):
             bucket = f"arn:aws:s3:::{params['Bucket']}"
-            yield action, bucket if action == "s3:ListBucket" else f"{bucket}/{params['Key']}"
+            if operation == "s3:DeleteObjects":
+                for each in params["Delete"]["Objects"]:
+                    yield action, f"{bucket}/{each['Key']}"
+                return
+            yield action, f"{bucket}/{params['Key']}" if "Key" in params else bucket
             # The bucket's default encryption has S3 ask for the key in the caller's name.
             if action == "s3:PutObject":
                 yield "kms:GenerateDataKey", self._arn("kms", "key/0")
@@ -68,12 +77,12 @@ class RecordedCalls:
                 # boto3 has made `BUCKET/KEY` of it by now.
                 yield "s3:GetObject", f"arn:aws:s3:::{params['CopySource']}"
             return
-        if operation == "sagemaker:ListTags":
-            yield action, params["ResourceArn"]
+        if (of_arn := _ARNS.get(operation)) is not None:
+            yield action, params[of_arn]
             return
         name, form = _RESOURCES.get(operation, ("", ""))
         service = operation.partition(":")[0]
-        resource = self._arn(service, form.format(params[name])) if name else "*"
+        resource = self._arn(service, form.format(params[name])) if name in params else "*"
         yield action, resource
         if operation == "sagemaker:CreateTrainingJob":
             yield "iam:PassRole", params["RoleArn"]

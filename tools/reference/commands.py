@@ -99,6 +99,13 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "After `cdk destroy`, check that nothing is left.",
         ),
     ),
+    "prune": (
+        Example("slipway prune --env production", "List what nothing refers to."),
+        Example(
+            "slipway prune --env production --ref main --ref v1.4 --yes",
+            "Delete what neither these refs nor anything in the account needs.",
+        ),
+    ),
     "status": (
         Example("slipway status gpt2-autocomplete --env production", "Find out what is wrong."),
         Example("slipway status gpt2-autocomplete --lines 100", "Read more of the log."),

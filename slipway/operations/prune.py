@@ -1,0 +1,217 @@
+"""What an environment keeps in S3 and ECR although nothing refers to it, and its deletion."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from slipway.access import Access
+from slipway.config.environments import Environment
+from slipway.operations.references import References, is_settings_file, with_packages
+from slipway.planning.artifact_place import OUTPUT_PREFIX
+
+LEAST_AGE: Final = timedelta(days=1)
+"""Younger files may belong to a publish whose lock is not committed yet."""
+
+# [models/NAME/]artifacts/DIGEST/..., and what lies there.
+_ARTIFACT: Final = re.compile(r"(?:models/[^/]+/)?artifacts/([0-9a-f]{64})/")
+# compile/[models/NAME/]JOB/...
+_OUTPUT: Final = re.compile(rf"{OUTPUT_PREFIX}(?:models/[^/]+/)?([^/]+)/")
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+# Of one DeleteObjects.
+_MOST_OBJECTS: Final = 1000
+
+
+@dataclass(frozen=True)
+class Unused:
+    """Something that nothing refers to.
+
+    Args:
+        kind: "artifact", "compile output", "unfinished upload" or "image".
+        name: an address in S3, or REPOSITORY:TAG.
+        size_bytes: its size; an image shares layers with others, so it frees less. None for an
+            upload, whose size S3 does not tell.
+        changed: when the youngest part of it was written.
+    """
+
+    kind: str
+    name: str
+    size_bytes: int | None
+    changed: datetime
+    # What the deletion needs: keys in order, an upload's id, or an image's repository and tag.
+    parts: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass
+class _Group:
+    size_bytes: int = 0
+    changed: datetime = _LONG_AGO
+    keys: list[str] = field(default_factory=list)
+
+
+def find_unused(
+    environment: Environment, references: References, access: Access, now: datetime
+) -> list[Unused]:
+    """Returns what is older than a day and has no reference, by kind and name.
+
+    Args:
+        environment: gives bucket and repositories.
+        references: what may not be deleted.
+        access: clients of the account.
+        now: the time.
+
+    Raises:
+        ClientError: the account refuses a call.
+    """
+    s3, bucket = access.client("s3"), environment.artifact_bucket
+    before = now - LEAST_AGE
+    try:
+        artifacts, outputs = _groups(s3, bucket)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchBucket":
+            raise
+        return []
+
+    def settings_of(digest: str) -> Sequence[str]:
+        return [
+            s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode(errors="replace")
+            for prefix, group in artifacts.items()
+            if f"/{digest}/" in f"/{prefix}"
+            for key in group.keys
+            if is_settings_file(key)
+        ]
+
+    digests = with_packages(references.digests, settings_of)
+    mentioned = "\n".join(references.texts)
+    found = [
+        *_old(
+            before, "artifact", bucket, artifacts, lambda prefix: prefix.split("/")[-2] in digests
+        ),
+        *_old(
+            before,
+            "compile output",
+            bucket,
+            outputs,
+            lambda prefix: prefix.split("/")[-2] in mentioned,
+        ),
+        *_old_uploads(before, bucket, s3),
+        *_old_images(before, environment, references, mentioned, access),
+    ]
+    return sorted(found, key=lambda item: (item.kind, item.name))
+
+
+def delete(item: Unused, environment: Environment, access: Access) -> list[str]:
+    """Deletes something unused; returns why parts of it could not be deleted.
+
+    The manifest of an artifact goes first: what a stop leaves does not count as published.
+
+    Args:
+        item: what `find_unused` returned.
+        environment: gives the bucket.
+        access: clients of the account.
+
+    Raises:
+        ClientError: the account refuses a call.
+    """
+    s3, bucket = access.client("s3"), environment.artifact_bucket
+    if item.kind == "unfinished upload":
+        key, upload_id = item.parts
+        s3.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload_id)
+        return []
+    if item.kind == "image":
+        repository, tag = item.parts
+        answer = access.client("ecr").batch_delete_image(
+            repositoryName=repository, imageIds=[{"imageTag": tag}]
+        )
+        return [each["failureReason"] for each in answer.get("failures", ())]
+    problems: list[str] = []
+    for start in range(0, len(item.parts), _MOST_OBJECTS):
+        keys = item.parts[start : start + _MOST_OBJECTS]
+        answer = s3.delete_objects(
+            Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        )
+        problems += [f"{each['Key']}: {each['Message']}" for each in answer.get("Errors", ())]
+    return problems
+
+
+def _groups(s3: Any, bucket: str) -> tuple[dict[str, _Group], dict[str, _Group]]:
+    """Returns the bucket's artifacts and outputs of jobs by their prefixes."""
+    artifacts: dict[str, _Group] = {}
+    outputs: dict[str, _Group] = {}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for item in page.get("Contents", ()):
+            for groups, pattern in ((artifacts, _ARTIFACT), (outputs, _OUTPUT)):
+                if match := pattern.match(item["Key"]):
+                    group = groups.setdefault(match[0], _Group())
+                    group.size_bytes += item["Size"]
+                    group.changed = max(group.changed, item["LastModified"])
+                    group.keys.append(item["Key"])
+    return artifacts, outputs
+
+
+def _old(
+    before: datetime,
+    kind: str,
+    bucket: str,
+    groups: dict[str, _Group],
+    is_used: Callable[[str], bool],
+) -> Iterator[Unused]:
+    for prefix, group in groups.items():
+        if group.changed < before and not is_used(prefix):
+            manifest = f"{prefix}manifest.json"
+            keys = sorted(group.keys, key=lambda key: (key != manifest, key))
+            yield Unused(
+                kind, f"s3://{bucket}/{prefix}", group.size_bytes, group.changed, tuple(keys)
+            )
+
+
+def _old_uploads(before: datetime, bucket: str, s3: Any) -> Iterator[Unused]:
+    for page in s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket):
+        for item in page.get("Uploads", ()):
+            if item["Initiated"] < before:
+                yield Unused(
+                    "unfinished upload",
+                    f"s3://{bucket}/{item['Key']}",
+                    None,
+                    item["Initiated"],
+                    (item["Key"], item["UploadId"]),
+                )
+
+
+def _old_images(
+    before: datetime,
+    environment: Environment,
+    references: References,
+    mentioned: str,
+    access: Access,
+) -> Iterator[Unused]:
+    ecr = access.client("ecr")
+    for page in ecr.get_paginator("describe_repositories").paginate():
+        for repository in page["repositories"]:
+            name = repository["repositoryName"]
+            # A project without a name has no slash behind its prefix.
+            family = name.removeprefix(environment.repository_prefix)
+            if family == name or "/" in family:
+                continue
+            for images in ecr.get_paginator("describe_images").paginate(repositoryName=name):
+                for image in images["imageDetails"]:
+                    if image["imagePushedAt"] < before and image["imageDigest"] not in mentioned:
+                        yield from _tags(name, image, references.fingerprints, mentioned)
+
+
+def _tags(
+    repository: str, image: dict[str, Any], fingerprints: Iterable[str], mentioned: str
+) -> Iterator[Unused]:
+    for tag in image.get("imageTags", ()):
+        is_of_a_ref = any(fingerprint in tag for fingerprint in fingerprints)
+        if not is_of_a_ref and f"{repository}:{tag}" not in mentioned:
+            yield Unused(
+                "image",
+                f"{repository}:{tag}",
+                image["imageSizeInBytes"],
+                image["imagePushedAt"],
+                (repository, tag),
+            )

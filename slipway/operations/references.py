@@ -1,0 +1,188 @@
+"""What still refers to artifacts and images: locks of git's refs, and an account's resources.
+
+Everything that looks like a digest counts as a reference. A text that is misread then keeps too
+much, never too little.
+"""
+
+import io
+import json
+import re
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.errors import UserError
+from slipway.image_sources import IMAGE_SOURCES, image_digest
+
+_DIGEST: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_CONFIGS: Final = "model_configs"
+_LOCKS: Final = "*.lock.json"
+# Where the sources of Slipway's images are.
+_SOURCES: Final = "containers"
+_ENVIRONMENT_TAG: Final = "slipway:environment"
+_SETTINGS_FILE: Final = "serving.properties"
+
+
+@dataclass(frozen=True)
+class References:
+    """What may not be deleted.
+
+    Args:
+        digests: of artifacts.
+        texts: of the account's resources; what they name stays.
+        fingerprints: of the sources of images, which the tags of their images end with.
+        refs: whose locks and sources were read; empty outside a git repository.
+    """
+
+    digests: frozenset[str]
+    texts: Sequence[str]
+    fingerprints: frozenset[str]
+    refs: Sequence[str]
+
+
+def find_references(root: Path, refs: Sequence[str], access: Access) -> References:
+    """Finds everything that refers to artifacts and images.
+
+    Args:
+        root: the project.
+        refs: branches, tags or commits; empty for every ref of the repository. The files of the
+            working tree always count.
+        access: clients of the account.
+
+    Raises:
+        UserError: a ref does not exist.
+    """
+    read = list(refs) or _all_refs(root)
+    commits = {_commit(root, ref) for ref in read}
+    texts = list(_account_texts(access))
+    locks = [path.read_text("utf-8") for path in sorted(root.glob(f"{_CONFIGS}/{_LOCKS}"))]
+    locks += [text for tree in _trees(root, commits, _CONFIGS) for text in _locks_in(root, tree)]
+    fingerprints = set(_fingerprints(root))
+    for tree in _trees(root, commits, _SOURCES):
+        with tempfile.TemporaryDirectory(prefix="slipway-ref-") as temporary:
+            _unpack_sources(root, tree, Path(temporary))
+            fingerprints.update(_fingerprints(Path(temporary)))
+    return References(
+        digests=frozenset(digest for text in (*locks, *texts) for digest in digests_in(text)),
+        texts=texts,
+        fingerprints=frozenset(fingerprints),
+        refs=read,
+    )
+
+
+def digests_in(text: str) -> Iterator[str]:
+    """Yields the digests that a text has."""
+    yield from _DIGEST.findall(text)
+
+
+def with_packages(digests: frozenset[str], read: Callable[[str], Sequence[str]]) -> frozenset[str]:
+    """Returns digests together with those that their packages name.
+
+    An LMI package is an artifact whose serving.properties says where the weights are.
+
+    Args:
+        digests: of artifacts.
+        read: returns the texts of an artifact's serving.properties.
+    """
+    return digests | {
+        found for digest in digests for text in read(digest) for found in digests_in(text)
+    }
+
+
+def is_settings_file(key: str) -> bool:
+    """Returns whether a key belongs to a file which may name other artifacts."""
+    return key.rpartition("/")[2] == _SETTINGS_FILE
+
+
+def _account_texts(access: Access) -> Iterator[str]:
+    """Yields the JSON of each resource that may refer to an artifact or an image."""
+    sagemaker, cloudformation = access.client("sagemaker"), access.client("cloudformation")
+    for item in _pages(sagemaker, "list_models", "Models"):
+        yield _text(sagemaker.describe_model(ModelName=item["ModelName"]))
+    for status in ("InProgress", "Stopping"):
+        jobs = _pages(sagemaker, "list_training_jobs", "TrainingJobSummaries", StatusEquals=status)
+        for item in jobs:
+            yield _text(sagemaker.describe_training_job(TrainingJobName=item["TrainingJobName"]))
+    for stack in _pages(cloudformation, "describe_stacks", "Stacks"):
+        if any(tag["Key"] == _ENVIRONMENT_TAG for tag in stack.get("Tags", ())):
+            # With the parameters and outputs; the template has the properties.
+            yield _text(stack)
+            yield _text(cloudformation.get_template(StackName=stack["StackId"])["TemplateBody"])
+
+
+# Any: boto3's answers.
+def _pages(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+    for page in client.get_paginator(operation).paginate(**arguments):
+        yield from page.get(key, ())
+
+
+def _text(answer: Any) -> str:
+    return answer if isinstance(answer, str) else json.dumps(answer, default=str)
+
+
+def _all_refs(root: Path) -> list[str]:
+    if _git(root, "rev-parse", "--git-dir").returncode != 0:
+        return []
+    has_commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode == 0
+    listed = _git(root, "for-each-ref", "--format=%(refname)").stdout.decode().split()
+    return [*(["HEAD"] if has_commit else []), *listed]
+
+
+def _commit(root: Path, ref: str) -> str:
+    done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if done.returncode != 0:
+        raise UserError.of(
+            Code.UNKNOWN_REF,
+            f"git has no commit {ref}",
+            "Name a branch, a tag or a commit of this repository; `git fetch` brings the others.",
+        )
+    return done.stdout.decode().strip()
+
+
+def _trees(root: Path, commits: Iterable[str], folder: str) -> set[str]:
+    """Returns a folder's different states in commits, which are far fewer than the commits."""
+    # With `./`, git looks in the project, which may be a folder of a repository.
+    found = (_git(root, "rev-parse", "--verify", f"{each}:./{folder}") for each in commits)
+    return {done.stdout.decode().strip() for done in found if done.returncode == 0}
+
+
+def _locks_in(root: Path, tree: str) -> Iterator[str]:
+    listed = _git(root, "ls-tree", "-z", "--full-tree", "--name-only", tree).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if Path(name).match(_LOCKS):
+            yield _git(root, "show", f"{tree}:{name}").stdout.decode()
+
+
+def _unpack_sources(root: Path, tree: str, folder: Path) -> None:
+    # In a folder of a repository, `git archive` looks for the folder in the tree.
+    git_directory = Path(_git(root, "rev-parse", "--absolute-git-dir").stdout.decode().strip())
+    packed = _git(git_directory, "archive", "--format=tar", f"--prefix={_SOURCES}/", tree)
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        for member in archive:
+            if (content := archive.extractfile(member)) is not None:
+                path = folder / member.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
+
+
+def _fingerprints(root: Path) -> Iterator[str]:
+    for family in IMAGE_SOURCES:
+        try:
+            yield image_digest(root, family)
+        except UserError:
+            # An older commit has no sources of this image.
+            continue
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603
+        ["git", "-C", str(root), *arguments],  # noqa: S607
+        capture_output=True,
+        check=False,
+    )
