@@ -45,8 +45,7 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
         _fail("settings_invalid", problems=error.problems)
     except ModelLoadError as error:
         _fail("model_load_failed", message=str(error))
-    # An endpoint's own home directory, where there is one, goes away with the endpoint.
-    repository = Path(tempfile.mkdtemp(prefix="slipway-triton-", dir=environ.get("HOME")))
+    repository = Path(tempfile.mkdtemp(prefix="slipway-triton-", dir=_writable_home(environ)))
     model.write(repository)
     command = [str(settings.server), *arguments(settings, repository, metrics_port)]
     log_event(_logger, logging.INFO, "server_starting", command=command)
@@ -60,6 +59,16 @@ def serve(environ: Mapping[str, str]) -> NoReturn:
             message=f"cannot run {settings.server}: {error.strerror}; the container's image has "
             "the server, and for the embedded AWS `make triton` installs it",
         )
+
+
+def _writable_home(environ: Mapping[str, str]) -> str | None:
+    """Returns the home directory, or None if it cannot be written to.
+
+    An endpoint's own home directory goes away with the endpoint. A container with a read-only root,
+    or with a user that its image does not know, has no home to write to.
+    """
+    home = environ.get("HOME")
+    return home if home and os.access(home, os.W_OK) else None
 
 
 def text_model(settings: TritonSettings, metrics_port: int) -> TextModel:

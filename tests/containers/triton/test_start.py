@@ -119,6 +119,17 @@ def start(environment: dict[str, str]) -> Iterator[Any]:
         container.process.__exit__(None, None, None)
 
 
+@pytest.mark.parametrize("home", ["/not-there", ""])
+def test_a_user_without_a_home_is_served(start: Any, tmp_path: Path, home: str) -> None:
+    container = start(HOME=home, TMPDIR=str(tmp_path))
+    (option,) = [
+        argument
+        for argument in container.until("told")["arguments"]
+        if argument.startswith("--model-repository=")
+    ]
+    assert option.startswith(f"--model-repository={tmp_path}/slipway-triton-")
+
+
 def test_the_server_gets_a_repository_made_of_the_variables(start: Any, model_dir: Path) -> None:
     container = start(
         SAGEMAKER_BIND_TO_PORT="9000",
