@@ -11,22 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from embedded_aws.hosting.families.triton.triton_server import PROGRAM, VERSION, servers_directory
+from tools.installs import InstallError, UnavailableError, exit_status
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 # The server has an interpreter for each of these; numpy 1 has no wheels for later ones.
 PYTHONS = ((3, 11), (3, 12))
-
-
-# Of sysexits.h: a service that this machine cannot have.
-_UNAVAILABLE = 69
-
-
-class InstallError(Exception):
-    """The server cannot be installed; the message says why."""
-
-
-class UnavailableError(InstallError):
-    """NVIDIA publishes no server for this machine."""
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
@@ -37,13 +26,7 @@ def main(environ: Mapping[str, str] = os.environ) -> int:
     Args:
         environ: the user's variables: HOME or XDG_CACHE_HOME.
     """
-    try:
-        home = install(environ)
-    except InstallError as error:
-        print(error, file=sys.stderr)
-        return _UNAVAILABLE if isinstance(error, UnavailableError) else 1
-    print(f"Triton {VERSION}: is in {home}")
-    return 0
+    return exit_status(lambda: f"Triton {VERSION}: is in {install(environ)}")
 
 
 def install(environ: Mapping[str, str]) -> Path:

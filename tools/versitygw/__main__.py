@@ -10,18 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tools.installs import InstallError, UnavailableError, cache_directory, exit_status
+
 _FOLDER = Path(__file__).parent
 _PACKAGE = "github.com/versity/versitygw/cmd/versitygw"
-# Of sysexits.h: a service that this machine cannot have.
-_UNAVAILABLE = 69
-
-
-class BuildError(Exception):
-    """The server cannot be built; the message says why."""
-
-
-class UnavailableError(BuildError):
-    """This machine has no Go toolchain of its version, or does not reach a module proxy."""
 
 
 def version() -> str:
@@ -32,10 +24,10 @@ def version() -> str:
 
 def program(environ: Mapping[str, str]) -> Path | None:
     """Returns the place of the server that `make versitygw` builds; None without a home."""
-    cache = environ.get("XDG_CACHE_HOME")
-    if not cache and environ.get("HOME"):
-        cache = str(Path(environ["HOME"], ".cache"))
-    return Path(cache, "slipway", "versitygw", version(), "versitygw") if cache else None
+    try:
+        return cache_directory(environ) / "versitygw" / version() / "versitygw"
+    except InstallError:
+        return None
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
@@ -46,13 +38,7 @@ def main(environ: Mapping[str, str] = os.environ) -> int:
     Args:
         environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
     """
-    try:
-        built = build(environ)
-    except BuildError as error:
-        print(error, file=sys.stderr)
-        return _UNAVAILABLE if isinstance(error, UnavailableError) else 1
-    print(f"versitygw {version()} is in {built.parent}")
-    return 0
+    return exit_status(lambda: f"versitygw {version()} is in {build(environ).parent}")
 
 
 def build(environ: Mapping[str, str]) -> Path:
@@ -62,11 +48,10 @@ def build(environ: Mapping[str, str]) -> Path:
         environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
 
     Raises:
-        BuildError: this machine cannot have it, or the build failed.
+        UnavailableError: there is no Go toolchain, or no module proxy in reach.
+        InstallError: the build failed.
     """
-    built = program(environ)
-    if built is None:
-        raise BuildError("Set HOME or XDG_CACHE_HOME: neither says where the server is kept.")
+    built = cache_directory(environ) / "versitygw" / version() / "versitygw"
     if built.is_file():
         return built
     go = shutil.which("go", path=environ.get("PATH"))
@@ -84,7 +69,7 @@ def build(environ: Mapping[str, str]) -> Path:
     unfinished = built.with_suffix(f".{os.getpid()}")
     done = _run((go, "build", "-trimpath", "-o", str(unfinished), _PACKAGE), variables)
     if done.returncode != 0:
-        raise BuildError(f"`go build` failed:\n{(loaded.stderr + done.stderr).strip()}")
+        raise InstallError(f"`go build` failed:\n{(loaded.stderr + done.stderr).strip()}")
     unfinished.replace(built)
     return built
 

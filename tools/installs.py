@@ -1,0 +1,48 @@
+"""What the commands share that install a program for the tests, such as `make versitygw`."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+class InstallError(Exception):
+    """The program cannot be installed; the message says why."""
+
+
+class UnavailableError(InstallError):
+    """This machine cannot have the program, whatever a user changes in the project."""
+
+
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """Returns the directory that keeps such programs.
+
+    Args:
+        environ: the user's variables: HOME or XDG_CACHE_HOME.
+
+    Raises:
+        InstallError: neither is set.
+    """
+    cache = environ.get("XDG_CACHE_HOME")
+    if not cache and environ.get("HOME"):
+        cache = str(Path(environ["HOME"], ".cache"))
+    if not cache:
+        raise InstallError("Set HOME or XDG_CACHE_HOME: neither says where programs are kept.")
+    return Path(cache, "slipway")
+
+
+def exit_status(install: Callable[[], str]) -> int:
+    """Installs, prints the result or the problem, and returns the exit status.
+
+    The status is EX_UNAVAILABLE, 69, where this machine cannot have the program. It is 1 after any
+    other problem.
+
+    Args:
+        install: returns a line about the result; raises InstallError.
+    """
+    try:
+        print(install())
+    except InstallError as error:
+        print(error, file=sys.stderr)
+        return os.EX_UNAVAILABLE if isinstance(error, UnavailableError) else 1
+    return 0
