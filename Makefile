@@ -139,6 +139,10 @@ build/djl_python/python-%.jar:
 djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpoints here (git, Maven, JDK 17; 3 minutes)
 	@$(BIN)/python -m tools.djl_serving $(DJL_SERVING_ARGS)
 
+.PHONY: images
+images: $(VENV)/.ready ## Build Slipway's container images (needs Docker, or root on Debian; 12 GB)
+	@$(BIN)/python -m tools.images
+
 .PHONY: versitygw
 versitygw: $(VENV)/.ready ## Build versitygw, a second S3 for the tests of publishing (needs Go; 84 MB)
 	@$(BIN)/python -m tools.versitygw
@@ -194,6 +198,7 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate requirements-checkov.in --output-file requirements-checkov.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/tensorrt/requirements.in --output-file containers/tensorrt/requirements.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --only-binary :all: --no-header --no-annotate tools/images/stand_in/requirements.in --output-file tools/images/stand_in/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate $(NOT_TO_COMPILE) --constraints requirements-export.txt containers/tensorrt/requirements-compile.in --output-file containers/tensorrt/requirements-compile.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/neuron/requirements.in --output-file containers/neuron/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.10 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --no-emit-package numpy containers/neuron/requirements-pytorch-inference-neuron.in --output-file containers/neuron/requirements-pytorch-inference-neuron.txt

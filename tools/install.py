@@ -20,6 +20,7 @@ SETTINGS = {
     "cert": "SSL_CERT_FILE",
     "trusted-host": "UV_INSECURE_HOST",
 }
+_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def uv_variables(pip_settings: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -40,6 +41,14 @@ def uv_variables(pip_settings: Iterable[str], environ: Mapping[str, str]) -> dic
     return found
 
 
+def pip_settings() -> list[str]:
+    """Returns the lines of `pip config list`."""
+    done = subprocess.run(  # noqa: S603
+        [*_PIP, "config", "list"], check=True, capture_output=True, text=True
+    )
+    return done.stdout.splitlines()
+
+
 def _in_one_line(value: str, variable: str) -> str:
     # pip separates several values by white space; uv separates folders and files by commas.
     return (",", " ")[variable in ("UV_INDEX", "UV_INSECURE_HOST")].join(value.split())
@@ -51,14 +60,10 @@ def main(arguments: Sequence[str]) -> int:
     Args:
         arguments: passed to `uv pip install`.
     """
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     uv = Path(sys.executable).with_name("uv")
     if not uv.exists():
-        subprocess.run([*pip, "install", "--quiet", UV], check=True)  # noqa: S603
-    settings = subprocess.run(  # noqa: S603
-        [*pip, "config", "list"], check=True, capture_output=True, text=True
-    ).stdout
-    environ = {**os.environ, **uv_variables(settings.splitlines(), os.environ)}
+        subprocess.run([*_PIP, "install", "--quiet", UV], check=True)  # noqa: S603
+    environ = {**os.environ, **uv_variables(pip_settings(), os.environ)}
     command = [
         str(uv),
         "pip",

@@ -24,6 +24,7 @@ from embedded_aws.hosting.families.lmi.djl_serving import (
     version_of,
 )
 from embedded_aws.hosting.families.triton import triton_server
+from tools.images import record as images
 from tools.versitygw import __main__ as versitygw
 
 ROOT = Path(__file__).parents[2]
@@ -110,6 +111,10 @@ def _lacks_versitygw() -> str:
     return "" if server is not None and server.is_file() else "not built here"
 
 
+def _lacks_images() -> str:
+    return "" if images.recorded(os.environ) else "not built here"
+
+
 def _lacks_vllm() -> str:
     return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
 
@@ -182,6 +187,12 @@ GROUPS: Mapping[str, Group] = {
         size="all",
         install="make versitygw",
         lacks=_lacks_versitygw,
+    ),
+    "images": Group(
+        needs="Slipway's images, and a Docker engine that runs them",
+        size="all",
+        install="make images",
+        lacks=_lacks_images,
     ),
     "vllm": Group(
         needs="vLLM for the CPU in build/vllm",

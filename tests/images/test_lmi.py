@@ -1,0 +1,56 @@
+"""The LMI image: AWS's, with the handlers in it. A stand-in base has no DJL Serving to start."""
+
+import json
+import os
+
+import pytest
+
+from tools.images.build import build
+from tools.images.catalogue import Image, catalogue
+from tools.images.engine import Engine
+from tools.images.record import recorded
+
+pytestmark = [
+    pytest.mark.images,
+    pytest.mark.xdist_group("images"),
+    pytest.mark.timeout(600),
+]
+
+# The handlers are compiled by the Python that runs them, which has no other way to say so.
+_LIST = """
+import json, pathlib, sys
+here = pathlib.Path("/opt/slipway/handler")
+tag = f".{sys.implementation.cache_tag}.pyc"
+print(json.dumps({
+    "on the path": str(here) in sys.path,
+    "sources": sorted(path.stem for path in here.glob("*.py")),
+    "compiled": sorted(path.name[: -len(tag)] for path in here.glob(f"__pycache__/*{tag}")),
+}))
+"""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    here = recorded(os.environ)
+    images = [each for each in catalogue() if each.family == "lmi" and each.name in here]
+    metafunc.parametrize("image", images, ids=[image.name for image in images])
+
+
+def test_the_base_starts_and_finds_the_handlers(engine: Engine, image: Image) -> None:
+    lines: list[str] = []
+    built = build(engine, image, lines.append)
+
+    def config(name: str) -> dict[str, str]:
+        form = "{{json .Config}}"
+        found: dict[str, str] = json.loads(
+            engine.answer("image", "inspect", "--format", form, name)
+        )
+        return found
+
+    of_base, own = config(built.base), config(image.tag)
+    for name in ("Entrypoint", "Cmd", "User", "ExposedPorts", "StopSignal", "Labels"):
+        assert own.get(name) == of_base.get(name)
+    python = ["--entrypoint", "python3", "--network", "none", "--read-only", image.tag]
+    found = json.loads(engine.answer("run", "--rm", *python, "-c", _LIST))
+    assert found["on the path"]
+    assert "slipway_handler" in found["sources"]
+    assert found["compiled"] == found["sources"]

@@ -1,0 +1,102 @@
+"""Each image that serves, built and run by a Docker engine, with no network and few rights."""
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.images.families import Tried
+from tests.support.containers import Container, container, isolated
+
+pytestmark = [
+    pytest.mark.images,
+    pytest.mark.xdist_group("images"),
+    pytest.mark.timeout(600),
+]
+
+FIRST_PROCESS = "/opt/slipway/venv/bin/dumb-init"
+
+
+def started(tried: Tried, **variables: str) -> AbstractContextManager[Container]:
+    """Starts the image with its sample, and with variables beside the family's."""
+    family = tried.family
+    options = isolated(tried.client, family.model, **{**family.variables, **variables})
+    return container(tried.engine, tried.tag, *options)
+
+
+def test_what_sagemaker_reads_of_an_image(tried: Tried) -> None:
+    form = "{{json .Config}}"
+    config = json.loads(tried.engine.answer("image", "inspect", "--format", form, tried.tag))
+    label = "com.amazonaws.sagemaker.capabilities.accept-bind-to-port"
+    assert config["Labels"][label] == "true"
+    assert config["Entrypoint"][0] == FIRST_PROCESS
+    assert config["Cmd"] == ["serve"]
+    assert config["StopSignal"] == "SIGTERM"
+    assert config["User"] == ""
+    assert config["ExposedPorts"] == {"8080/tcp": {}}
+
+
+def test_it_adds_few_megabytes_to_its_base(tried: Tried) -> None:
+    own_mb = (tried.built.size_bytes - tried.built.base_size_bytes) / 1e6
+    assert own_mb < tried.family.own_mb
+
+
+def test_it_serves_as_the_program_does(
+    tried: Tried, tmp_path: Path, record_testsuite_property: Callable[[str, object], None]
+) -> None:
+    is_tritons = tried.family.is_tritons
+    begun = time.monotonic()
+    with started(tried) as found:
+        statuses = found.until_ready(tried.client)
+        seconds = time.monotonic() - begun
+        # No connection, then no model, then both.
+        assert [each for each in statuses if each] == ([200] if is_tritons else [503, 200])
+        answer = tried.client.ask("/invocations", tried.family.request)
+        assert (answer.status, answer.json()) == (200, tried.family.expected(tmp_path))
+        if not is_tritons:
+            assert all("event" in json.loads(line) for line in found.log())
+        record_testsuite_property(f"{tried.built.image.name} start_seconds", round(seconds, 1))
+        assert seconds < tried.family.start_seconds
+
+
+def test_it_listens_on_the_port_that_sagemaker_names(tried: Tried) -> None:
+    with started(tried, SAGEMAKER_BIND_TO_PORT="8765") as found:
+        found.until_ready(tried.client, port=8765)
+        assert tried.client.ask("/ping").status == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.4, 1.0])
+def test_sigterm_at_any_time_ends_it_in_order(tried: Tried, seconds: float) -> None:
+    with started(tried) as found:
+        # The time is what is tried here: the start is hit at different steps.
+        time.sleep(seconds)
+        found.signal("TERM")
+        begun = time.monotonic()
+        # 143: the signal came before the program had a handler.
+        assert found.exit_code() in (0, 143)
+        assert time.monotonic() - begun < 10
+
+
+def test_sigterm_cuts_no_request(tried: Tried) -> None:
+    with started(tried) as found:
+        found.until_ready(tried.client)
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(tried.client.ask, "/invocations", tried.family.request)
+            found.signal("TERM")
+            answer = asked.result()
+        # The request came before the signal, or found the door closed.
+        assert answer.status in (200, 503) or b"refused" in answer.body
+        assert found.exit_code() == 0
+
+
+def test_a_second_sigterm_changes_nothing(tried: Tried) -> None:
+    with started(tried) as found:
+        found.until_ready(tried.client)
+        found.signal("TERM")
+        # The first one may have ended it already.
+        tried.engine.run("kill", "--signal", "TERM", found.name)
+        assert found.exit_code() == 0

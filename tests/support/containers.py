@@ -1,0 +1,216 @@
+"""Containers of Slipway's images, and a client in the network of one."""
+
+import base64
+import contextlib
+import json
+import secrets
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.starts import count_start
+from tests.support.waiting import eventually
+from tools.images.engine import Engine
+
+PATIENCE_SECONDS = 60.0
+PYTHON = "/opt/slipway/venv/bin/python3"
+# Reads one request a line and prints one answer a line. `until` asks again and again, and gives all
+# statuses in their order, each once.
+_CLIENT = """
+import base64, http.client, json, sys, time
+def ask(request):
+    path = request["path"]
+    connection = http.client.HTTPConnection("127.0.0.1", request["port"], timeout=60)
+    try:
+        connection.request(
+            request["method"], path, base64.b64decode(request["body"]), request["headers"]
+        )
+        answer = connection.getresponse()
+        return answer.status, base64.b64encode(answer.read()).decode()
+    except OSError as error:
+        return 0, base64.b64encode(repr(error).encode()).decode()
+    finally:
+        connection.close()
+for line in sys.stdin:
+    request = json.loads(line)
+    statuses, until = [], time.monotonic() + request["patience"]
+    while True:
+        status, body = ask(request)
+        if status not in statuses:
+            statuses.append(status)
+        if request["until"] in (None, status) or time.monotonic() > until:
+            break
+        time.sleep(0.002)
+    print(json.dumps([statuses, body]), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a container answered; a status of 0 is a connection that was not made or broke."""
+
+    status: int
+    body: bytes
+
+    # Any: JSON.
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Client:
+    """A client in a network of its own, without a way out, which containers can join.
+
+    Args:
+        engine: runs it.
+        image: has a Python.
+        python: that Python.
+    """
+
+    def __init__(self, engine: Engine, image: str, python: str = PYTHON) -> None:
+        self.name = _new_name()
+        self._lock = threading.Lock()
+        command = ["run", "--rm", "--interactive", "--network", "none", "--name", self.name]
+        self._process = subprocess.Popen(
+            [engine.client, *command, "--entrypoint", python, image, "-u", "-c", _CLIENT],
+            env=engine.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        # It answers when it runs, so that its network is there to join.
+        self.ask("/", port=1)
+
+    def ask(
+        self,
+        path: str,
+        body: bytes | None = None,
+        *,
+        port: int = 8080,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Asks once."""
+        (status,), answer = self._send(path, body, port, None, headers, 0)
+        return Answer(status, answer)
+
+    def statuses(
+        self, path: str, until: int, *, port: int = 8080, patience: float = PATIENCE_SECONDS
+    ) -> list[int]:
+        """Asks until a status; returns every status that came, in the order of their first.
+
+        Args:
+            path: the path.
+            until: the status.
+            port: of the container.
+            patience: seconds after which it ends without the status.
+        """
+        return self._send(path, None, port, until, None, patience)[0]
+
+    def _send(
+        self,
+        path: str,
+        body: bytes | None,
+        port: int,
+        until: int | None,
+        headers: Mapping[str, str] | None,
+        patience: float,
+    ) -> tuple[list[int], bytes]:
+        request = {
+            "method": "GET" if body is None else "POST",
+            "path": path,
+            "port": port,
+            "body": base64.b64encode(body or b"").decode(),
+            "headers": dict(headers or {"Content-Type": "application/json"}),
+            "until": until,
+            "patience": patience,
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            statuses, content = json.loads(self._process.stdout.readline())
+        return statuses, base64.b64decode(content)
+
+    def close(self) -> None:
+        # The end of its input is the client's end.
+        self._process.communicate(timeout=PATIENCE_SECONDS)
+
+
+class Container:
+    """A container that was started.
+
+    Args:
+        engine: runs it.
+        name: its name.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.engine = engine
+        self.name = name
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(
+            self.engine.answer("inspect", "--format", "{{json .State}}", self.name)
+        )
+        return found
+
+    def log(self) -> list[str]:
+        return self.engine.answer("logs", self.name).splitlines()
+
+    def until_ready(self, client: Client, port: int = 8080) -> list[int]:
+        """Waits for a 200 on /ping; returns every status before it, and it, each once."""
+        seen: list[int] = []
+
+        def is_ready() -> bool:
+            seen.extend(client.statuses("/ping", 200, port=port, patience=1))
+            assert self.state()["Running"], self.log()
+            return seen[-1] == 200
+
+        eventually(is_ready, PATIENCE_SECONDS)
+        return list(dict.fromkeys(seen))
+
+    def signal(self, name: str) -> None:
+        self.engine.answer("kill", "--signal", name, self.name)
+
+    def exit_code(self) -> int:
+        """Waits for the end; returns the exit code."""
+        return int(self.engine.answer("wait", self.name))
+
+
+@contextlib.contextmanager
+def container(engine: Engine, image: str, *options: str) -> Iterator[Container]:
+    """Starts a container of an image; yields it, and removes it.
+
+    Args:
+        engine: runs it.
+        image: the image.
+        options: of `docker run`.
+    """
+    count_start("server")
+    name = _new_name()
+    engine.answer("run", "--detach", "--name", name, *options, image)
+    try:
+        yield Container(engine, name)
+    finally:
+        engine.answer("rm", "--force", "--volumes", name)
+
+
+def isolated(client: Client, model: Path, **variables: str) -> list[str]:
+    """Options of a container with nothing but a read-only model, an own /tmp and no way out."""
+    return [
+        f"--network=container:{client.name}",
+        "--read-only",
+        "--tmpfs=/tmp",
+        "--user=1000",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        f"--volume={model}:/opt/ml/model:ro",
+        *(f"--env={name}={value}" for name, value in variables.items()),
+    ]
+
+
+def _new_name() -> str:
+    return f"slipway-{secrets.token_hex(6)}"

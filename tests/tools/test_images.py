@@ -1,0 +1,181 @@
+"""`make images`: the engine that it chooses, its Pythons, and its refusals. Programs are stand-ins.
+
+tests/images has a real engine and the real images.
+"""
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from slipway.image_sources import IMAGE_SOURCES
+from tools.images import engine as engines
+from tools.images.__main__ import main
+from tools.images.catalogue import catalogue
+from tools.images.engine import open_engine
+from tools.images.pythons import find_python
+from tools.images.record import recorded
+from tools.installs import InstallError, UnavailableError, cache_directory
+
+HERE = sys.version_info[:2]
+
+
+def program(folder: Path, name: str, body: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n", "utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "bin")}
+
+
+def test_the_machines_engine_comes_first(environ: dict[str, str], tmp_path: Path) -> None:
+    docker = program(tmp_path / "bin", "docker", '[ "$1" = info ] || echo "$DOCKER_BUILDKIT $@"')
+    with open_engine(environ) as engine:
+        assert (engine.name, engine.client) == ("docker", str(docker))
+        assert engine.answer("version") == "1 version"
+
+
+@pytest.fixture
+def without_docker(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """A machine whose docker has no daemon, and that has no dockerd."""
+    program(tmp_path / "bin", "docker", "exit 1")
+    monkeypatch.setattr(engines, "_DAEMON", str(tmp_path / "dockerd"))
+    monkeypatch.setattr(engines, "_CLIENT", str(tmp_path / "bin/docker"))
+    return environ
+
+
+def test_no_root_is_told_what_to_install(
+    without_docker: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(engines.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(engines.shutil, "which", lambda name, **_: f"/usr/bin/{name}")
+    assert main(["neuron"], without_docker) == os.EX_UNAVAILABLE
+    assert "apt-get install --yes --no-install-recommends docker.io" in capsys.readouterr().err
+    assert recorded(without_docker) == set()
+
+
+def test_a_machine_without_apt_has_no_engine(
+    without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(UnavailableError, match="no apt-get"), open_engine(without_docker):
+        pass
+
+
+def test_a_daemon_that_does_not_start_is_quoted(
+    without_docker: dict[str, str], tmp_path: Path
+) -> None:
+    program(tmp_path, "dockerd", "echo mount of overlay denied; exit 3")
+    with (
+        pytest.raises(UnavailableError, match="mount of overlay denied"),
+        open_engine(without_docker),
+    ):
+        pass
+
+
+def test_a_daemon_of_its_own_ends_with_the_command(
+    without_docker: dict[str, str], tmp_path: Path
+) -> None:
+    # It is ready when its file is there, and says so when it was asked to end.
+    ended = tmp_path / "ended"
+    ready = tmp_path / "ready"
+    program(
+        tmp_path,
+        "dockerd",
+        f'trap "echo ended > {ended}; exit 0" TERM\ntouch {ready}\nwhile :; do sleep 0.05; done',
+    )
+    program(tmp_path / "bin", "docker", f'[ -n "$DOCKER_HOST" ] && [ -e {ready} ]')
+    with open_engine(without_docker) as engine:
+        assert engine.name == "a dockerd of Debian's"
+        assert engine.variables["DOCKER_HOST"].startswith("unix:///")
+        assert not ended.exists()
+    assert ended.read_text() == "ended\n"
+
+
+def test_a_failed_command_is_quoted(environ: dict[str, str], tmp_path: Path) -> None:
+    program(tmp_path / "bin", "docker", '[ "$1" = info ] && exit 0; echo no space left; exit 9')
+    with open_engine(environ) as engine:
+        with pytest.raises(InstallError, match="`docker pull x` ended with 9:\nno space left"):
+            engine.answer("pull", "x")
+        lines: list[str] = []
+        with pytest.raises(InstallError, match="failed:\nno space left"):
+            engine.build(tmp_path, tell=lines.append)
+    assert lines == ["no space left"]
+
+
+def test_every_family_has_images() -> None:
+    images = list(catalogue())
+    assert {image.family for image in images} == set(IMAGE_SOURCES)
+    assert len({image.name for image in images}) == len(images)
+    assert all(image.dockerfile.is_file() for image in images)
+    managed = {image.family: image.managed_python for image in images}
+    assert managed["tensorrt"] == managed["neuron"] == "3.12.16"
+    assert managed["lmi"] is None
+
+
+def test_an_unknown_image_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["tensorflow"])
+    assert ended.value.code == 2
+    assert "no image is called tensorflow; there are tensorrt-10.4, " in capsys.readouterr().err
+
+
+def test_images_are_left_out_by_name_or_fail(
+    environ: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program(tmp_path / "bin", "docker", '[ "$1" = info ] && exit 0; echo denied; exit 1')
+
+    def unavailable(*_: object) -> str:
+        raise UnavailableError("no Python 3.10 here")
+
+    monkeypatch.setattr("tools.images.stand_in.make", unavailable)
+    assert main(["neuron", "--json"], environ) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == []
+    assert "1 of 1: neuron\nleft out: no Python 3.10 here" in told.err
+
+    monkeypatch.setattr("tools.images.stand_in.make", lambda *_: "slipway-stand-in/x")
+    assert main(["neuron"], environ) == 1
+    assert "failed: `docker build " in capsys.readouterr().err
+    assert recorded(environ) == set()
+
+
+def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path: Path) -> None:
+    version = (HERE[0], HERE[1])
+    prefix = Path(sys.base_prefix)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / f"python{version[0]}.{version[1]}").symlink_to(sys.executable)
+    environ = {"PATH": str(folder), "HOME": str(tmp_path)}
+    if prefix == Path("/usr"):
+        with pytest.raises(UnavailableError):
+            find_python(version, environ)
+        return
+    assert find_python(version, environ) == prefix
+
+
+def test_a_missing_python_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match=r"no Python 3\.9 in a folder of its own"):
+        find_python((3, 9), {"PATH": str(tmp_path), "HOME": str(tmp_path)})
+
+
+def test_programs_are_kept_below_the_users_cache(tmp_path: Path) -> None:
+    assert cache_directory({"HOME": "/home/me"}) == Path("/home/me/.cache/slipway")
+    assert cache_directory({"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}) == Path("/c/slipway")
+    with pytest.raises(InstallError, match="HOME or XDG_CACHE_HOME"):
+        cache_directory({})

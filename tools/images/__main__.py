@@ -1,0 +1,92 @@
+"""`python -m tools.images [NAME ...]`, or `make images`."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from tools.images.build import Built, build
+from tools.images.catalogue import Image, catalogue
+from tools.images.engine import Engine, open_engine
+from tools.images.record import record
+from tools.installs import InstallError, UnavailableError
+
+
+def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Builds images; returns the exit status.
+
+    The names of the images that were built are kept for the tests.
+
+    It is EX_UNAVAILABLE, 69, where this machine has no engine and can start none. It is 1 if an
+    image could not be built. Images are left out by name where this machine cannot have their base.
+
+    Args:
+        arguments: None reads the command line.
+        environ: the user's variables.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    images = {image.name: image for image in catalogue()}
+    if unknown := [name for name in options.names if name not in images]:
+        parser.error(f"no image is called {', '.join(unknown)}; there are {', '.join(images)}")
+    chosen = [images[name] for name in options.names] or list(images.values())
+    try:
+        with open_engine(environ) as engine:
+            built, failures = _build_each(engine, chosen, environ, is_verbose=options.verbose)
+    except InstallError as error:
+        print(error, file=sys.stderr)
+        return os.EX_UNAVAILABLE if isinstance(error, UnavailableError) else 1
+    record(built, environ)
+    if options.json:
+        print(json.dumps([each.as_json() for each in built], indent=2))
+    return 1 if failures else 0
+
+
+def _build_each(
+    engine: Engine, images: Sequence[Image], environ: Mapping[str, str], *, is_verbose: bool
+) -> tuple[list[Built], int]:
+    built: list[Built] = []
+    failures = 0
+    _tell(f"The engine is {engine.name}.")
+    for number, image in enumerate(images, 1):
+        _tell(f"{number} of {len(images)}: {image.name}")
+        try:
+            done = build(engine, image, _tell if is_verbose else _ignore, environ)
+        except UnavailableError as error:
+            _tell(f"left out: {error}")
+            continue
+        except InstallError as error:
+            _tell(f"failed: {error}")
+            failures += 1
+            continue
+        built.append(done)
+        own = done.size_bytes - done.base_size_bytes
+        _tell(
+            f"  {image.tag}: {own / 1e6:.0f} MB on {done.base_size_bytes / 1e6:.0f} MB, "
+            f"{done.seconds:.0f} s\n  its base: {done.base}"
+        )
+    return built, failures
+
+
+def _tell(line: str) -> None:
+    # Progress goes to standard error, so that it does not mix with --json.
+    print(line, file=sys.stderr, flush=True)
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.images", description="Build Slipway's container images."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these images")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--verbose", action="store_true", help="show what the builds print")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Builds one image by its Dockerfile, on its base or on a stand-in."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.image_sources import copy_image_files
+from tools.images import stand_in
+from tools.images.catalogue import ROOT, Image
+from tools.images.engine import Engine
+from tools.install import pip_settings, uv_variables
+from tools.installs import InstallError
+
+
+@dataclass(frozen=True)
+class Built:
+    """An image that was built.
+
+    Args:
+        image: the image.
+        base: the base that it was built on; a stand-in's name begins with `slipway-stand-in/`.
+        engine: the engine that built it.
+        seconds: how long its own build took, without the base's.
+        size_bytes: its size, with the base.
+        base_size_bytes: the size of the base.
+    """
+
+    image: Image
+    base: str
+    engine: str
+    seconds: float
+    size_bytes: int
+    base_size_bytes: int
+
+    def as_json(self) -> dict[str, str | float | int]:
+        """Returns the result for machines."""
+        return {
+            "image": self.image.name,
+            "base": self.base,
+            "engine": self.engine,
+            "seconds": round(self.seconds, 1),
+            "size_bytes": self.size_bytes,
+            "base_size_bytes": self.base_size_bytes,
+        }
+
+
+def build(
+    engine: Engine,
+    image: Image,
+    tell: Callable[[str], None],
+    environ: Mapping[str, str] = os.environ,
+) -> Built:
+    """Builds an image.
+
+    Args:
+        engine: builds it.
+        image: its entry in the catalogue.
+        tell: called with each line of the builds.
+        environ: the user's variables; the mirrors and certificates that they name are used.
+
+    Raises:
+        UnavailableError: neither the base nor a stand-in is available here.
+        InstallError: the build failed.
+    """
+    environ = {**environ, **uv_variables(pip_settings(), environ)}
+    base = _base(engine, image, tell, environ)
+    options = ["--target", image.target, "--tag", image.tag]
+    if index := environ.get("UV_DEFAULT_INDEX"):
+        options += ["--build-arg", f"UV_DEFAULT_INDEX={index}"]
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        # As the image stack sends them to CodeBuild.
+        folder = Path(temporary)
+        copy_image_files(ROOT, image.family, folder)
+        file = folder / image.dockerfile.relative_to(ROOT)
+        options += ["--build-arg", f"BASE_IMAGE={base}", "--file", str(file)]
+        engine.build(folder, *options, *_secrets(environ), tell=tell)
+    return Built(
+        image,
+        base,
+        engine.name,
+        time.monotonic() - started,
+        _size_bytes(engine, image.tag),
+        _size_bytes(engine, base),
+    )
+
+
+def _base(
+    engine: Engine, image: Image, tell: Callable[[str], None], environ: Mapping[str, str]
+) -> str:
+    if not engine.has_image(image.base):
+        tell(f"pulling {image.base}")
+        try:
+            engine.answer("pull", "--quiet", image.base)
+        except InstallError as error:
+            tell(f"{error}\nA stand-in takes its place.")
+            return stand_in.make(engine, image, _secrets(environ), tell, environ)
+    return image.base
+
+
+def _secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the option with the certificate authorities that a mirror or a proxy needs."""
+    authorities = environ.get("SSL_CERT_FILE")
+    return ("--secret", f"id=ca_bundle,src={authorities}") if authorities else ()
+
+
+def _size_bytes(engine: Engine, name: str) -> int:
+    return int(engine.answer("image", "inspect", "--format", "{{.Size}}", name))

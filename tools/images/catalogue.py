@@ -1,0 +1,80 @@
+"""The images that Slipway's Dockerfiles make, each on the bases that its family takes."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from slipway.facts import images
+from slipway.facts.neuron.drivers import newest_neuron_version
+from slipway.facts.tensorrt.releases import tensorrt_releases
+from slipway.facts.triton.releases import TRITON, triton_bases
+from slipway.planning.families.neuron.image import NEURON_BASES
+from tools.images.pythons import Version
+
+ROOT: Final = Path(__file__).parents[2]
+_REGION: Final = "us-east-1"
+# NVIDIA's container release notes 24.09 and 25.09.
+_PYTHONS_OF_TENSORRT: Final = {"24.09-py3": (3, 10), "25.09-py3": (3, 12)}
+# The oldest and the newest Python that DJL's images bring with a framework of Slipway's handlers.
+_LMI_BASES: Final = (("djl-deepspeed", "0.21.0"), ("djl-deepspeed", "0.27.0"))
+_MANAGED: Final = re.compile(r"uv python install --no-bin (\S+)")
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image.
+
+    Args:
+        name: FAMILY-VERSION, as a command line names it.
+        family: the folder of its Dockerfile under containers/.
+        base: the base image's address.
+        python: the version of the base's own Python.
+        target: the stage of its Dockerfile.
+    """
+
+    name: str
+    family: str
+    base: str
+    python: Version
+    target: str = "serving"
+
+    @property
+    def tag(self) -> str:
+        """Returns the name under which the engine keeps it, apart from images of a deployment."""
+        return f"slipway-tried/{self.family}:{self.name}"
+
+    @property
+    def dockerfile(self) -> Path:
+        """Returns its Dockerfile."""
+        return ROOT / "containers" / self.family / "Dockerfile"
+
+    @property
+    def managed_python(self) -> str | None:
+        """Returns the version of Python that its Dockerfile has uv download, or None."""
+        found = _MANAGED.search(self.dockerfile.read_text("utf-8"))
+        return found[1] if found else None
+
+
+def catalogue() -> Iterator[Image]:
+    """Yields every image that serves, and the one that compiles for TensorRT."""
+    for release in tensorrt_releases().values():
+        base = release.base_image
+        address = f"nvcr.io/nvidia/tensorrt:{base}"
+        python = _PYTHONS_OF_TENSORRT[base]
+        yield Image(f"tensorrt-{release.version}", "tensorrt", address, python)
+    for chip, framework in NEURON_BASES.items():
+        yield _aws(chip, "neuron", framework, newest_neuron_version(framework))
+    for version in triton_bases():
+        yield _aws(f"triton-{version}", "triton", TRITON, version)
+    for framework, version in _LMI_BASES:
+        yield _aws(f"lmi-{version}", "lmi", framework, version)
+
+
+def _aws(name: str, family: str, framework: str, version: str) -> Image:
+    found = images.image(framework, version, _REGION)
+    if found.uri is None or found.python_version is None:
+        raise LookupError(f"images.json has no address or no Python of {framework} {version}")
+    major, minor = map(int, found.python_version.split("."))
+    return Image(name, family, found.uri, (major, minor))

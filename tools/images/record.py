@@ -1,0 +1,37 @@
+"""Which images this machine could build, in the user's cache."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tools.images.build import Built
+from tools.installs import InstallError, cache_directory
+
+
+def record(built: Iterable[Built], environ: Mapping[str, str]) -> None:
+    """Adds images to the record.
+
+    Args:
+        built: what was built.
+        environ: the user's variables: HOME or XDG_CACHE_HOME.
+    """
+    images = recorded(environ) | {each.image.name for each in built}
+    file = _file(environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(sorted(images)), "utf-8")
+
+
+def recorded(environ: Mapping[str, str]) -> set[str]:
+    """Returns the names of the images that this machine has built.
+
+    Args:
+        environ: the user's variables: HOME or XDG_CACHE_HOME.
+    """
+    try:
+        return set(json.loads(_file(environ).read_text("utf-8")))
+    except (InstallError, FileNotFoundError):
+        return set()
+
+
+def _file(environ: Mapping[str, str]) -> Path:
+    return cache_directory(environ) / "images" / "built.json"
