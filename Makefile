@@ -143,6 +143,10 @@ djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpo
 images: $(VENV)/.ready ## Build Slipway's container images (needs Docker, or root on Debian; 12 GB)
 	@$(BIN)/python -m tools.images
 
+.PHONY: buildx
+buildx: $(VENV)/.ready ## Build Docker's buildx and install a registry (needs Go, and root on Debian)
+	@$(BIN)/python -m tools.buildx
+
 .PHONY: versitygw
 versitygw: $(VENV)/.ready ## Build versitygw, a second S3 for the tests of publishing (needs Go; 84 MB)
 	@$(BIN)/python -m tools.versitygw

@@ -24,8 +24,9 @@ from embedded_aws.hosting.families.lmi.djl_serving import (
     version_of,
 )
 from embedded_aws.hosting.families.triton import triton_server
+from tools.buildx import BUILDX, REGISTRY
 from tools.images import record as images
-from tools.versitygw import __main__ as versitygw
+from tools.versitygw import VERSITYGW
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -107,12 +108,21 @@ def _lacks_triton() -> str:
 
 
 def _lacks_versitygw() -> str:
-    server = versitygw.program(os.environ)
+    server = VERSITYGW.place(os.environ)
     return "" if server is not None and server.is_file() else "not built here"
 
 
 def _lacks_images() -> str:
     return "" if images.recorded(os.environ) else "not built here"
+
+
+def _lacks_buildx() -> str:
+    plugin = BUILDX.place(os.environ)
+    if plugin is None or not plugin.is_file():
+        return "not built here"
+    if shutil.which(REGISTRY) is None:
+        return f"{REGISTRY} is not on the PATH"
+    return _lacks_images()
 
 
 def _lacks_vllm() -> str:
@@ -193,6 +203,12 @@ GROUPS: Mapping[str, Group] = {
         size="all",
         install="make images",
         lacks=_lacks_images,
+    ),
+    "buildx": Group(
+        needs="Slipway's images, Docker's buildx, and a registry",
+        size="all",
+        install="make images buildx",
+        lacks=_lacks_buildx,
     ),
     "vllm": Group(
         needs="vLLM for the CPU in build/vllm",

@@ -12,7 +12,7 @@ from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.support.page_runs import free_port
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
-from tools.versitygw.__main__ import program
+from tools.versitygw import VERSITYGW
 
 _HEALTH = "/health"
 
@@ -26,7 +26,7 @@ def versitygw(directory: Path, region: str) -> Iterator[str]:
         region: of its buckets.
     """
     count_start("server")
-    server = program(os.environ)
+    server = VERSITYGW.place(os.environ)
     assert server is not None
     objects, metadata = directory / "objects", directory / "metadata"
     for folder in (objects, metadata):

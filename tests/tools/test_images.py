@@ -59,8 +59,8 @@ def test_no_root_is_told_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(engines.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(engines.shutil, "which", lambda name, **_: f"/usr/bin/{name}")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr("shutil.which", lambda name, **_: f"/usr/bin/{name}")
     assert main(["neuron"], without_docker) == os.EX_UNAVAILABLE
     assert "apt-get install --yes --no-install-recommends docker.io" in capsys.readouterr().err
     assert recorded(without_docker) == set()
@@ -69,7 +69,7 @@ def test_no_root_is_told_what_to_install(
 def test_a_machine_without_apt_has_no_engine(
     without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     with pytest.raises(UnavailableError, match="no apt-get"), open_engine(without_docker):
         pass
 

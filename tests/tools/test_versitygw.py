@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.versitygw.__main__ import main, program, version
+from tools.versitygw import VERSITYGW
+from tools.versitygw.__main__ import main
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def test_it_is_built_once_from_the_pinned_modules(
         '[ "$1" = mod ] || { [ "$GOFLAGS $GOTOOLCHAIN" = "-mod=readonly local" ] && touch "$4"; }'
     )
     assert [main(variables), main(variables)] == [0, 0]
-    built = program(variables)
-    assert built == tmp_path / "cache/slipway/versitygw" / version() / "versitygw"
+    built = VERSITYGW.place(variables)
+    assert built == tmp_path / "cache/slipway/versitygw" / VERSITYGW.version / "versitygw"
     assert [path.name for path in built.parent.iterdir()] == ["versitygw"]
     download, build = (tmp_path / "calls").read_text().splitlines()
     assert download == "mod download"
@@ -55,7 +56,7 @@ def test_what_fails_leaves_no_server(
     variables = environment(script)
     assert main(variables) == status
     assert message in capsys.readouterr().err
-    built = program(variables)
+    built = VERSITYGW.place(variables)
     assert built is not None
     assert not built.exists()
 

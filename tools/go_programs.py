@@ -1,0 +1,90 @@
+"""Programs that are built with Go for the tests, each pinned by a go.mod and a go.sum."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.installs import InstallError, UnavailableError, cache_directory
+
+
+@dataclass(frozen=True)
+class GoProgram:
+    """A program.
+
+    Args:
+        folder: has go.mod, which pins the version, and go.sum, which has the hashes of all modules.
+        module: the module of the program.
+        package: the package to build, within the module.
+        name: the program's name.
+        minutes: how long the first build takes on two cores, for the user.
+    """
+
+    folder: Path
+    module: str
+    package: str
+    name: str
+    minutes: int
+
+    @property
+    def version(self) -> str:
+        """Returns the pinned version, such as `v1.8.0`."""
+        words = (self.folder / "go.mod").read_text("utf-8").split()
+        return words[words.index(self.module) + 1]
+
+    def place(self, environ: Mapping[str, str]) -> Path | None:
+        """Returns where the built program is kept; None without a home.
+
+        Args:
+            environ: the user's variables: HOME or XDG_CACHE_HOME.
+        """
+        try:
+            return self._place(environ)
+        except InstallError:
+            return None
+
+    def build(self, environ: Mapping[str, str]) -> Path:
+        """Builds the program where it is missing; returns its place.
+
+        Args:
+            environ: the user's variables: PATH, HOME or XDG_CACHE_HOME, and Go's own variables.
+
+        Raises:
+            UnavailableError: there is no Go toolchain, or no module proxy in reach.
+            InstallError: the build failed.
+        """
+        built = self._place(environ)
+        if built.is_file():
+            return built
+        go = shutil.which("go", path=environ.get("PATH"))
+        if go is None:
+            raise UnavailableError("Go is not on the PATH: https://go.dev/doc/install")
+        # Another Go is not downloaded, and the user's own flags do not change what is built.
+        own = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
+        variables = {**environ, **own}
+        print(f"{self.name} {self.version}: building, some {self.minutes} minutes", flush=True)
+        loaded = self._run((go, "mod", "download"), variables)
+        # Of Go: a module has another hash than go.sum.
+        if loaded.returncode != 0 and "SECURITY ERROR" not in loaded.stderr:
+            raise UnavailableError(f"`go mod download` failed:\n{loaded.stderr.strip()}")
+        built.parent.mkdir(parents=True, exist_ok=True)
+        # Renamed once it is whole.
+        unfinished = built.with_suffix(f".{os.getpid()}")
+        package = f"{self.module}/{self.package}"
+        done = self._run((go, "build", "-trimpath", "-o", str(unfinished), package), variables)
+        if done.returncode != 0:
+            raise InstallError(f"`go build` failed:\n{(loaded.stderr + done.stderr).strip()}")
+        unfinished.replace(built)
+        return built
+
+    def _place(self, environ: Mapping[str, str]) -> Path:
+        return cache_directory(environ) / self.name / self.version / self.name
+
+    def _run(
+        self, command: Sequence[str], variables: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # fixed commands
+            command, cwd=self.folder, env=variables, capture_output=True, text=True, check=False
+        )
