@@ -28,17 +28,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             newest.values(),
             ids=[image.name for image in newest.values()],
             indirect=True,
-            scope="session",
+            scope="module",
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
+    # One process at a time has an engine of its own: another worker waits for this module's end.
     with open_engine() as engine:
         yield engine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tried(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Tried]:
     """An image, built from the present sources, and a client of its containers."""
     lines: list[str] = []

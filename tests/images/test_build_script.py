@@ -29,8 +29,7 @@ from tools.images.engine import Engine
 
 pytestmark = [
     pytest.mark.buildx,
-    pytest.mark.xdist_group("images"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
 SCRIPT = ROOT / "stacks/image_build/build.sh"

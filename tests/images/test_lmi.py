@@ -12,8 +12,7 @@ from tools.images.record import recorded
 
 pytestmark = [
     pytest.mark.images,
-    pytest.mark.xdist_group("images"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
 # The handlers are compiled by the Python that runs them, which has no other way to say so.

@@ -14,8 +14,7 @@ from tests.support.containers import Container, container, isolated
 
 pytestmark = [
     pytest.mark.images,
-    pytest.mark.xdist_group("images"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
 FIRST_PROCESS = "/opt/slipway/venv/bin/dumb-init"
