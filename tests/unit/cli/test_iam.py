@@ -98,3 +98,30 @@ def test_other_partitions_have_arns_and_services_of_their_own(project, region, p
     assert all(arn.startswith(f"arn:{partition}:") for arn in arns)
     [key] = [each for each in policy["Statement"] if each["Sid"] == "UseArtifactKey"]
     assert key["Condition"]["StringEquals"]["kms:ViaService"] == s3
+
+
+def test_it_prints_what_prune_needs_in_an_environment(project, monkeypatch, slipway_command):
+    monkeypatch.chdir(project.root)
+    code, output, errors = slipway_command("iam", "--prune", "--env", "production")
+    assert (code, errors) == (0, "")
+    found = {each["Sid"]: each for each in json.loads(output)["Statement"]}
+    bucket = "arn:aws:s3:::slipway-production-210987654321-eu-west-1"
+    assert found["DeleteArtifacts"]["Resource"] == [
+        f"{bucket}/artifacts/*",
+        f"{bucket}/models/*",
+        f"{bucket}/compile/*",
+    ]
+    assert found["DeleteImages"]["Resource"] == [
+        "arn:aws:ecr:eu-west-1:210987654321:repository/slipway/*"
+    ]
+    assert found["UseArtifactKeys"]["Condition"] == {
+        "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, f"{bucket}/*"]}
+    }
+
+
+@pytest.mark.parametrize("arguments", [(), ("tiny", "--prune")])
+def test_it_wants_a_model_or_prune(project, monkeypatch, slipway_command, arguments):
+    monkeypatch.chdir(project.root)
+    code, output, errors = slipway_command("iam", *arguments)
+    assert (code, output) == (1, "")
+    assert "give the name of a model, or --prune" in errors
