@@ -43,6 +43,6 @@ def engine() -> Iterator[Engine]:
 def tried(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Tried]:
     """An image, built from the present sources, and a client of its containers."""
     lines: list[str] = []
-    built = build(engine, request.param, lines.append)
+    built = build(engine, request.param, lines.append, may_pull=False)
     with contextlib.closing(Client(engine, request.param.tag)) as client:
         yield Tried(engine, built, client, FAMILIES[request.param.family])

@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_the_base_starts_and_finds_the_handlers(engine: Engine, image: Image) -> None:
     lines: list[str] = []
-    built = build(engine, image, lines.append)
+    built = build(engine, image, lines.append, may_pull=False)
 
     def config(name: str) -> dict[str, str]:
         form = "{{json .Config}}"

@@ -155,6 +155,45 @@ def test_images_are_left_out_by_name_or_fail(
     assert recorded(environ) == set()
 
 
+@pytest.mark.parametrize(
+    ("options", "pulls", "base"),
+    [
+        ([], True, "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference-neuron:"),
+        ([], False, "slipway-stand-in/pytorch-inference-neuron:"),
+        (["--stand-ins"], True, "slipway-stand-in/pytorch-inference-neuron:"),
+    ],
+)
+def test_the_base_is_pulled_where_that_is_wanted_and_possible(
+    environ: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    pulls: bool,
+    base: str,
+) -> None:
+    calls = tmp_path / "calls"
+    script = f"""
+echo "$@" >> {calls}
+case $1 in
+info | build) ;;
+pull) exit {0 if pulls else 1} ;;
+image) [ "$3" = --format ] && echo 1000000 ;;
+esac
+"""
+    program(tmp_path / "bin", "docker", script)
+    monkeypatch.setattr(
+        "tools.images.stand_in.make",
+        lambda _, image, *__: f"slipway-stand-in/{image.base.partition('/')[2]}",
+    )
+    assert main(["neuron", "--json", *options], environ) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result["base"].startswith(base)
+    (build,) = [line for line in calls.read_text().splitlines() if line.startswith("build ")]
+    assert f"--build-arg BASE_IMAGE={result['base']}" in build
+    assert recorded(environ) == {"neuron"}
+
+
 def test_a_python_is_found_by_its_version_and_runs_elsewhere(tmp_path: Path) -> None:
     version = (HERE[0], HERE[1])
     prefix = Path(sys.base_prefix)

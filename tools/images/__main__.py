@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     chosen = [images[name] for name in options.names] or list(images.values())
     try:
         with open_engine(environ) as engine:
-            built, failures = _build_each(engine, chosen, environ, is_verbose=options.verbose)
+            built, failures = _build_each(engine, chosen, environ, options)
     except InstallError as error:
         print(error, file=sys.stderr)
         return os.EX_UNAVAILABLE if isinstance(error, UnavailableError) else 1
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
 
 
 def _build_each(
-    engine: Engine, images: Sequence[Image], environ: Mapping[str, str], *, is_verbose: bool
+    engine: Engine, images: Sequence[Image], environ: Mapping[str, str], options: argparse.Namespace
 ) -> tuple[list[Built], int]:
     built: list[Built] = []
     failures = 0
@@ -52,7 +52,8 @@ def _build_each(
     for number, image in enumerate(images, 1):
         _tell(f"{number} of {len(images)}: {image.name}")
         try:
-            done = build(engine, image, _tell if is_verbose else _ignore, environ)
+            tell = _tell if options.verbose else _ignore
+            done = build(engine, image, tell, environ, may_pull=not options.stand_ins)
         except UnavailableError as error:
             _tell(f"left out: {error}")
             continue
@@ -83,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m tools.images", description="Build Slipway's container images."
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these images")
+    parser.add_argument(
+        "--stand-ins", action="store_true", help="pull no base: they have several GB"
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--verbose", action="store_true", help="show what the builds print")
     return parser

@@ -52,21 +52,26 @@ def build(
     image: Image,
     tell: Callable[[str], None],
     environ: Mapping[str, str] = os.environ,
+    *,
+    may_pull: bool = True,
 ) -> Built:
-    """Builds an image.
+    """Builds an image on its base if the engine has it or may pull it, else on a stand-in.
 
     Args:
         engine: builds it.
         image: its entry in the catalogue.
         tell: called with each line of the builds.
         environ: the user's variables; the mirrors and certificates that they name are used.
+        may_pull: whether a base may be downloaded, which has several GB.
 
     Raises:
         UnavailableError: neither the base nor a stand-in is available here.
         InstallError: the build failed.
     """
     environ = {**environ, **uv_variables(pip_settings(), environ)}
-    base = _base(engine, image, tell, environ)
+    base = image.base
+    if not engine.has_image(base) and not (may_pull and _pulls(engine, base, tell)):
+        base = stand_in.make(engine, image, _secrets(environ), tell, environ)
     options = ["--target", image.target, "--tag", image.tag]
     if index := environ.get("UV_DEFAULT_INDEX"):
         options += ["--build-arg", f"UV_DEFAULT_INDEX={index}"]
@@ -88,17 +93,14 @@ def build(
     )
 
 
-def _base(
-    engine: Engine, image: Image, tell: Callable[[str], None], environ: Mapping[str, str]
-) -> str:
-    if not engine.has_image(image.base):
-        tell(f"pulling {image.base}")
-        try:
-            engine.answer("pull", "--quiet", image.base)
-        except InstallError as error:
-            tell(f"{error}\nA stand-in takes its place.")
-            return stand_in.make(engine, image, _secrets(environ), tell, environ)
-    return image.base
+def _pulls(engine: Engine, base: str, tell: Callable[[str], None]) -> bool:
+    tell(f"pulling {base}")
+    try:
+        engine.answer("pull", "--quiet", base)
+    except InstallError as error:
+        tell(f"{error}\nA stand-in takes its place.")
+        return False
+    return True
 
 
 def _secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
