@@ -1,5 +1,6 @@
 """What an environment keeps in S3 and ECR although nothing refers to it, and its deletion."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -66,14 +67,29 @@ def find_unused(
     Raises:
         ClientError: the account refuses a call.
     """
-    s3, bucket = access.client("s3"), environment.artifact_bucket
     before = now - LEAST_AGE
+    mentioned = "\n".join(references.texts)
+    found = list(_old_images(before, environment, references, mentioned, access))
+    # Images outlive an environment whose bucket is gone.
+    with _without_bucket():
+        found += _old_objects(before, environment.artifact_bucket, references, mentioned, access)
+    return sorted(found, key=lambda item: (item.kind, item.name))
+
+
+@contextlib.contextmanager
+def _without_bucket() -> Iterator[None]:
     try:
-        artifacts, outputs = _groups(s3, bucket)
+        yield
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchBucket":
             raise
-        return []
+
+
+def _old_objects(
+    before: datetime, bucket: str, references: References, mentioned: str, access: Access
+) -> list[Unused]:
+    s3 = access.client("s3")
+    artifacts, outputs = _groups(s3, bucket)
 
     def settings_of(digest: str) -> Sequence[str]:
         return [
@@ -85,8 +101,7 @@ def find_unused(
         ]
 
     digests = with_packages(references.digests, settings_of)
-    mentioned = "\n".join(references.texts)
-    found = [
+    return [
         *_old(
             before, "artifact", bucket, artifacts, lambda prefix: prefix.split("/")[-2] in digests
         ),
@@ -98,9 +113,7 @@ def find_unused(
             lambda prefix: prefix.split("/")[-2] in mentioned,
         ),
         *_old_uploads(before, bucket, s3),
-        *_old_images(before, environment, references, mentioned, access),
     ]
-    return sorted(found, key=lambda item: (item.kind, item.name))
 
 
 def delete(item: Unused, environment: Environment, access: Access) -> list[str]:

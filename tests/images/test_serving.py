@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -78,18 +77,6 @@ def test_sigterm_at_any_time_ends_it_in_order(tried: Tried, seconds: float) -> N
         # 143: the signal came before the program had a handler.
         assert found.exit_code() in (0, 143)
         assert time.monotonic() - begun < 10
-
-
-def test_sigterm_cuts_no_request(tried: Tried) -> None:
-    with started(tried) as found:
-        found.until_ready(tried.client)
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(tried.client.ask, "/invocations", tried.family.request)
-            found.signal("TERM")
-            answer = asked.result()
-        # The request came before the signal, or found the door closed.
-        assert answer.status in (200, 503) or b"refused" in answer.body
-        assert found.exit_code() == 0
 
 
 def test_a_second_sigterm_changes_nothing(tried: Tried) -> None:

@@ -325,6 +325,8 @@ def test_a_wrong_ref_and_a_missing_bucket(
     assert "git has no commit nowhere" in errors
     access.client("s3").delete_bucket(Bucket=LOCAL.artifact_bucket)
     assert run()[1].startswith("0 unused")
+    image(access, "25.09-0123456789abcdef")
+    assert run()[1].startswith(f"image: {REPOSITORY}:25.09-0123456789abcdef")
 
 
 def test_a_deletion_that_the_account_refuses_is_told(
