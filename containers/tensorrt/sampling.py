@@ -8,9 +8,16 @@ and nothing else reads the stream, so neighbours in a batch cannot shift it.
 """
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+# The levels of `_Ranking` end where a weight, e^-40, no longer changes a sum of doubles.
+_LEVELS: Final = 4096
+_DEEPEST: Final = 40.0
+# `_likeliest` lays the vocabulary out in so many rows.
+_ROWS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -49,17 +56,80 @@ def choose_token(
         sampling: temperature and filters.
         random: the row's own generator; one number is drawn from it.
     """
-    scores = logits.astype(np.float64) / sampling.temperature
-    if sampling.top_k is not None and sampling.top_k < scores.size:
-        kth_largest = np.partition(scores, -sampling.top_k)[-sampling.top_k]
-        scores[scores < kth_largest] = -np.inf
-    # Likeliest first; stable, so that equal scores always have the same order.
-    order = np.argsort(-scores, kind="stable")
-    weights = np.exp(scores[order] - scores[order[0]])
-    cumulative = np.cumsum(weights)
-    if sampling.top_p < 1.0:
-        kept = int(np.searchsorted(cumulative, sampling.top_p * cumulative[-1])) + 1
-        cumulative = cumulative[:kept]
-    # "right" skips tokens of weight 0; rounding can make the product equal to the total.
-    drawn = int(np.searchsorted(cumulative, random.random() * cumulative[-1], side="right"))
-    return int(order[min(drawn, cumulative.size - 1)])
+    share = random.random()
+    if sampling.top_k is None or sampling.top_k >= logits.size:
+        return _Ranking(logits, sampling.temperature).token_at(share, sampling.top_p)
+    kept = _likeliest(logits, sampling.top_k)
+    ranking = _Ranking(logits[kept], sampling.temperature)
+    return int(kept[ranking.token_at(share, sampling.top_p)])
+
+
+class _Ranking:
+    """Tokens in descending order of their probability, without a sort of all of them.
+
+    A sort of a whole vocabulary takes much longer than everything else here. The tokens are
+    therefore counted into narrow levels of their score. Only the tokens of one level are sorted:
+    the level that a cumulative weight falls into.
+
+    Args:
+        logits: of each token.
+        temperature: divides the logits.
+    """
+
+    def __init__(self, logits: npt.NDArray[np.float32], temperature: float) -> None:
+        self._logits = logits
+        depths = (logits.max() - logits) / np.float32(temperature)
+        # The likeliest token's weight is 1.
+        self._weights = np.exp(-depths).astype(np.float64)
+        levels = np.minimum(depths * np.float32(_LEVELS / _DEEPEST), np.float32(_LEVELS - 1))
+        self._levels = levels.astype(np.intp)
+        self._cumulative = np.cumsum(np.bincount(self._levels, self._weights, _LEVELS))
+
+    def token_at(self, share: float, top_p: float) -> int:
+        """Returns the token at a share of the weight of those that top_p keeps.
+
+        Args:
+            share: at least 0 and below 1.
+            top_p: keeps the fewest likeliest tokens that have this share of the weight.
+        """
+        total = float(self._cumulative[-1])
+        if top_p < 1.0:
+            _, total = self._locate(top_p * total, "left")
+        # Rounding can make the product equal to the total, which is behind the last token.
+        token, _ = self._locate(min(share * total, np.nextafter(total, 0.0)), "right")
+        return token
+
+    def _locate(self, weight: float, side: Literal["left", "right"]) -> tuple[int, float]:
+        """Returns the token where the cumulative weight is reached, and the weight up to its end.
+
+        Args:
+            weight: cumulative weight.
+            side: whether a token that ends at `weight` is the one ("left") or the next is.
+        """
+        level = int(np.searchsorted(self._cumulative, weight, side))
+        tokens = np.flatnonzero(self._levels == level)
+        # Stable, so that equal scores always have the same order.
+        tokens = tokens[np.argsort(-self._logits[tokens], kind="stable")]
+        before = self._cumulative[level - 1] if level else 0.0
+        cumulative = before + np.cumsum(self._weights[tokens])
+        # The sums of a level differ by their rounding.
+        place = min(int(np.searchsorted(cumulative, weight, side)), tokens.size - 1)
+        return int(tokens[place]), float(cumulative[place])
+
+
+def _likeliest(logits: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
+    """Returns the ids of the `count` greatest logits, and of those equal to the last of them.
+
+    Args:
+        logits: [vocabulary].
+        count: fewer than there are logits.
+    """
+    tokens: npt.NDArray[np.int64] = np.arange(logits.size)
+    columns = logits.size // _ROWS
+    if count <= columns:
+        # So many columns have a logit of at least this bound, and few other logits reach it.
+        maxima = logits[: _ROWS * columns].reshape(_ROWS, columns).max(axis=0)
+        tokens = np.flatnonzero(logits >= np.partition(maxima, -count)[-count])
+    candidates = logits[tokens]
+    kept: npt.NDArray[np.int64] = tokens[candidates >= np.partition(candidates, -count)[-count]]
+    return kept

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from containers.tensorrt.generation import Prompt, generate
@@ -63,6 +64,51 @@ def test_tokens_are_drawn_as_often_as_their_probability_says(
     assert [frequency > 0 for frequency in measured] == [share > 0 for share in expected]
     # Four standard deviations of 20 000 draws are at most 0.0142.
     assert measured == pytest.approx(expected, abs=0.0142)
+
+
+def choose_by_sorting(
+    logits: npt.NDArray[np.float32], sampling: Sampling, random: np.random.Generator
+) -> int:
+    """Returns the token that a sort of the whole vocabulary leads to."""
+    scores = logits.astype(np.float64) / sampling.temperature
+    if sampling.top_k is not None and sampling.top_k < scores.size:
+        scores[scores < np.sort(scores)[-sampling.top_k]] = -np.inf
+    order = np.argsort(-scores, kind="stable")
+    cumulative = np.cumsum(np.exp(scores[order] - scores[order[0]]))
+    if sampling.top_p < 1.0:
+        kept = np.searchsorted(cumulative, sampling.top_p * cumulative[-1]) + 1
+        cumulative = cumulative[:kept]
+    drawn = np.searchsorted(cumulative, random.random() * cumulative[-1], side="right")
+    return int(order[min(drawn, cumulative.size - 1)])
+
+
+@pytest.mark.parametrize("vocabulary", [1, 63, 64, 65, 1_000, 20_000])
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(),
+        Sampling(temperature=0.3),
+        Sampling(temperature=3.0),
+        Sampling(top_k=50),
+        Sampling(top_k=2_000),
+        Sampling(top_p=0.9),
+        Sampling(temperature=2.0, top_p=0.999),
+        Sampling(top_k=40, top_p=0.7),
+    ],
+    ids=str,
+)
+def test_a_draw_is_the_same_as_after_a_sort_of_the_vocabulary(
+    sampling: Sampling, vocabulary: int
+) -> None:
+    # Coarse logits have equal scores at every limit. Fine ones have almost none.
+    shapes = [(1.0, 2), (4.0, 1), (4.0, 6)]
+    for seed in range(9):
+        spread, digits = shapes[seed % len(shapes)]
+        values = spread * np.random.default_rng(seed).standard_normal(vocabulary) - 30
+        logits = values.round(digits).astype(np.float32)
+        fast, slow = (np.random.default_rng(seed) for _ in range(2))
+        drawn = [choose_token(logits, sampling, fast) for _ in range(5)]
+        assert drawn == [choose_by_sorting(logits, sampling, slow) for _ in range(5)]
 
 
 @pytest.mark.parametrize(
