@@ -9,12 +9,11 @@ so that a loading container can be told from a dead one. In both cases SageMaker
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import re
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
@@ -25,6 +24,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from containers.serving.bodies import read_body
+from containers.serving.connections import cancelled_without_client
 from containers.serving.documentation import documentation_routes
 from containers.serving.errors import (
     ErrorKind,
@@ -186,6 +186,10 @@ class _Endpoint:
             if _leaves_body_unread(error, request):
                 response.headers["Connection"] = "close"
         response.headers[_REQUEST_ID_HEADER] = record.request_id
+        if self._service.state is ServiceState.DRAINING:
+            # The connection ends with this answer. Without the header the client would send its
+            # next request on it, and lose it.
+            response.headers["Connection"] = "close"
         if not isinstance(response, _EventStream):
             self._finish(record, response.status_code)
         return response
@@ -203,12 +207,12 @@ class _Endpoint:
                     items = self._service.stream(inputs, deadline=deadline)
                     # Until the first piece can be sent, an error is answered with its own HTTP
                     # status.
-                    first = await _unless_disconnected(request, anext(items))
+                    with cancelled_without_client(request.scope):
+                        first = await anext(items)
                     self._metrics.first_piece_seconds(record.seconds)
                     return _EventStream(first, items, record, self._finish)
-                content, cost = await _unless_disconnected(
-                    request, self._service.answer(inputs, deadline=deadline)
-                )
+                with cancelled_without_client(request.scope):
+                    content, cost = await self._service.answer(inputs, deadline=deadline)
         except (TimeoutError, RequestExpiredError) as error:
             raise RequestExpiredError(
                 f"The answer was not ready within {timeout_seconds} seconds."
@@ -317,33 +321,16 @@ def _leaves_body_unread(error: Exception, request: Request) -> bool:
     return isinstance(error, RequestTooLargeError) or is_not_asked
 
 
-async def _unless_disconnected(request: Request, answering: Awaitable[ResultT]) -> ResultT:
-    """Awaits `answering`, and cancels it when the client disconnects.
-
-    Raises:
-        ClientDisconnect: the client closed the connection first.
-    """
-    work = asyncio.ensure_future(answering)
-    # The body was read, so the next message of the connection can only be its end.
-    end_of_connection = asyncio.ensure_future(request.receive())
-    try:
-        await asyncio.wait({work, end_of_connection}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            raise ClientDisconnect
-        return work.result()
-    finally:
-        work.cancel()
-        end_of_connection.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await end_of_connection
-
-
 def _check_media_type(request: Request) -> None:
     """Accepts application/json in UTF-8, and requests without a Content-Type.
 
     Raises:
-        UnsupportedMediaTypeError: the Content-Type is another type.
+        UnsupportedMediaTypeError: the Content-Type is another type, or the body is compressed.
     """
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaTypeError(
+            "The content encoding is not supported; send the body uncompressed."
+        )
     content_type = request.headers.get("content-type")
     if content_type is None:
         return

@@ -1,17 +1,22 @@
-"""Connections with time limits, so that a slow or silent client cannot hold one for ever.
+"""Connections with limits, so that a slow, silent or endless client cannot hold one for ever.
 
 uvicorn closes only a connection that is idle after an answer. These connections limit further
 times. A client must send its first request in time, and the rest of a request's headers, or of a
 body that was answered already. It must also read in time what was sent to it. The request's own
-time-out applies to a body that the server waits for.
+time-out applies to a body that the server waits for. The headers of a request have a limited size.
+
+A request can also ask its connection to cancel it when the client leaves.
 """
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import httptools
+from starlette.requests import ClientDisconnect
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from containers.serving.errors import error_body
 from containers.serving.logs import log_event
@@ -22,12 +27,17 @@ _logger = logging.getLogger(__name__)
 HEADERS_TIMEOUT_SECONDS: Final = 10.0
 # As long as SageMaker waits for an answer.
 STALLED_ANSWER_SECONDS: Final = 60.0
+# Counted in packets, until the headers are complete. Proxies allow 8 to 64 KiB.
+_MAX_HEADER_BYTES: Final = 64 * 1024
 
 _HEADERS_TIMED_OUT: Final = "headers_timed_out"
 _ANSWER_NOT_TAKEN: Final = "answer_not_taken"
+_NOT_HTTP: Final = "Invalid HTTP request received."
+# The key of the connection among a scope's extensions.
+_EXTENSION: Final = "slipway.connection"
 
 
-class BoundedConnection(H11Protocol):
+class BoundedConnection(HttpToolsProtocol):
     """uvicorn's HTTP/1.1 connection with a limit on every wait for the client."""
 
     # Any: uvicorn's own parameters, passed on.
@@ -35,6 +45,12 @@ class BoundedConnection(H11Protocol):
         super().__init__(*arguments, **keywords)
         # By the event that is logged when the time is over.
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._is_receiving = False
+        # Bytes of headers that are not complete yet.
+        self._header_bytes = 0
+        self._has_headers = False
+        self.is_lost = False
+        self.when_lost: set[Callable[[], None]] = set()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
         """Starts the keep-alive timeout for a new connection."""
@@ -43,10 +59,11 @@ class BoundedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Starts a timeout for the rest of a partly received request."""
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._parse(data)
         if self.transport.is_closing() or self._is_answering():
             self._stop_timer(_HEADERS_TIMED_OUT)
-        elif self.conn.trailing_data[0] or self.conn.their_state is h11.SEND_BODY:
+        elif self._is_receiving:
             if _HEADERS_TIMED_OUT not in self._timers:
                 self._start_timer(HEADERS_TIMEOUT_SECONDS, _HEADERS_TIMED_OUT)
         else:  # the rest of an answered request has arrived
@@ -54,10 +71,13 @@ class BoundedConnection(H11Protocol):
             self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancels every timer."""
+        """Cancels every timer, and tells the requests that the client is gone."""
         for event in list(self._timers):
             self._stop_timer(event)
         super().connection_lost(exc)
+        self.is_lost = True
+        for tell in list(self.when_lost):
+            tell()
 
     def pause_writing(self) -> None:
         """Starts the timeout for a client that does not read what was sent."""
@@ -70,21 +90,33 @@ class BoundedConnection(H11Protocol):
         self._stop_timer(_ANSWER_NOT_TAKEN)
         super().resume_writing()
 
+    def on_message_begin(self) -> None:
+        """Begins a request."""
+        super().on_message_begin()
+        self.scope["extensions"] = {_EXTENSION: self}  # type: ignore[dict-item]  # any value
+        self._is_receiving, self._has_headers, self._header_bytes = True, False, 0
+
+    def on_headers_complete(self) -> None:
+        """Starts the answer to a request."""
+        self._has_headers = True
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Ends a request."""
+        if not self.parser.should_upgrade():
+            self._is_receiving = False
+            super().on_message_complete()
+
     def send_400_response(self, msg: str) -> None:
         """Answers data that is not HTTP with the JSON body that every error has."""
         body = error_body("invalid_request", msg)
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            for event in (
-                h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-                h11.Data(data=body),
-                h11.EndOfMessage(),
-            ):
-                self.transport.write(self.conn.send(event) or b"")
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\n"
+            b"content-type: application/json\r\n"
+            b"content-length: %d\r\n"
+            b"connection: close\r\n\r\n%s" % (len(body), body)
+        )
         self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
@@ -93,6 +125,48 @@ class BoundedConnection(H11Protocol):
             self._give_up(_ANSWER_NOT_TAKEN)
         else:
             super().timeout_keep_alive_handler()
+
+    def _parse(self, data: bytes) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                if self.parser.get_method() == b"CONNECT":
+                    self._refuse()
+                    return
+                data = self._without_offer() + data[offer.args[0] :]
+            except httptools.HttpParserError:
+                self._refuse()
+                return
+            else:
+                break
+        if self._is_receiving and not self._has_headers:
+            self._header_bytes += len(data)
+            if self._header_bytes > _MAX_HEADER_BYTES:
+                self._refuse()
+
+    def _without_offer(self) -> bytes:
+        """Returns the headers of the current request without its offer of another protocol.
+
+        A server may ignore the offer (RFC 9110, 7.8). The parser does not, and takes the request's
+        body for data of that protocol. A new parser therefore reads the request again.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+        kept = [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        first = b"%s %s HTTP/%s" % (method, self.url, version)
+        return b"\r\n".join([first, *kept, b"", b""])
+
+    def _refuse(self) -> None:
+        """Ends a connection whose data is not HTTP, after the answers to what came before it."""
+        if self._is_answering() and not self.cycle.more_body:
+            self.cycle.keep_alive = False
+            self.flow.pause_reading()
+        elif self._is_answering() and (self.pipeline or self.cycle.response_started):
+            self.transport.close()
+        else:
+            self.send_400_response(_NOT_HTTP)
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
@@ -114,3 +188,41 @@ class BoundedConnection(H11Protocol):
     def _stop_timer(self, event: str) -> None:
         if timer := self._timers.pop(event, None):
             timer.cancel()
+
+
+# Any: ASGI's own type.
+@contextlib.contextmanager
+def cancelled_without_client(scope: Mapping[str, Any]) -> Generator[None, None, None]:
+    """Cancels the current task's work in the context when the client closes its connection.
+
+    Servers of other kinds than `BoundedConnection` do not tell, so that nothing is cancelled there.
+
+    Args:
+        scope: the request's.
+
+    Raises:
+        ClientDisconnect: the client closed the connection before the end of the context.
+    """
+    connection = (scope.get("extensions") or {}).get(_EXTENSION)
+    task = asyncio.current_task()
+    if connection is None or task is None:
+        yield
+        return
+    if connection.is_lost:
+        raise ClientDisconnect
+    has_left = False
+
+    def cancel() -> None:
+        nonlocal has_left
+        has_left = True
+        task.cancel()
+
+    connection.when_lost.add(cancel)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if has_left and not task.uncancel():
+            raise ClientDisconnect from None
+        raise
+    finally:
+        connection.when_lost.discard(cancel)

@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import re
 import socket
+import threading
 import time
 
 import pytest
 
 from containers.serving import connections
 from tests.support.servers import (
+    PATIENCE_SECONDS,
     CountdownPredictor,
     EchoPredictor,
     RunningServer,
@@ -225,3 +228,134 @@ async def test_a_chunk_that_is_none_ends_its_request_only() -> None:
         assert (await rest_of(streams)).startswith(b"HTTP/1.1 400 ")
         await until(lambda: running.server.service.requests_in_flight == 0)
         assert (await running.post("next")).json() == ["next"]
+
+
+INVOCATION = b'POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n%s\r\n{"inputs": [1]}'
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """Returns the headers and the body of the next answer."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    [length] = re.findall(rb"content-length: (\d+)", head)
+    return head, await reader.readexactly(int(length))
+
+
+async def test_an_absolute_uri_is_its_path() -> None:
+    async with running_server(EchoPredictor()) as running:
+        streams = await connect(running)
+        streams[1].write(b"GET http://example.com/ping?x=1 HTTP/1.1\r\nHost: example.com\r\n\r\n")
+        assert (await streams[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        streams[1].close()
+
+
+async def test_an_offer_of_another_protocol_is_not_taken() -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    async with running_server(EchoPredictor()) as running:
+        reader, writer = await connect(running)
+        # What follows in the same packet is the next request.
+        writer.write(INVOCATION % offer + b"GET /ping HTTP/1.1\r\nHost: x\r\n%s\r\n" % offer)
+        assert (await answer(reader))[1] == b"[1]"
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.write(INVOCATION % b"")
+        assert b"[1]" in await reader.readuntil(b"[1]")
+        writer.close()
+
+
+async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
+    async with running_server(EchoPredictor()) as running:
+        reader, writer = await connect(running)
+        bodies = [json.dumps({"inputs": [number]}).encode() for number in range(20)]
+        writer.write(
+            b"".join(
+                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
+                % (len(body), body)
+                for body in bodies
+            )
+        )
+        answers = [(await answer(reader))[1] for _ in bodies]
+        writer.close()
+    assert answers == [b"[%d]" % number for number in range(20)]
+
+
+async def test_a_request_is_answered_before_what_is_not_http_behind_it() -> None:
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor) as running:
+        streams = await connect(running)
+        streams[1].write(INVOCATION % b"" + b"\x00 this is not HTTP\r\n\r\n")
+        await until(lambda: bool(predictor.batches))
+        predictor.release()
+        head, body = (await rest_of(streams)).split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in head
+    assert body == b"[1]"
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        b"Content-Length: 15\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 15\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b"Content-Length: +15\r\n",
+        b"Content-Length: 15\r\n Content-Length: 16\r\n",
+        b"Content-Length : 15\r\n",
+    ],
+)
+async def test_a_body_of_doubtful_length_is_400(lengths: bytes) -> None:
+    # A proxy that reads it otherwise would take the rest for another client's request.
+    predictor = EchoPredictor()
+    async with running_server(predictor) as running:
+        streams = await connect(running)
+        streams[1].write(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\n" + lengths + b"\r\n0\r\n\r\n" + b"x" * 15
+        )
+        said = await rest_of(streams)
+        assert said.startswith(b"HTTP/1.1 400 ")
+        assert said.count(b"HTTP/1.1") == 1
+        assert not predictor.batches
+
+
+async def test_a_client_that_left_during_the_parsing_costs_no_compute() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(EchoPredictor):
+        def parse(self, body: bytes) -> tuple[object, ...]:
+            entered.set()
+            assert leave.wait(PATIENCE_SECONDS)
+            return super().parse(body)
+
+    predictor = Slow()
+    with captured_logs() as logs:
+        async with running_server(predictor) as running:
+            streams = await connect(running)
+            # So long that it is parsed on a thread.
+            body = json.dumps({"inputs": ["x" * 40_000]}).encode()
+            streams[1].write(
+                b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+                + body
+            )
+            await asyncio.to_thread(entered.wait, PATIENCE_SECONDS)
+            streams[1].close()
+            await until(lambda: open_connections(running) == 1)
+            leave.set()
+            await until(lambda: running.server.service.requests_in_flight == 0)
+    assert not predictor.batches
+    [line] = logs.events("request")
+    assert (line["status"], line["error_code"]) == (499, "client_disconnected")
+
+
+async def test_answers_of_a_server_that_drains_end_their_connections() -> None:
+    # Without the header a client sends its next request on the connection, and loses it.
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_batch_size=1) as running:
+        clients = [await connect(running) for _ in range(3)]
+        for _, writer in clients:
+            writer.write(INVOCATION % b"")
+        await until(lambda: running.server.service.requests_in_flight == 3)
+        running.server.stop()
+        predictor.release(3)
+        answers = [(await rest_of(streams)).split(b"\r\n\r\n") for streams in clients]
+    for head, body in answers:
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close" in head
+        assert body == b"[1]"

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import gzip
 import logging
 import socket
 from collections.abc import AsyncIterator
@@ -107,6 +108,28 @@ async def test_json_is_taken_with_and_without_its_name(headers: dict[str, str]) 
             "/invocations", content=b'{"inputs": [1]}', headers=headers
         )
     assert response.json() == [1]
+
+
+async def test_a_compressed_body_is_415() -> None:
+    async with running_server(EchoPredictor()) as running:
+        for encoding in ("gzip", "br", "identity, gzip"):
+            response = await running.client.post(
+                "/invocations",
+                content=gzip.compress(b'{"inputs": ["a"]}'),
+                headers=JSON | {"Content-Encoding": encoding},
+            )
+            assert_error(
+                response,
+                415,
+                "unsupported_media_type",
+                "The content encoding is not supported; send the body uncompressed.",
+            )
+        plain = await running.client.post(
+            "/invocations",
+            content=b'{"inputs": ["a"]}',
+            headers=JSON | {"Content-Encoding": "Identity"},
+        )
+    assert plain.json() == ["a"]
 
 
 async def test_an_oversized_body_is_413_by_its_declared_length() -> None:
