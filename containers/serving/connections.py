@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from containers.serving.errors import error_body
+from containers.serving.joined_writes import JoinedWrites
 from containers.serving.logs import log_event
 
 _logger = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
         """Starts the keep-alive timeout for a new connection."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))
         self._wait_for_request()
 
     def data_received(self, data: bytes) -> None:

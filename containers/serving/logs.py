@@ -61,6 +61,10 @@ def configure_logging(level: str, stream: TextIO) -> None:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # No line shows them, and `logging` would look for them in every request:
+    # https://docs.python.org/3/howto/logging.html#optimization
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # uvicorn reports its own start and stop at INFO; the server's events report them with fields.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)

@@ -67,6 +67,7 @@ class InferenceService:
         self._predictor = predictor
         # Checked once, because checking a protocol takes as long as a small answer.
         self._concurrent = predictor if isinstance(predictor, ConcurrentPredictor) else None
+        self._stepwise = predictor if isinstance(predictor, StepwisePredictor) else None
         self.metrics = metrics or Metrics()
         self._model_dir = settings.model_dir
         self._compute_executor = ThreadPoolExecutor(
@@ -161,8 +162,7 @@ class InferenceService:
 
     def is_streamed(self, inputs: Sequence[Any]) -> bool:
         """Returns whether the request asked for its answer piece by piece, from `stream`."""
-        predictor = self._predictor
-        return isinstance(predictor, StepwisePredictor) and predictor.is_streamed(inputs)
+        return self._stepwise is not None and self._stepwise.is_streamed(inputs)
 
     async def answer(
         self, inputs: Sequence[Any], *, deadline: float
