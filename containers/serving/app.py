@@ -96,6 +96,15 @@ class _RequestRecord:
         self._failure: Exception | None = None
         self._level = logging.INFO
 
+    @property
+    def has_body(self) -> bool:
+        """Returns whether the whole body arrived."""
+        return "request_bytes" in self.fields
+
+    def received(self, size_bytes: int) -> None:
+        """Records that the whole body arrived."""
+        self.fields["request_bytes"] = size_bytes
+
     # Any: outputs are passed on unread.
     def cost(self, batched: BatchedOutputs[Any]) -> None:
         """Records the time in the queue, the compute time and the batch size of an answer."""
@@ -201,8 +210,8 @@ class _Endpoint:
             raise NotReadyError("The model is still loading.")
         _check_media_type(request)
         try:
-            inputs = await self._receive(request, record, deadline)
             async with asyncio.timeout_at(deadline):
+                inputs = await self._receive(request, record)
                 if self._service.is_streamed(inputs):
                     items = self._service.stream(inputs, deadline=deadline)
                     # Until the first piece can be sent, an error is answered with its own HTTP
@@ -214,35 +223,27 @@ class _Endpoint:
                 with cancelled_without_client(request.scope):
                     content, cost = await self._service.answer(inputs, deadline=deadline)
         except (TimeoutError, RequestExpiredError) as error:
+            if not record.has_body:
+                raise SlowRequestError(
+                    f"The body did not arrive within {timeout_seconds} seconds."
+                ) from error
             raise RequestExpiredError(
                 f"The answer was not ready within {timeout_seconds} seconds."
             ) from error
         record.cost(cost)
         return Response(content, media_type=_MEDIA_TYPE)
 
-    async def _receive(
-        self, request: Request, record: _RequestRecord, deadline: float
-    ) -> tuple[Any, ...]:
+    async def _receive(self, request: Request, record: _RequestRecord) -> tuple[Any, ...]:
         """Reads and parses the body, which is freed afterwards.
 
         Raises:
-            SlowRequestError: the body did not arrive in time.
-            TimeoutError: parsing took too long.
             ServingError: see `read_body` and `InferenceService.parse`.
         """
         others_in_flight = self._service.requests_in_flight - 1
         with self._service.memory_guard.body(others_in_flight) as reservation:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    body = await read_body(request, self._settings.max_request_bytes, reservation)
-            except TimeoutError as error:
-                raise SlowRequestError(
-                    "The body did not arrive within "
-                    f"{self._settings.request_timeout_seconds} seconds."
-                ) from error
-            record.fields["request_bytes"] = len(body)
-            async with asyncio.timeout_at(deadline):
-                return await self._service.parse(body)
+            body = await read_body(request, self._settings.max_request_bytes, reservation)
+            record.received(len(body))
+            return await self._service.parse(body)
 
     def _finish(self, record: _RequestRecord, status: int) -> None:
         self._service.requests_in_flight -= 1

@@ -129,9 +129,10 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         Closing the iterator removes the inputs that are not finished yet.
         """
         ticket = self._add(inputs, deadline)
+        pieces = ticket.pieces = asyncio.Queue()
         expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
         try:
-            while (piece := await ticket.pieces.get()) is not None:
+            while (piece := await pieces.get()) is not None:
                 yield piece
             await ticket.future
             yield ticket.result()
@@ -272,7 +273,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
         self._pieces_taken.set()
         for key, piece in pieces.items():
             if entry := self._active.get(key):
-                entry.ticket.pieces.put_nowait(piece)
+                entry.ticket.put_piece(piece)
 
     def _want(self) -> None:
         self._is_wanted = True

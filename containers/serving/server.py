@@ -257,6 +257,8 @@ def _new_uvicorn(app: Starlette, drain_timeout_seconds: int) -> _Uvicorn:
             lifespan="off",
             log_config=None,
             access_log=False,
+            # Nobody reads the client's address.
+            proxy_headers=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=drain_timeout_seconds,

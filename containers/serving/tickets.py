@@ -36,7 +36,7 @@ class Ticket(Generic[OutputT]):
     """One request: its outputs arrive one by one; its future ends with the last output or an error.
 
     Attributes:
-        pieces: new pieces of a streamed answer; None marks the end.
+        pieces: new pieces of a streamed answer, and None at its end; None for other answers.
     """
 
     future: asyncio.Future[None]
@@ -46,7 +46,7 @@ class Ticket(Generic[OutputT]):
     started_at: float | None = None
     ended_at: float = 0.0
     batch_size: int = 0
-    pieces: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
+    pieces: asyncio.Queue[bytes | None] | None = None
 
     def start(self, *, at: float, batch_size: int) -> None:
         """Records that one of the inputs is being computed, in a batch of `batch_size` inputs."""
@@ -67,13 +67,18 @@ class Ticket(Generic[OutputT]):
         self.ended_at = at
         if not self.missing and not self.future.done():
             self.future.set_result(None)
-            self.pieces.put_nowait(None)
+            self.put_piece(None)
 
     def fail(self, error: Exception) -> None:
         """Ends the request with an error, unless it has ended already."""
         if not self.future.done():
             self.future.set_exception(error)
-            self.pieces.put_nowait(None)
+            self.put_piece(None)
+
+    def put_piece(self, piece: bytes | None) -> None:
+        """Hands a piece to a streamed answer; None ends it."""
+        if self.pieces is not None:
+            self.pieces.put_nowait(piece)
 
     def result(self) -> BatchedOutputs[OutputT]:
         """Returns the outputs; all of them must have been delivered."""
