@@ -1,6 +1,7 @@
 """Runs the embedded AWS in the foreground: `python -m embedded_aws --port 4566 --directory DIR`."""
 
 import argparse
+import contextlib
 import json
 import logging
 import os
@@ -8,9 +9,14 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from embedded_aws.containers.engine import Engine, NoEngineError
 from embedded_aws.control import DEFAULT_PORT, held_lock
 from embedded_aws.errors import LocalAwsError
+
+if TYPE_CHECKING:
+    from embedded_aws.server import EmbeddedAws
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m embedded_aws", description=__doc__)
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0: any free port")
     parser.add_argument("--directory", type=Path, required=True, help="for models, logs, the lock")
+    parser.add_argument("--containers", action="store_true", help="run endpoints in their images")
     parser.add_argument("--ready-file", type=Path, help="written when it answers")
     options = parser.parse_args(arguments)
     logging.basicConfig(
@@ -29,41 +36,49 @@ def main(arguments: list[str] | None = None) -> int:
     options.directory.mkdir(parents=True, exist_ok=True)
     try:
         with held_lock(options.directory):
-            _serve(options.port, options.directory, options.ready_file, stops)
+            _serve(options, stops)
     except LocalAwsError as error:
         print(error, file=sys.stderr)
-        return 1
+        return os.EX_UNAVAILABLE if isinstance(error, NoEngineError) else 1
     return 0
 
 
-def _serve(
-    port: int, directory: Path, ready_file: Path | None, stops: tuple[signal.Signals, ...]
-) -> None:
+def _serve(options: argparse.Namespace, stops: tuple[signal.Signals, ...]) -> None:
+    port: int = options.port
+    ready_file: Path | None = options.ready_file
     if ready_file is not None:
         # Left by an earlier process. Removed, because its presence means that this process answers.
         ready_file.unlink(missing_ok=True)
     # Imported after the lock: importing moto takes a second, which a second process should not pay.
+    from embedded_aws.containers.opening import engine_directory, open_engine
     from embedded_aws.server import EmbeddedAws
 
-    try:
-        server = EmbeddedAws(port=port, directory=directory)
-    except OSError as error:
-        raise LocalAwsError(
-            f"Cannot listen on port {port}: {os.strerror(error.errno or 0)}. Choose another port."
-        ) from error
-    with server:
+    with contextlib.ExitStack() as stack:
+        # Ends after the server, whose containers it runs.
+        engine = None
+        if options.containers:
+            engine = stack.enter_context(open_engine(engine_directory(os.environ)))
+        try:
+            server = EmbeddedAws(port=port, directory=options.directory, engine=engine)
+        except OSError as error:
+            raise LocalAwsError(
+                f"Cannot listen on port {port}: {os.strerror(error.errno or 0)}. "
+                "Choose another port."
+            ) from error
+        stack.enter_context(server)
         logging.getLogger("embedded_aws").info("listening at %s", server.url)
         if ready_file is not None:
-            _write_state(ready_file, server.port, server.url)
+            _write_state(ready_file, server, engine)
         signal.sigwait(stops)
         logging.getLogger("embedded_aws").info("stopping")
 
 
-def _write_state(ready_file: Path, port: int, url: str) -> None:
+def _write_state(ready_file: Path, server: "EmbeddedAws", engine: Engine | None) -> None:
     state = {
         "pid": os.getpid(),
-        "port": port,
-        "url": url,
+        "port": server.port,
+        "url": server.url,
+        "engine": None if engine is None else engine.name,
         "started_at": datetime.now(UTC).isoformat(),
     }
     # Renamed into place, so that nobody who waits for the file reads half of it.

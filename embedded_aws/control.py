@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY, STATUS_PATH
 
@@ -45,12 +46,14 @@ class LocalState:
         port: its loopback port.
         url: its endpoint URL.
         started_at: in UTC.
+        engine: the container engine that runs endpoints in their images; None: they are processes.
     """
 
     pid: int
     port: int
     url: str
     started_at: datetime
+    engine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,20 +82,25 @@ class LocalStatus:
     log_file: Path
 
 
-def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
+def start(
+    project_directory: Path, port: int = DEFAULT_PORT, *, containers: bool = False
+) -> LocalState:
     """Starts the embedded AWS of a project, or returns the running one, whatever its port.
 
     Args:
         project_directory: its files lie in `.slipway/local` of this directory.
         port: loopback port of a new server; 0 lets the operating system choose.
+        containers: whether endpoints must run in their images. Without it, the running one may do
+            either.
 
     Raises:
+        NoEngineError: endpoints must run in their images, and there is no container engine.
         LocalAwsError: it does not start, for example because the port is taken.
     """
     directory = _directory(project_directory)
     running = _await_state(directory)
     if running is not None:
-        return running
+        return _as_asked(running, containers=containers)
     _require_free(port)
     directory.mkdir(parents=True, exist_ok=True)
     ready_file = directory / "state.json"
@@ -100,10 +108,12 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
     stale = _read_state(directory)
     log_file = _log_file(directory)
     with log_file.open("ab") as log:
+        begun = log.tell()
         process = subprocess.Popen(  # noqa: S603  # this interpreter, this package
             [
                 *(sys.executable, "-m", "embedded_aws", "--port", str(port)),
                 *("--directory", str(directory), "--ready-file", str(ready_file)),
+                *(["--containers"] if containers else []),
             ],
             env=_server_environment(),
             cwd=Path(__file__).resolve().parents[1],
@@ -120,10 +130,13 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
         if ended.wait(_POLL_SECONDS):
             faster = _await_state(directory)
             if faster is not None:
-                return faster
+                return _as_asked(faster, containers=containers)
+            told = log_file.read_bytes()[begun:].decode(errors="replace").rstrip()
+            if process.returncode == os.EX_UNAVAILABLE:
+                raise NoEngineError(told)
             raise LocalAwsError(
                 f"The embedded AWS ended at its start. Its log, {log_file}, ends with:\n"
-                f"{log_file.read_text(errors='replace')[-_LOG_CHARACTERS:].rstrip()}"
+                f"{told[-_LOG_CHARACTERS:]}"
             )
         if time.monotonic() > deadline:
             process.kill()
@@ -132,6 +145,16 @@ def start(project_directory: Path, port: int = DEFAULT_PORT) -> LocalState:
                 f"Its log is {log_file}."
             )
     return state
+
+
+def _as_asked(running: LocalState, *, containers: bool) -> LocalState:
+    if containers and running.engine is None:
+        raise LocalAwsError(
+            f"The embedded AWS runs already (process {running.pid}), and its endpoints run as "
+            "processes. Run `slipway local stop`, then start it with `--containers`. What is "
+            "deployed and published there is lost."
+        )
+    return running
 
 
 def ended_unasked(project_directory: Path) -> LocalState | None:
@@ -310,6 +333,7 @@ def _read_state(directory: Path) -> LocalState | None:
             port=content["port"],
             url=content["url"],
             started_at=datetime.fromisoformat(content["started_at"]),
+            engine=content["engine"],
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # A power failure may leave the file empty; a running server writes its own.

@@ -7,6 +7,7 @@ from typing import Any
 
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.service import CloudFormation
+from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting.families import (
     PROGRAMS,
 )
@@ -28,6 +29,7 @@ class EmbeddedAws:
         port: loopback port; 0 lets the operating system choose.
         directory: files and logs of endpoints and training jobs are written here.
         programs: maps an image repository to the program that stands for it.
+        engine: runs endpoints in their images; None runs them as processes.
         time_scale: factor on every timeout and wait of endpoints and jobs; tests shorten them.
         response_timeout_seconds: longest time until a container answers; tests shorten it.
         clock: returns seconds since the epoch, by which alarms are evaluated; tests move it.
@@ -44,6 +46,7 @@ class EmbeddedAws:
         port: int,
         directory: Path,
         programs: Mapping[str, ContainerProgram] = PROGRAMS,
+        engine: Engine | None = None,
         time_scale: float = 1.0,
         response_timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.time,
@@ -60,6 +63,7 @@ class EmbeddedAws:
             self._clients,
             directory,
             programs=programs,
+            engine=engine,
             time_scale=time_scale,
             tags=tags,
             beside=self._training.operations,

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from embedded_aws import cache
+
 
 class InstallError(Exception):
     """The program cannot be installed; the message says why."""
@@ -23,12 +25,10 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
     Raises:
         InstallError: neither is set.
     """
-    cache = environ.get("XDG_CACHE_HOME")
-    if not cache and environ.get("HOME"):
-        cache = str(Path(environ["HOME"], ".cache"))
-    if not cache:
+    found = cache.cache_directory(environ)
+    if found is None:
         raise InstallError("Set HOME or XDG_CACHE_HOME: neither says where programs are kept.")
-    return Path(cache, "slipway")
+    return found
 
 
 def exit_status(install: Callable[[], str]) -> int:

@@ -110,8 +110,8 @@ class MachineSampler:
 
     def _use(self, variant: RunningVariant, processes: dict[int, _Process]) -> dict[str, float]:
         now = time.monotonic()
-        supervisor = variant.supervisor_id
-        own = {} if supervisor is None else _descendants(supervisor, processes)
+        ancestor = variant.ancestor_id
+        own = {} if ancestor is None else _descendants(ancestor, processes)
         values = {
             "MemoryUtilization": 100.0
             * sum(process.memory_bytes for process in own.values())

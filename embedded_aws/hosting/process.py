@@ -1,4 +1,4 @@
-"""One container's program as a process: start, output line by line, exit, stop."""
+"""One container under a supervisor: start, output line by line, exit, stop."""
 
 import signal
 import subprocess
@@ -15,15 +15,14 @@ _KEPT_LINES = 20
 _OUTPUT_GRACE_SECONDS = 2.0
 
 
-class ContainerProcess:
-    """A running program under `supervisor`.
+class SupervisedProcess:
+    """A program or container, under a supervisor that ends it when its standard input ends.
 
     Args:
-        command: program and arguments.
-        environment: the whole environment of the program.
+        command: the supervisor and its arguments.
+        environment: the whole environment of the supervisor.
         directory: its working directory.
         on_line: called with every line of output (no line end), from a thread of this object.
-        grace_seconds: time from SIGTERM to SIGKILL when it is stopped.
 
     Attributes:
         exited: set when the program has ended and its output was read.
@@ -36,16 +35,14 @@ class ContainerProcess:
         environment: Mapping[str, str],
         directory: Path,
         on_line: Callable[[str], None],
-        grace_seconds: float,
     ) -> None:
         self.exited = threading.Event()
         self._on_line = on_line
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._stopping = threading.Lock()
-        # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's. A
-        # new session, because Ctrl-C in the server's terminal is meant for the server.
+        # A new session, because Ctrl-C in the server's terminal is meant for the server.
         self._popen = subprocess.Popen(  # noqa: S603  # the command comes from the program table
-            [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds), *command],
+            list(command),
             env=dict(environment),
             cwd=directory,
             stdin=subprocess.PIPE,
@@ -56,11 +53,6 @@ class ContainerProcess:
         self._reader = threading.Thread(target=self._read, name="container-output", daemon=True)
         self._reader.start()
         threading.Thread(target=self._wait, name="container-exit", daemon=True).start()
-
-    @property
-    def supervisor_id(self) -> int:
-        """Returns the process id of the supervisor, the ancestor of the program."""
-        return self._popen.pid
 
     @property
     def last_lines(self) -> list[str]:
@@ -103,3 +95,38 @@ class ContainerProcess:
         self._reader.join(_OUTPUT_GRACE_SECONDS)
         self.request_stop()  # closes the other end of the pipe when the program ended by itself
         self.exited.set()
+
+
+class ContainerProcess(SupervisedProcess):
+    """A running program under `supervisor`.
+
+    Args:
+        command: program and arguments.
+        environment: the whole environment of the program.
+        directory: its working directory.
+        on_line: called with every line of output (no line end), from a thread of this object.
+        grace_seconds: time from SIGTERM to SIGKILL when it is stopped.
+    """
+
+    def __init__(
+        self,
+        *,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        directory: Path,
+        on_line: Callable[[str], None],
+        grace_seconds: float,
+    ) -> None:
+        # -I, because PYTHONPATH and similar variables are the container's, not the supervisor's.
+        supervisor = [sys.executable, "-I", "-S", str(_SUPERVISOR), str(grace_seconds)]
+        super().__init__(
+            command=[*supervisor, *command],
+            environment=environment,
+            directory=directory,
+            on_line=on_line,
+        )
+
+    @property
+    def ancestor_id(self) -> int:
+        """Returns the process id of the supervisor, the ancestor of the program."""
+        return self._popen.pid

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from embedded_aws.api import Operation, ServiceApi
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.endpoint_configs import EndpointConfigs
 from embedded_aws.hosting.endpoints import Endpoints
@@ -14,9 +15,12 @@ from embedded_aws.hosting.families import (
 )
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.hosting.fleets import Endpoint
+from embedded_aws.hosting.image_launcher import ImageLauncher
+from embedded_aws.hosting.launch import Launcher
 from embedded_aws.hosting.machines import MachineSampler
 from embedded_aws.hosting.metrics import MetricPublisher
 from embedded_aws.hosting.models import Models
+from embedded_aws.hosting.program_launcher import ProgramLauncher
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext
@@ -31,6 +35,7 @@ class Hosting:
         clients: calls S3, IAM, CloudWatch and CloudWatch Logs.
         directory: holds model directories and logs; only this object writes there.
         programs: maps an image repository to the program that stands for it.
+        engine: runs endpoints in their images; None runs them as processes.
         time_scale: factor on every timeout and wait that a caller configures; tests shorten them.
         tags: keeps the tags.
         beside: SageMaker's operations that other objects handle and the same API answers.
@@ -46,11 +51,16 @@ class Hosting:
         directory: Path,
         *,
         programs: Mapping[str, ContainerProgram] = PROGRAMS,
+        engine: Engine | None = None,
         time_scale: float = 1.0,
         tags: Tags | None = None,
         beside: Mapping[str, Operation] | None = None,
     ) -> None:
         follow_scaling_rules()
+        launcher: Launcher = ProgramLauncher(programs, clients.endpoint_url)
+        if engine is not None:
+            launcher = in_images = ImageLauncher(engine, programs, directory)
+            in_images.remove_left_containers()
         # Left by a killed server: nothing refers to it any more. Model directories are read-only,
         # so only root could remove them as they are.
         for home in (directory / "instances").glob("*"):
@@ -58,7 +68,7 @@ class Hosting:
         for left in ("instances", "logs"):
             shutil.rmtree(directory / left, ignore_errors=True)
         self.metrics = MetricPublisher()
-        self._context = HostingContext(clients, directory, programs, time_scale)
+        self._context = HostingContext(clients, directory, launcher, time_scale)
         tags = tags or Tags()
         models = Models(clients, tags)
         configs = EndpointConfigs(models.records, tags)

@@ -1,4 +1,4 @@
-"""A running production variant: one process, however many instances are declared."""
+"""A running production variant: one container, however many instances are declared."""
 
 import contextlib
 import logging
@@ -16,18 +16,11 @@ from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting import model_data
 from embedded_aws.hosting.connections import ContainerConnections
 from embedded_aws.hosting.endpoint_configs import choices
-from embedded_aws.hosting.families import (
-    PROGRAMS,
-    UnknownImageError,
-    container_environment,
-    find_program,
-)
-from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.hosting.launch import CannotLaunchError, Launch, Launcher, Placement, Running
 from embedded_aws.hosting.logs import LogShipper, LogStream
 from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
 from embedded_aws.hosting.ports import PortPool
-from embedded_aws.hosting.process import ContainerProcess
 from embedded_aws.hosting.role_access import RoleAccess
 
 logger = logging.getLogger(__name__)
@@ -54,7 +47,7 @@ class HostingContext:
     Attributes:
         clients: calls S3 and CloudWatch Logs.
         directory: holds model directories, homes and logs.
-        programs: maps an image repository to its program.
+        launcher: starts containers.
         time_scale: factor on every configured timeout and wait; tests shorten them.
         ports: ports for containers.
         logs: ships the containers' output.
@@ -62,7 +55,7 @@ class HostingContext:
 
     clients: LoopbackClients
     directory: Path
-    programs: Mapping[str, ContainerProgram] = field(default_factory=lambda: PROGRAMS)
+    launcher: Launcher
     time_scale: float = 1.0
     ports: PortPool = field(default_factory=PortPool)
     logs: LogShipper = field(init=False)
@@ -72,7 +65,7 @@ class HostingContext:
 
 
 class RunningVariant:
-    """The process of one variant, from its start to its stop.
+    """The container of one variant, from its start to its stop.
 
     Args:
         context: objects that variants share.
@@ -85,9 +78,9 @@ class RunningVariant:
         image: the model's image.
         role: ARN of the model's execution role.
         home: the directory that stands for the instance's disk.
-        connections: connections to the process; valid once `start` returned.
+        connections: connections to the container; valid once `start` returned.
         weight: share of the requests, relative to the other variants' weights.
-        instance_count: as declared or scaled since; one process serves for all instances.
+        instance_count: as declared or scaled since; one container serves for all instances.
     """
 
     def __init__(
@@ -116,7 +109,7 @@ class RunningVariant:
         self.home = context.directory / "instances" / self._instance_id
         self._model_directory = self.home / "model"
         self._port: int | None = None
-        self._process: ContainerProcess | None = None
+        self._process: Running | None = None
         self._log: LogStream | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -127,10 +120,10 @@ class RunningVariant:
         self.connections: ContainerConnections
 
     @property
-    def supervisor_id(self) -> int | None:
-        """Returns the process id of the supervisor; None if none was started."""
+    def ancestor_id(self) -> int | None:
+        """Returns the process whose descendants are the container's; None if none is known."""
         process = self._process
-        return None if process is None else process.supervisor_id
+        return None if process is None else process.ancestor_id
 
     def start(self) -> None:
         """Downloads the model, starts the program and waits until /ping answers 200.
@@ -140,9 +133,9 @@ class RunningVariant:
                 nothing running.
         """
         try:
-            program = find_program(self._context.programs, self.image)
-        except UnknownImageError as error:
-            raise VariantStartError(str(error)) from error
+            launch = self._context.launcher.find(self.image)
+        except CannotLaunchError as error:
+            raise VariantStartError(str(error)[:_REASON_CHARACTERS]) from error
         self._model_directory.mkdir(parents=True)
         self._download()
         port = self._context.ports.take()
@@ -154,22 +147,21 @@ class RunningVariant:
             stream=f"{self.name}/{self._instance_id}",
             file=self._context.directory / "logs" / f"{self.name}-{self._instance_id}.log",
         )
-        isolated = self._model.get("EnableNetworkIsolation", False)
-        environment = container_environment(
-            program=program,
+        placement = Placement(
+            name=f"slipway-{self._instance_id}",
             declared=self._container.get("Environment", {}),
             region=self._region,
             port=port,
             model_directory=self._model_directory,
             home=self.home,
-            endpoint_url=None if isolated else self._context.clients.endpoint_url,
+            is_isolated=self._model.get("EnableNetworkIsolation", False),
         )
         limit_seconds = self.declared.get(
             "ContainerStartupHealthCheckTimeoutInSeconds", _DEFAULT_HEALTH_CHECK_SECONDS
         )
-        self._await_health(self._launch(program, environment), limit_seconds)
+        self._await_health(self._launch(launch, placement), limit_seconds)
         self._keeper = threading.Thread(
-            target=self._keep_running, args=(program, environment), name="keeper", daemon=True
+            target=self._keep_running, args=(launch, placement), name="keeper", daemon=True
         )
         self._keeper.start()
 
@@ -237,16 +229,12 @@ class RunningVariant:
                 f"Production variant {self.name}: {error}"[:_REASON_CHARACTERS]
             ) from error
 
-    def _launch(
-        self, program: ContainerProgram, environment: Mapping[str, str]
-    ) -> ContainerProcess:
+    def _launch(self, launch: Launch, placement: Placement) -> Running:
         with self._lock:
             if self._stopping.is_set():
                 raise VariantStartError(f"Production variant {self.name} was stopped.")
-            self._process = ContainerProcess(
-                command=program.command,
-                environment=environment,
-                directory=self.home,
+            self._process = launch(
+                placement,
                 on_line=self._write,
                 grace_seconds=_STOP_GRACE_SECONDS * self._context.time_scale,
             )
@@ -257,7 +245,7 @@ class RunningVariant:
         if log is not None:
             log.write(line)
 
-    def _await_health(self, process: ContainerProcess, limit_seconds: float) -> None:
+    def _await_health(self, process: Running, limit_seconds: float) -> None:
         """Puts the program into service once /ping answers 200."""
         deadline = time.monotonic() + limit_seconds * self._context.time_scale
         pause = _FIRST_PING_SECONDS
@@ -271,7 +259,7 @@ class RunningVariant:
             pause = min(pause * 1.5, _LAST_PING_SECONDS)
         self._healthy.set()
 
-    def _ping_reason(self, what: str, process: ContainerProcess) -> str:
+    def _ping_reason(self, what: str, process: Running) -> str:
         """Returns SageMaker's sentence, followed by the container's last lines of output."""
         reason = (
             f"The primary container for production variant {self.name} did not pass the ping "
@@ -285,7 +273,7 @@ class RunningVariant:
         kept = " | ".join(lines)
         return reason + (kept if len(kept) <= room else "..." + kept[3 - room :])
 
-    def _keep_running(self, program: ContainerProgram, environment: Mapping[str, str]) -> None:
+    def _keep_running(self, launch: Launch, placement: Placement) -> None:
         """Starts the program again when it ends by itself, as SageMaker restarts a container."""
         pause = _FIRST_RESTART_SECONDS
         while True:
@@ -305,4 +293,4 @@ class RunningVariant:
             pause = min(pause * 2, _LAST_RESTART_SECONDS)
             # A program that ends again is restarted again, however long it takes to answer.
             with contextlib.suppress(VariantStartError):
-                self._await_health(self._launch(program, environment), math.inf)
+                self._await_health(self._launch(launch, placement), math.inf)

@@ -13,7 +13,7 @@ from slipway.config.names import LOCAL
 from slipway.errors import UserError
 
 app = typer.Typer(
-    help="The embedded AWS on this machine: no account, no Docker, no network.",
+    help="The embedded AWS on this machine: no account, no network, and no Docker unless you ask.",
     no_args_is_help=True,
 )
 _GONE = "what was deployed and published there is gone"
@@ -30,6 +30,13 @@ def start(
             envvar="SLIPWAY_LOCAL_PORT",
         ),
     ] = 4566,
+    containers: Annotated[
+        bool,
+        typer.Option(
+            "--containers",
+            help="Run endpoints in the images of `make images`, with a container engine.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Start the embedded AWS, or find the running one."""
@@ -39,13 +46,16 @@ def start(
     with _user_errors():
         running = control.status(root)
         ended = control.ended_unasked(root)
-        state = control.start(root, port=port)
+        state = control.start(root, port=port, containers=containers)
     if as_json:
-        print_json({"pid": state.pid, "url": state.url, "is_new": running is None})
+        found = {"pid": state.pid, "url": state.url, "engine": state.engine}
+        print_json({**found, "is_new": running is None})
         return
     if ended is not None:
         typer.echo(_loss(ended.pid))
     typer.echo(f"The embedded AWS answers at {state.url} (process {state.pid}).")
+    if state.engine is not None:
+        typer.echo(_in_images(state.engine))
     if running is None:
         typer.echo(
             "Its account is empty: `cdk bootstrap`, `cdk deploy foundation` and `slipway publish` "
@@ -83,7 +93,11 @@ def status(as_json: JsonOption = False) -> None:
         found = control.status(root)
     if as_json:
         endpoints = [vars(endpoint) for endpoint in found.endpoints] if found else []
-        state = {"pid": found.state.pid, "url": found.state.url} if found else {}
+        state = (
+            {"pid": found.state.pid, "url": found.state.url, "engine": found.state.engine}
+            if found
+            else {}
+        )
         print_json({"running": found is not None, **state, "endpoints": endpoints})
     elif found is None:
         ended = control.ended_unasked(root)
@@ -94,6 +108,8 @@ def status(as_json: JsonOption = False) -> None:
         minutes = found.uptime_seconds / 60
         typer.echo(f"{found.state.url} (process {found.state.pid}), up {minutes:.0f} minutes")
         typer.echo(f"log: {found.log_file}")
+        if found.state.engine is not None:
+            typer.echo(_in_images(found.state.engine))
         for endpoint in found.endpoints:
             typer.echo(f"{endpoint.name} in {endpoint.region}: {endpoint.status}")
 
@@ -113,6 +129,10 @@ def environment(as_json: JsonOption = False) -> None:
         typer.echo(line)
 
 
+def _in_images(engine: str) -> str:
+    return f"Endpoints run in their images. The engine is {engine}."
+
+
 def _loss(process: int) -> str:
     return f"Process {process} of the embedded AWS ended without `slipway local stop`; {_GONE}."
 
@@ -120,10 +140,18 @@ def _loss(process: int) -> str:
 @contextlib.contextmanager
 def _user_errors() -> Iterator[None]:
     """Turns errors of the embedded AWS, whose messages name the remedy, into `UserError`."""
+    from embedded_aws.containers.engine import NoEngineError
     from embedded_aws.errors import LocalAwsError
 
     try:
         yield
+    except NoEngineError as error:
+        raise UserError.of(
+            Code.NO_CONTAINER_ENGINE,
+            str(error),
+            "Start Docker, or run `make images` as root on Debian, which installs an engine. "
+            "Without `--containers`, endpoints run as processes.",
+        ) from None
     except LocalAwsError as error:
         raise UserError.of(
             Code.EMBEDDED_AWS_UNUSABLE, str(error), "docs/embedded-aws.md describes it."

@@ -117,4 +117,13 @@ ENTRIES: Sequence[Entry] = (
         "is deleted.",
         "Use credentials that may delete it, then run the command again.",
     ),
+    Entry(
+        Code.NO_CONTAINER_ENGINE,
+        "There is no container engine",
+        "`slipway local start --containers` runs endpoints in their images, which needs a "
+        "container engine. Docker does not answer, and Slipway cannot start an engine itself. The "
+        "message has the reason for each.",
+        "Start Docker, or run `make images` as root on Debian, which installs an engine. Without "
+        "`--containers`, endpoints run as processes.",
+    ),
 )

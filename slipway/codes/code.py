@@ -169,6 +169,7 @@ class Code(StrEnum):
     QUOTA = "SW513"
     ARTIFACT_KEY = "SW514"
     NOT_DELETED = "SW515"
+    NO_CONTAINER_ENGINE = "SW517"
 
     # Publishing and training jobs.
     NO_FILES = "SW601"

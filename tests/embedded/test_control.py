@@ -13,6 +13,7 @@ import pytest
 
 from embedded_aws import control
 from embedded_aws.clients import LoopbackClients
+from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.errors import LocalAwsError
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
@@ -40,6 +41,31 @@ def test_second_start_finds_the_first(running: tuple[Path, control.LocalState]) 
     project, state = running
     assert state.url == f"http://localhost:{state.port}"
     assert control.start(project) == state
+
+
+def test_a_start_with_containers_does_not_find_one_without(
+    running: tuple[Path, control.LocalState],
+) -> None:
+    project, state = running
+    assert state.engine is None
+    with pytest.raises(LocalAwsError) as refused:
+        control.start(project, containers=True)
+    assert str(refused.value) == (
+        f"The embedded AWS runs already (process {state.pid}), and its endpoints run as processes. "
+        "Run `slipway local stop`, then start it with `--containers`. What is deployed and "
+        "published there is lost."
+    )
+
+
+def test_containers_need_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_CONTAINER_ENGINE", "docker")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoEngineError) as refused:
+        control.start(tmp_path, 0, containers=True)
+    assert str(refused.value) == (
+        "There is no container engine here:\n- docker: it is not on the PATH."
+    )
+    assert control.status(tmp_path) is None
 
 
 def test_status(running: tuple[Path, control.LocalState]) -> None:

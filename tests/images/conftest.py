@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from embedded_aws.containers.engine import Engine
 from tests.images.families import FAMILIES, Tried
 from tests.support.containers import Client
 from tools.images.build import build
 from tools.images.catalogue import catalogue
-from tools.images.engine import Engine, open_engine
+from tools.images.engine import open_engine
 from tools.images.record import recorded
 
 
@@ -34,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    # One process at a time has an engine of its own: another worker waits for this module's end.
+    # Workers share an engine of the project's own.
     with open_engine() as engine:
         yield engine
 

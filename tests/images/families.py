@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
+from embedded_aws.containers.engine import Engine
 from tests.containers.neuron import running_program as neuron
 from tests.containers.tensorrt import running_program as tensorrt
 from tests.support.containers import Client
 from tools.images.build import Built
-from tools.images.engine import Engine
 
 ROOT = Path(__file__).parents[2]
 

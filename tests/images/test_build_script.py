@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
+from embedded_aws.containers.engine import Engine
 from slipway.image_sources import copy_image_files
 from tests.support.page_runs import free_port
 from tests.support.starts import count_start
@@ -25,7 +26,6 @@ from tests.support.waiting import eventually
 from tools.buildx import BUILDX, REGISTRY
 from tools.images import stand_in
 from tools.images.catalogue import ROOT, catalogue
-from tools.images.engine import Engine
 
 pytestmark = [
     pytest.mark.buildx,
@@ -131,7 +131,7 @@ class Build:
         shutil.rmtree(programs, ignore_errors=True)
         programs.mkdir()
         aws = AWS.format(python=sys.executable, registry=registry.address, kinds=EVERY_KIND)
-        docker = DOCKER.format(client=self._engine.client)
+        docker = DOCKER.format(client=self._engine.command[0])
         for name, text in (("aws", aws), ("docker", docker)):
             (programs / name).write_text(text, "utf-8")
             (programs / name).chmod(0o755)

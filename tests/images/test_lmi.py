@@ -2,12 +2,15 @@
 
 import json
 import os
+from typing import Any
 
 import pytest
 
+from embedded_aws.containers.engine import Engine
+from embedded_aws.containers.images import SOURCES_LABEL
+from slipway.image_sources import image_digest
 from tools.images.build import build
-from tools.images.catalogue import Image, catalogue
-from tools.images.engine import Engine
+from tools.images.catalogue import ROOT, Image, catalogue
 from tools.images.record import recorded
 
 pytestmark = [
@@ -38,16 +41,18 @@ def test_the_base_starts_and_finds_the_handlers(engine: Engine, image: Image) ->
     lines: list[str] = []
     built = build(engine, image, lines.append, may_pull=False)
 
-    def config(name: str) -> dict[str, str]:
+    def config(name: str) -> dict[str, Any]:
         form = "{{json .Config}}"
-        found: dict[str, str] = json.loads(
+        found: dict[str, Any] = json.loads(
             engine.answer("image", "inspect", "--format", form, name)
         )
         return found
 
     of_base, own = config(built.base), config(image.tag)
-    for name in ("Entrypoint", "Cmd", "User", "ExposedPorts", "StopSignal", "Labels"):
+    for name in ("Entrypoint", "Cmd", "User", "ExposedPorts", "StopSignal"):
         assert own.get(name) == of_base.get(name)
+    labels = {SOURCES_LABEL: image_digest(ROOT, "lmi")}
+    assert own["Labels"] == {**(of_base.get("Labels") or {}), **labels}
     python = ["--entrypoint", "python3", "--network", "none", "--read-only", image.tag]
     found = json.loads(engine.answer("run", "--rm", *python, "-c", _LIST))
     assert found["on the path"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from embedded_aws.containers.engine import Engine
 from tests.support.starts import count_start
 from tests.support.waiting import eventually
-from tools.images.engine import Engine
 
 PATIENCE_SECONDS = 60.0
 PYTHON = "/opt/slipway/venv/bin/python3"
@@ -74,7 +74,7 @@ class Client:
         self._lock = threading.Lock()
         command = ["run", "--rm", "--interactive", "--network", "none", "--name", self.name]
         self._process = subprocess.Popen(
-            [engine.client, *command, "--entrypoint", python, image, "-u", "-c", _CLIENT],
+            [*engine.command, *command, "--entrypoint", python, image, "-u", "-c", _CLIENT],
             env=engine.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

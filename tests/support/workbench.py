@@ -31,10 +31,15 @@ class Workbench:
     """A copy of the project in an empty folder, and an embedded AWS of its own.
 
     Use as a context manager: its end stops the embedded AWS.
+
+    Args:
+        project: the folder.
+        containers: whether endpoints run in their images.
     """
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, *, containers: bool = False) -> None:
         self.project = project
+        self._containers = containers
         copy_project(project)
 
     def __enter__(self) -> Self:
@@ -47,7 +52,7 @@ class Workbench:
     def start(self) -> None:
         """Starts the embedded AWS, with an empty account, and points commands at it."""
         count_start("embedded-aws")
-        self.state = control.start(self.project, port=0)
+        self.state = control.start(self.project, port=0, containers=self._containers)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         merged = {**os.environ, "PATH": path, **control.environment(self.state)}
         self.environment = {name: value for name, value in merged.items() if value is not None}

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from embedded_aws.containers import opening
+from embedded_aws.containers.engine import EngineError
 from slipway.image_sources import IMAGE_SOURCES
-from tools.images import engine as engines
+from tests.support.waiting import eventually
 from tools.images.__main__ import main
 from tools.images.catalogue import catalogue
 from tools.images.engine import open_engine
@@ -39,7 +41,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def test_the_machines_engine_comes_first(environ: dict[str, str], tmp_path: Path) -> None:
     docker = program(tmp_path / "bin", "docker", '[ "$1" = info ] || echo "$DOCKER_BUILDKIT $@"')
     with open_engine(environ) as engine:
-        assert (engine.name, engine.client) == ("docker", str(docker))
+        assert (engine.name, engine.command) == ("docker", (str(docker),))
         assert engine.answer("version") == "1 version"
 
 
@@ -49,8 +51,12 @@ def without_docker(
 ) -> dict[str, str]:
     """A machine whose docker has no daemon, and that has no dockerd."""
     program(tmp_path / "bin", "docker", "exit 1")
-    monkeypatch.setattr(engines, "_DAEMON", str(tmp_path / "dockerd"))
-    monkeypatch.setattr(engines, "_CLIENT", str(tmp_path / "bin/docker"))
+    monkeypatch.setattr(opening, "_DAEMON", str(tmp_path / "dockerd"))
+    monkeypatch.setattr(opening, "_CLIENT", str(tmp_path / "bin/docker"))
+    monkeypatch.setattr(opening, "_PODMAN", str(tmp_path / "podman"))
+    monkeypatch.setattr(opening, "_RUN", tmp_path / "run")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    (tmp_path / "run").mkdir()
     return environ
 
 
@@ -62,7 +68,10 @@ def test_no_root_is_told_what_to_install(
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda name, **_: f"/usr/bin/{name}")
     assert main(["neuron"], without_docker) == os.EX_UNAVAILABLE
-    assert "apt-get install --yes --no-install-recommends docker.io" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("There is no container engine here:\n- docker: `docker info` ")
+    assert "\n- dockerd: only root can start it.\n" in told
+    assert "apt-get install --yes --no-install-recommends podman runc" in told
     assert recorded(without_docker) == set()
 
 
@@ -70,22 +79,39 @@ def test_a_machine_without_apt_has_no_engine(
     without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
-    with pytest.raises(UnavailableError, match="no apt-get"), open_engine(without_docker):
+    with pytest.raises(UnavailableError) as refused, open_engine(without_docker):
         pass
+    assert str(refused.value) == (
+        "There is no container engine here:\n"
+        "- docker: it is not on the PATH.\n"
+        "- dockerd: There is no docker.io, and no apt-get to install it.\n"
+        "- podman: There is no podman, and no apt-get to install it."
+    )
 
 
-def test_a_daemon_that_does_not_start_is_quoted(
+def test_podman_takes_the_place_of_a_daemon_that_does_not_start(
     without_docker: dict[str, str], tmp_path: Path
 ) -> None:
     program(tmp_path, "dockerd", "echo mount of overlay denied; exit 3")
-    with (
-        pytest.raises(UnavailableError, match="mount of overlay denied"),
-        open_engine(without_docker),
-    ):
+    chosen = {**without_docker, "SLIPWAY_CONTAINER_ENGINE": "dockerd"}
+    with pytest.raises(UnavailableError, match="mount of overlay denied"), open_engine(chosen):
         pass
+    program(tmp_path, "podman", 'shift 4; [ "$1" = info ] || echo "$@"')
+    with open_engine(without_docker) as engine:
+        assert engine.name == "podman"
+        assert engine.answer("version") == "version"
 
 
-def test_a_daemon_of_its_own_ends_with_the_command(
+def test_an_unknown_kind_of_engine_is_refused(without_docker: dict[str, str]) -> None:
+    chosen = {**without_docker, "SLIPWAY_CONTAINER_ENGINE": "rkt"}
+    with pytest.raises(UnavailableError) as refused, open_engine(chosen):
+        pass
+    assert str(refused.value) == (
+        "SLIPWAY_CONTAINER_ENGINE is 'rkt'; it can be one of docker, dockerd, podman."
+    )
+
+
+def test_a_daemon_of_its_own_ends_after_the_last_command(
     without_docker: dict[str, str], tmp_path: Path
 ) -> None:
     # It is ready when its file is there, and says so when it was asked to end.
@@ -94,23 +120,30 @@ def test_a_daemon_of_its_own_ends_with_the_command(
     program(
         tmp_path,
         "dockerd",
-        f'trap "echo ended > {ended}; exit 0" TERM\ntouch {ready}\nwhile :; do sleep 0.05; done',
+        f'trap "rm {ready}; echo ended >> {ended}; exit 0" TERM\n'
+        f"touch {ready}\nwhile :; do sleep 0.05; done",
     )
     program(tmp_path / "bin", "docker", f'[ -n "$DOCKER_HOST" ] && [ -e {ready} ]')
     with open_engine(without_docker) as engine:
         assert engine.name == "a dockerd of Debian's"
         assert engine.variables["DOCKER_HOST"].startswith("unix:///")
+        with open_engine(without_docker) as same:
+            assert same == engine
         assert not ended.exists()
-    assert ended.read_text() == "ended\n"
+    eventually(ended.exists)
+    # Another command starts another daemon.
+    with open_engine(without_docker):
+        pass
+    eventually(lambda: ended.read_text() == "ended\nended\n")
 
 
 def test_a_failed_command_is_quoted(environ: dict[str, str], tmp_path: Path) -> None:
     program(tmp_path / "bin", "docker", '[ "$1" = info ] && exit 0; echo no space left; exit 9')
     with open_engine(environ) as engine:
-        with pytest.raises(InstallError, match="`docker pull x` ended with 9:\nno space left"):
+        with pytest.raises(EngineError, match="`docker pull x` ended with 9:\nno space left"):
             engine.answer("pull", "x")
         lines: list[str] = []
-        with pytest.raises(InstallError, match="failed:\nno space left"):
+        with pytest.raises(EngineError, match="failed:\nno space left"):
             engine.build(tmp_path, tell=lines.append)
     assert lines == ["no space left"]
 

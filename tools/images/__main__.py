@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from embedded_aws.containers.engine import Engine, EngineError
 from tools.images.build import Built, build
 from tools.images.catalogue import Image, catalogue
-from tools.images.engine import Engine, open_engine
+from tools.images.engine import open_engine
 from tools.images.record import record
 from tools.installs import InstallError, UnavailableError
 
@@ -57,7 +58,7 @@ def _build_each(
         except UnavailableError as error:
             _tell(f"left out: {error}")
             continue
-        except InstallError as error:
+        except (InstallError, EngineError) as error:
             _tell(f"failed: {error}")
             failures += 1
             continue

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway.image_sources import copy_image_files
+from embedded_aws.containers.engine import Engine, EngineError
+from embedded_aws.containers.images import SOURCES_LABEL
+from slipway.image_sources import copy_image_files, image_digest
 from tools.images import stand_in
 from tools.images.catalogue import ROOT, Image
-from tools.images.engine import Engine
 from tools.install import pip_settings, uv_variables
-from tools.installs import InstallError
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,14 @@ def build(
 
     Raises:
         UnavailableError: neither the base nor a stand-in is available here.
-        InstallError: the build failed.
+        EngineError: the build failed.
     """
     environ = {**environ, **uv_variables(pip_settings(), environ)}
     base = image.base
     if not engine.has_image(base) and not (may_pull and _pulls(engine, base, tell)):
         base = stand_in.make(engine, image, _secrets(environ), tell, environ)
-    options = ["--target", image.target, "--tag", image.tag]
+    label = f"{SOURCES_LABEL}={image_digest(ROOT, image.family)}"
+    options = ["--target", image.target, "--tag", image.tag, "--label", label]
     if index := environ.get("UV_DEFAULT_INDEX"):
         options += ["--build-arg", f"UV_DEFAULT_INDEX={index}"]
     started = time.monotonic()
@@ -97,7 +98,7 @@ def _pulls(engine: Engine, base: str, tell: Callable[[str], None]) -> bool:
     tell(f"pulling {base}")
     try:
         engine.answer("pull", "--quiet", base)
-    except InstallError as error:
+    except EngineError as error:
         tell(f"{error}\nA stand-in takes its place.")
         return False
     return True

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from embedded_aws.containers.images import built_name
 from slipway.facts import images
 from slipway.facts.neuron.drivers import newest_neuron_version
 from slipway.facts.tensorrt.releases import tensorrt_releases
 from slipway.facts.triton.releases import TRITON, triton_bases
-from slipway.planning.families.neuron.image import NEURON_BASES
+from slipway.planning.families.neuron import image as neuron
+from slipway.planning.families.tensorrt import image as tensorrt
+from slipway.planning.families.triton import image as triton
 from tools.images.pythons import Version
 
 ROOT: Final = Path(__file__).parents[2]
@@ -29,6 +32,7 @@ class Image:
     Args:
         name: FAMILY-VERSION, as a command line names it.
         family: the folder of its Dockerfile under containers/.
+        base_tag: its base, as tags of a deployment name it.
         base: the base image's address.
         python: the version of the base's own Python.
         target: the stage of its Dockerfile.
@@ -36,6 +40,7 @@ class Image:
 
     name: str
     family: str
+    base_tag: str
     base: str
     python: Version
     target: str = "serving"
@@ -43,7 +48,7 @@ class Image:
     @property
     def tag(self) -> str:
         """Returns the name under which the engine keeps it, apart from images of a deployment."""
-        return f"slipway-tried/{self.family}:{self.name}"
+        return built_name(self.family, self.base_tag)
 
     @property
     def dockerfile(self) -> Path:
@@ -63,18 +68,21 @@ def catalogue() -> Iterator[Image]:
         base = release.base_image
         address = f"nvcr.io/nvidia/tensorrt:{base}"
         python = _PYTHONS_OF_TENSORRT[base]
-        yield Image(f"tensorrt-{release.version}", "tensorrt", address, python)
-    for chip, framework in NEURON_BASES.items():
-        yield _aws(chip, "neuron", framework, newest_neuron_version(framework))
+        name = f"tensorrt-{release.version}"
+        yield Image(name, "tensorrt", tensorrt.base_tag(release), address, python)
+    for chip, framework in neuron.NEURON_BASES.items():
+        found = images.image(framework, newest_neuron_version(framework), _REGION)
+        yield _aws(chip, "neuron", neuron.base_tag(framework, found.version), found)
     for version in triton_bases():
-        yield _aws(f"triton-{version}", "triton", TRITON, version)
+        found = images.image(TRITON, version, _REGION)
+        yield _aws(f"triton-{version}", "triton", triton.base_tag(version), found)
     for framework, version in _LMI_BASES:
-        yield _aws(f"lmi-{version}", "lmi", framework, version)
+        found = images.image(framework, version, _REGION)
+        yield _aws(f"lmi-{version}", "lmi", found.tag, found)
 
 
-def _aws(name: str, family: str, framework: str, version: str) -> Image:
-    found = images.image(framework, version, _REGION)
+def _aws(name: str, family: str, base_tag: str, found: images.ImageFacts) -> Image:
     if found.uri is None or found.python_version is None:
-        raise LookupError(f"images.json has no address or no Python of {framework} {version}")
+        raise LookupError(f"images.json has no address or no Python of {found.tag}")
     major, minor = map(int, found.python_version.split("."))
-    return Image(name, family, found.uri, (major, minor))
+    return Image(name, family, base_tag, found.uri, (major, minor))

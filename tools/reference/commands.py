@@ -133,6 +133,9 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
     "local start": (
         Example("slipway local start", "Start it at http://localhost:4566."),
         Example("slipway local start --port 0", "Start it at any free port."),
+        Example(
+            "slipway local start --containers", "Run endpoints in the images of `make images`."
+        ),
     ),
     "local stop": (Example("slipway local stop", "Stop it; its account is lost."),),
     "local status": (Example("slipway local status", "See which endpoints it serves."),),

@@ -188,10 +188,16 @@ PROGRAM_VARIABLES: Mapping[str, tuple[str, str, str]] = {
         "what `make triton` installed",
         "Directory of Triton, for Triton endpoints.",
     ),
+    "SLIPWAY_CONTAINER_ENGINE": (
+        "`local start --containers`, `make images`",
+        "the first that works",
+        "The container engine: `docker`, `dockerd` (one of Slipway's own) or `podman`.",
+    ),
     "XDG_CACHE_HOME": (
         "the embedded AWS",
         "`~/.cache`",
-        "Directory in which `make djl-serving` and `make triton` keep servers, under `slipway`.",
+        "Directory in which `make djl-serving`, `make triton` and `make images` keep what they "
+        "make, under `slipway`.",
     ),
 }
 

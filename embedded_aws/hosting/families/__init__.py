@@ -15,6 +15,7 @@ from pathlib import Path
 
 from embedded_aws.hosting.families import custom, lmi, neuron, tensorrt, triton
 from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.hosting.launch import CannotLaunchError
 from embedded_aws.identity import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 
 _PROJECT_ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +25,7 @@ _IMAGE = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?:[:@].+)?")
 _ECR_IMAGE = re.compile(r"\d{12}\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.(?P<suffix>[a-z0-9.]+)/.+")
 
 
-class UnknownImageError(Exception):
+class UnknownImageError(CannotLaunchError):
     """No program stands for this image.
 
     Args:
@@ -60,14 +61,20 @@ def find_program(programs: Mapping[str, ContainerProgram], image: str) -> Contai
     Raises:
         UnknownImageError: the table does not have the image's repository.
     """
-    match = _IMAGE.fullmatch(image)
-    # A project's repositories have its name in the middle: slipway/PROJECT/FAMILY.
-    repository = _PROJECT.sub("slipway/", match["repository"]) if match else ""
+    repository, tag = image_of(image)
     program = programs.get(repository)
     if program is None:
         raise UnknownImageError(image, sorted(programs))
-    told = program.tag_environment(image.rpartition(":")[2])
+    told = program.tag_environment(tag)
     return replace(program, environment={**program.environment, **told}) if told else program
+
+
+def image_of(image: str) -> tuple[str, str]:
+    """Returns the repository, as the table names it, and the tag of an image."""
+    match = _IMAGE.fullmatch(image)
+    # A project's repositories have its name in the middle: slipway/PROJECT/FAMILY.
+    repository = _PROJECT.sub("slipway/", match["repository"]) if match else ""
+    return repository, image.rpartition(":")[2]
 
 
 def registry_of(image: str) -> tuple[str, str] | None:
@@ -103,6 +110,11 @@ def container_environment(
     ) | {"SAGEMAKER_BIND_TO_PORT": str(port), "SM_MODEL_DIR": str(model_directory)}
 
 
+def sagemaker_variables(region: str) -> dict[str, str]:
+    """Returns the variables that SageMaker gives to every container of a region."""
+    return {"AWS_REGION": region, "AWS_DEFAULT_REGION": region, "SAGEMAKER_REGION": region}
+
+
 def base_environment(
     *,
     program: ContainerProgram,
@@ -135,9 +147,7 @@ def base_environment(
         "LANG": "C.UTF-8",
         **program.environment,
         **declared,
-        "AWS_REGION": region,
-        "AWS_DEFAULT_REGION": region,
-        "SAGEMAKER_REGION": region,
+        **sagemaker_variables(region),
     }
     if endpoint_url is not None:
         # Stands for the execution role's credentials.

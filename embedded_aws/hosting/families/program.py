@@ -13,10 +13,13 @@ class ContainerProgram:
         environment: variables that the image sets, and variables of local runs only.
         entrypoint: program that runs a training job's arguments. Empty: no training job runs in the
             image.
+        image_python: the Python in the image that carries requests to the program. None: the image
+            is not run, because Slipway's tests cannot run it.
         tag_environment: further variables, which the tag of an image implies.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] = ()
+    image_python: str | None = None
     tag_environment: Callable[[str], Mapping[str, str]] = lambda _: {}

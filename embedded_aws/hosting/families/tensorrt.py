@@ -12,5 +12,6 @@ PROGRAMS: Mapping[str, ContainerProgram] = {
         # Serves a page about the endpoint's requests, at /docs of the container's own port.
         environment={"SLIPWAY_DOCS": "true"},
         entrypoint=_PROGRAM,
+        image_python="/opt/slipway/venv/bin/python3",
     )
 }

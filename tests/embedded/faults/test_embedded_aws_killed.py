@@ -12,19 +12,13 @@ from typing import Any
 import pytest
 
 from embedded_aws import control
-from slipway.access import open_access
-from slipway.project import Project
-from slipway.publishing.publish import publish
-from tests.publishing.progress import RecordedProgress
 from tests.support.processes import children, is_running
-from tests.support.roles import ROLE_PROPERTIES
+from tests.support.served_sample import BUCKET, ENDPOINT, STACK, await_serving, deploy
 from tests.support.waiting import eventually
 from tests.support.workbench import MODEL, Workbench
 
 pytestmark = [pytest.mark.size("all"), pytest.mark.timeout(300)]
 
-STACK = ENDPOINT = "served"
-BUCKET = "slipway-local-123456789012-us-east-1"
 GONE = "what was deployed and published there is gone"
 NOT_RUNNING = "The embedded AWS is not running. Start it with `slipway local start`.\n"
 
@@ -33,73 +27,6 @@ NOT_RUNNING = "The embedded AWS is not running. Start it with `slipway local sta
 def bench(tmp_path: Path) -> Iterator[Workbench]:
     with Workbench(tmp_path) as bench:
         yield bench
-
-
-def deploy(bench: Workbench) -> None:
-    """Publishes the sample and begins a stack that serves it: the least that is needed for it."""
-    bench.client("s3").create_bucket(Bucket=BUCKET)
-    project = Project(bench.project)
-    environment = project.environment("local")
-    access = open_access(environment, project.root)
-    publish(project, MODEL, environment, access, RecordedProgress())
-    plan = project.plan(MODEL, environment)
-    source = {"S3Uri": plan.artifact.s3_uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
-    resources = {
-        "Role": ("AWS::IAM::Role", ROLE_PROPERTIES),
-        "Model": (
-            "AWS::SageMaker::Model",
-            {
-                "ExecutionRoleArn": {"Fn::GetAtt": ["Role", "Arn"]},
-                "PrimaryContainer": {
-                    "Image": plan.image.uri,
-                    "Environment": dict(plan.container_environment),
-                    "ModelDataSource": {"S3DataSource": source},
-                },
-            },
-        ),
-        "Config": (
-            "AWS::SageMaker::EndpointConfig",
-            {
-                "ProductionVariants": [
-                    {
-                        "VariantName": "AllTraffic",
-                        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
-                        "InstanceType": "ml.g4dn.xlarge",
-                        "InitialInstanceCount": 1,
-                        "InitialVariantWeight": 1,
-                    }
-                ]
-            },
-        ),
-        "Endpoint": (
-            "AWS::SageMaker::Endpoint",
-            {
-                "EndpointName": ENDPOINT,
-                "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
-            },
-        ),
-    }
-    template = {
-        "Resources": {
-            name: {"Type": kind, "Properties": properties}
-            for name, (kind, properties) in resources.items()
-        }
-    }
-    bench.client("cloudformation").create_stack(
-        StackName=STACK, TemplateBody=json.dumps(template), Capabilities=["CAPABILITY_IAM"]
-    )
-
-
-def await_serving(bench: Workbench) -> None:
-    eventually(lambda: bench.stack_status(STACK) != "CREATE_IN_PROGRESS")
-    assert bench.stack_status(STACK) == "CREATE_COMPLETE"
-    response = bench.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=ENDPOINT,
-        ContentType="application/json",
-        Body=json.dumps({"inputs": "The Amazon Resource Name (ARN)"}),
-    )
-    (answer,) = json.load(response["Body"])
-    assert answer["generated_text"]
 
 
 def await_starting(bench: Workbench) -> None:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from embedded_aws.containers.engine import Engine
 from embedded_aws.hosting.families.triton.triton_server import servers_directory
 from tools.images.catalogue import Image
-from tools.images.engine import Engine, install
+from tools.images.engine import install
 from tools.images.pythons import Version, copy_python, find_python, pack_for_uv
 from tools.installs import UnavailableError, cache_directory
 
@@ -71,7 +72,7 @@ def make(
 
     Raises:
         UnavailableError: this machine lacks the Python, Debian's packages or the server.
-        InstallError: the build failed.
+        EngineError: the build failed.
     """
     name = f"slipway-stand-in/{image.base.partition('/')[2]}"
     recipe = _recipe()

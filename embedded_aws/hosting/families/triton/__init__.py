@@ -16,5 +16,6 @@ PROGRAMS: Mapping[str, ContainerProgram] = {
         (*_PROGRAM, "serve"),
         {"SLIPWAY_TRITON_SERVER": os.path.join(_HOME, triton_server.PROGRAM)},  # noqa: PTH118
         entrypoint=_PROGRAM,
+        image_python="/opt/slipway/venv/bin/python3",
     ),
 }

@@ -1,0 +1,16 @@
+"""The directory in the user's cache that has what `make` installed or built for Slipway."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def cache_directory(environ: Mapping[str, str]) -> Path | None:
+    """Returns the directory; None without a home.
+
+    Args:
+        environ: the user's variables: HOME or XDG_CACHE_HOME.
+    """
+    cache = environ.get("XDG_CACHE_HOME")
+    if not cache and environ.get("HOME"):
+        cache = str(Path(environ["HOME"], ".cache"))
+    return Path(cache, "slipway") if cache else None

@@ -1,0 +1,55 @@
+"""Starts containers as processes: the program of the image's family, from this checkout."""
+
+import functools
+from collections.abc import Callable, Mapping
+
+from embedded_aws.hosting.families import container_environment, find_program
+from embedded_aws.hosting.families.program import ContainerProgram
+from embedded_aws.hosting.launch import Placement
+from embedded_aws.hosting.process import ContainerProcess
+
+
+class ProgramLauncher:
+    """Starts the program that stands for an image.
+
+    Args:
+        programs: maps an image repository to its program.
+        endpoint_url: URL of the embedded AWS.
+    """
+
+    def __init__(self, programs: Mapping[str, ContainerProgram], endpoint_url: str) -> None:
+        self._programs = programs
+        self._endpoint_url = endpoint_url
+
+    def find(self, image: str) -> functools.partial[ContainerProcess]:
+        """Returns the function that starts the program of an image.
+
+        Raises:
+            CannotLaunchError: no program stands for the image.
+        """
+        return functools.partial(self._launch, find_program(self._programs, image))
+
+    def _launch(
+        self,
+        program: ContainerProgram,
+        placement: Placement,
+        *,
+        on_line: Callable[[str], None],
+        grace_seconds: float,
+    ) -> ContainerProcess:
+        environment = container_environment(
+            program=program,
+            declared=placement.declared,
+            region=placement.region,
+            port=placement.port,
+            model_directory=placement.model_directory,
+            home=placement.home,
+            endpoint_url=None if placement.is_isolated else self._endpoint_url,
+        )
+        return ContainerProcess(
+            command=program.command,
+            environment=environment,
+            directory=placement.home,
+            on_line=on_line,
+            grace_seconds=grace_seconds,
+        )
