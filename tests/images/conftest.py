@@ -16,11 +16,15 @@ from tools.images.record import recorded
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test that takes `tried` for the newest image of each family and Python."""
+    """Runs a test that takes `tried` for the newest image of each family and Python.
+
+    With `once_a_family` it runs for the newest image of each family.
+    """
     if "tried" in metafunc.fixturenames:
         here = recorded(os.environ)
+        of_each_python = "once_a_family" not in metafunc.fixturenames
         newest = {
-            (each.family, each.python): each
+            (each.family, each.python if of_each_python else None): each
             for each in catalogue()
             if each.name in here and each.family in FAMILIES
         }
@@ -31,6 +35,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             indirect=True,
             scope="module",
         )
+
+
+@pytest.fixture(scope="module")
+def once_a_family() -> None:
+    """For tests of what every Python does alike."""
 
 
 @pytest.fixture(scope="module")

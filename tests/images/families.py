@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ class Family:
         expected: returns the answer of the same program without a container.
         own_mb: the most that an image may add to its base, in MB.
         start_seconds: the longest time up to a 200 on /ping.
+        in_flight: the line of the metrics that counts requests without an answer.
+        unsent: bytes of a request that a client keeps back, so that it has no answer yet.
+        waits: variables with which a whole request waits.
         is_tritons: whether Triton listens. It does so after the start, and has lines of its own.
     """
 
@@ -41,6 +44,9 @@ class Family:
     expected: Callable[[Path], Any]
     own_mb: int
     start_seconds: float
+    in_flight: str = r"slipway_requests_in_flight (\d)"
+    unsent: int = 1
+    waits: Mapping[str, str] = field(default_factory=dict)
     is_tritons: bool = False
 
 
@@ -116,6 +122,10 @@ FAMILIES: Mapping[str, Family] = {
         _by_triton,
         210,
         start_seconds=40,
+        # Triton takes a request with its last byte, and then waits for others of its batch.
+        in_flight=r'nv_inference_pending_request_count{model="model",version="1"} (\d)',
+        unsent=0,
+        waits={"SLIPWAY_MAX_BATCH_DELAY_MICROSECONDS": "3000000"},
         is_tritons=True,
     ),
 }

@@ -1,15 +1,17 @@
 """Each image that serves, built and run by a Docker engine, with no network and few rights."""
 
 import json
+import re
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.images.families import Tried
 from tests.support.containers import Container, container, isolated
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.images,
@@ -77,6 +79,44 @@ def test_sigterm_at_any_time_ends_it_in_order(tried: Tried, seconds: float) -> N
         # 143: the signal came before the program had a handler.
         assert found.exit_code() in (0, 143)
         assert time.monotonic() - begun < 10
+
+
+@contextmanager
+def request_in_flight(tried: Tried) -> Iterator[Container]:
+    """Starts the image, and yields once it has a request without an answer."""
+    family = tried.family
+    with started(tried, SLIPWAY_METRICS_PORT="8081", **family.waits) as found:
+        found.until_ready(tried.client)
+        tried.client.hold("/invocations", family.request, family.unsent)
+
+        def is_there() -> bool:
+            page = tried.client.ask("/metrics", port=8081).body.decode()
+            count = re.search(family.in_flight, page)
+            return count is not None and count[1] == "1"
+
+        eventually(is_there)
+        yield found
+
+
+def test_sigterm_waits_for_the_request_in_flight(tried: Tried) -> None:
+    with request_in_flight(tried) as found:
+        found.signal("TERM")
+        if not tried.family.is_tritons:
+            eventually(lambda: any('"event": "draining"' in line for line in found.log()))
+        assert tried.client.finish().status == 200
+        assert found.exit_code() == 0
+
+
+@pytest.mark.usefixtures("once_a_family")
+def test_sigkill_breaks_the_connection_and_a_restart_serves(tried: Tried) -> None:
+    with request_in_flight(tried) as found:
+        found.signal("KILL")
+        assert found.exit_code() == 128 + 9
+        # No status and no half of an answer.
+        assert tried.client.finish().status == 0
+        found.restart()
+        found.until_ready(tried.client)
+        assert tried.client.ask("/invocations", tried.family.request).status == 200
 
 
 def test_a_second_sigterm_changes_nothing(tried: Tried) -> None:

@@ -18,7 +18,8 @@ from tests.support.waiting import eventually
 PATIENCE_SECONDS = 60.0
 PYTHON = "/opt/slipway/venv/bin/python3"
 # Reads one request a line and prints one answer a line. `until` asks again and again, and gives all
-# statuses in their order, each once.
+# statuses in their order, each once. `hold` sends a request without the end of its body, and the
+# path `finish` sends that end and gives the answer.
 _CLIENT = """
 import base64, http.client, json, sys, time
 def ask(request):
@@ -34,8 +35,37 @@ def ask(request):
         return 0, base64.b64encode(repr(error).encode()).decode()
     finally:
         connection.close()
+def hold(request):
+    global held
+    body = base64.b64decode(request["body"])
+    connection = http.client.HTTPConnection("127.0.0.1", request["port"], timeout=60)
+    connection.putrequest("POST", request["path"])
+    for name, value in {**request["headers"], "Content-Length": str(len(body))}.items():
+        connection.putheader(name, value)
+    sent = len(body) - request["hold"]
+    connection.endheaders(body[:sent])
+    held = connection, body[sent:]
+def finish():
+    connection, rest = held
+    try:
+        if rest:
+            connection.send(rest)
+        answer = connection.getresponse()
+        return answer.status, base64.b64encode(answer.read()).decode()
+    except (OSError, http.client.HTTPException) as error:
+        return 0, base64.b64encode(repr(error).encode()).decode()
+    finally:
+        connection.close()
 for line in sys.stdin:
     request = json.loads(line)
+    if request["hold"] is not None:
+        hold(request)
+        print(json.dumps([[], ""]), flush=True)
+        continue
+    if request["path"] == "finish":
+        status, body = finish()
+        print(json.dumps([[status], body]), flush=True)
+        continue
     statuses, until = [], time.monotonic() + request["patience"]
     while True:
         status, body = ask(request)
@@ -95,6 +125,21 @@ class Client:
         (status,), answer = self._send(path, body, port, None, headers, 0)
         return Answer(status, answer)
 
+    def hold(self, path: str, body: bytes, unsent: int) -> None:
+        """Sends a request, which `finish` ends.
+
+        Args:
+            path: the path.
+            body: the body.
+            unsent: the number of its bytes that are not sent yet.
+        """
+        self._send(path, body, 8080, None, None, 0, unsent)
+
+    def finish(self) -> Answer:
+        """Sends the rest of the request that is held; returns its answer."""
+        (status,), answer = self._send("finish", None, 8080, None, None, 0)
+        return Answer(status, answer)
+
     def statuses(
         self, path: str, until: int, *, port: int = 8080, patience: float = PATIENCE_SECONDS
     ) -> list[int]:
@@ -116,8 +161,10 @@ class Client:
         until: int | None,
         headers: Mapping[str, str] | None,
         patience: float,
+        hold: int | None = None,
     ) -> tuple[list[int], bytes]:
         request = {
+            "hold": hold,
             "method": "GET" if body is None else "POST",
             "path": path,
             "port": port,
@@ -171,6 +218,10 @@ class Container:
 
         eventually(is_ready, PATIENCE_SECONDS)
         return list(dict.fromkeys(seen))
+
+    def restart(self) -> None:
+        """Starts it again after its end."""
+        self.engine.answer("start", self.name)
 
     def signal(self, name: str) -> None:
         self.engine.answer("kill", "--signal", name, self.name)
