@@ -39,10 +39,19 @@ class Engine:
         """Returns the variables of a process that runs the client."""
         return {**os.environ, **self.variables}
 
+    def words(self, command: str, *arguments: str) -> list[str]:
+        """Returns the words of a command of the client, with the options that this engine needs."""
+        own: tuple[str, ...] = ()
+        if command == "build":
+            own = self.build_options
+        elif command in ("create", "run"):
+            own = self.run_options
+        return [*self.command, command, *own, *arguments]
+
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a command of the client; its output and its errors are one text."""
         return subprocess.run(  # noqa: S603  # the client was found by `opening`
-            [*self.command, *arguments],
+            self.words(*arguments),
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -86,9 +95,9 @@ class Engine:
             EngineError: the build failed; the message has its last lines.
         """
         lines = []
-        words = ["build", "--platform=linux/amd64", "--network=host", *self.build_options]
+        platform = ("--platform=linux/amd64", "--network=host")
         with subprocess.Popen(  # noqa: S603  # as in `run`
-            [*self.command, *words, *options, str(folder)],
+            self.words("build", *platform, *options, str(folder)),
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -27,12 +27,12 @@ from embedded_aws.cache import cache_directory
 from embedded_aws.containers.engine import Engine, NoEngineError
 
 KINDS: Final = ("docker", "dockerd", "podman")
+PODMAN: Final = "/usr/bin/podman"
 
 _START_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
 _DAEMON: Final = "/usr/sbin/dockerd"
 _CLIENT: Final = "/usr/bin/docker"
-_PODMAN: Final = "/usr/bin/podman"
 _RUN: Final = Path("/run")
 _KEEPER: Final = Path(__file__).with_name("daemon.py")
 _LOG_LINES: Final = 10
@@ -182,10 +182,10 @@ def _daemon_options(data: Path, run: Path, host: str) -> Sequence[str]:
 
 
 def _podman(directory: Path, install: Install) -> Engine:
-    if not Path(_PODMAN).exists():
+    if not Path(PODMAN).exists():
         install(_PODMAN_PACKAGES)
     command = (
-        _PODMAN,
+        PODMAN,
         f"--root={directory / 'podman'}",
         f"--runroot={_run_directory(directory) / 'podman'}",
         # systemd may be missing, and crun fails where both versions of cgroups are mounted.

@@ -102,9 +102,9 @@ class Client:
     def __init__(self, engine: Engine, image: str, python: str = PYTHON) -> None:
         self.name = _new_name()
         self._lock = threading.Lock()
-        command = ["run", "--rm", "--interactive", "--network", "none", "--name", self.name]
+        options = ("--rm", "--interactive", "--network", "none", "--name", self.name)
         self._process = subprocess.Popen(
-            [*engine.command, *command, "--entrypoint", python, image, "-u", "-c", _CLIENT],
+            engine.words("run", *options, "--entrypoint", python, image, "-u", "-c", _CLIENT),
             env=engine.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -17,6 +17,8 @@ from types import ModuleType
 
 import pytest
 
+from embedded_aws.containers import opening
+from embedded_aws.containers.engine import NoEngineError
 from embedded_aws.hosting.families.lmi.djl_serving import (
     NotInstalledError,
     find_java,
@@ -116,6 +118,16 @@ def _lacks_images() -> str:
     return "" if images.recorded(os.environ) else "not built here"
 
 
+def _lacks_podman() -> str:
+    if not Path(opening.PODMAN).exists():
+        return f"{opening.PODMAN} is not installed"
+    try:
+        data = opening.engine_directory(os.environ) / "podman"
+    except NoEngineError as error:
+        return str(error)
+    return "" if data.is_dir() else "it has built no image here"
+
+
 def _lacks_buildx() -> str:
     plugin = BUILDX.place(os.environ)
     if plugin is None or not plugin.is_file():
@@ -199,10 +211,16 @@ GROUPS: Mapping[str, Group] = {
         lacks=_lacks_versitygw,
     ),
     "images": Group(
-        needs="Slipway's images, and a Docker engine that runs them",
+        needs="Slipway's images, and a container engine that runs them",
         size="all",
         install="make images",
         lacks=_lacks_images,
+    ),
+    "podman": Group(
+        needs="Podman, and an image that it has built",
+        size="all",
+        install="SLIPWAY_CONTAINER_ENGINE=podman python -m tools.images lmi-0.27.0",
+        lacks=_lacks_podman,
     ),
     "buildx": Group(
         needs="Slipway's images, Docker's buildx, and a registry",

@@ -53,7 +53,7 @@ def without_docker(
     program(tmp_path / "bin", "docker", "exit 1")
     monkeypatch.setattr(opening, "_DAEMON", str(tmp_path / "dockerd"))
     monkeypatch.setattr(opening, "_CLIENT", str(tmp_path / "bin/docker"))
-    monkeypatch.setattr(opening, "_PODMAN", str(tmp_path / "podman"))
+    monkeypatch.setattr(opening, "PODMAN", str(tmp_path / "podman"))
     monkeypatch.setattr(opening, "_RUN", tmp_path / "run")
     monkeypatch.setattr("os.geteuid", lambda: 0)
     (tmp_path / "run").mkdir()

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 
 from tools.buildx import BUILDX, REGISTRY
-from tools.images.engine import install
-from tools.installs import exit_status
+from tools.images.engine import install, open_engine
+from tools.installs import UnavailableError, exit_status
 
 
 def main(environ: Mapping[str, str] = os.environ) -> int:
@@ -22,6 +22,9 @@ def main(environ: Mapping[str, str] = os.environ) -> int:
     def both() -> str:
         if shutil.which(REGISTRY, path=environ.get("PATH")) is None:
             install("registry", REGISTRY)
+        with open_engine(environ) as engine:
+            if engine.name == "podman":
+                raise UnavailableError("buildx is Docker's; the engine here is podman.")
         return f"buildx {BUILDX.version} is in {BUILDX.build(environ).parent}"
 
     return exit_status(both)
