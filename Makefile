@@ -143,6 +143,10 @@ djl-serving: $(VENV)/.ready ## Build DJL Serving from its sources, for LMI endpo
 images: $(VENV)/.ready ## Build Slipway's container images (needs Docker, or root on Debian; 12 GB)
 	@$(BIN)/python -m tools.images
 
+.PHONY: sbom
+sbom: $(VENV)/.ready-dev ## Build the images, and write their bills of materials and licences into build/sbom
+	@$(BIN)/python -m tools.images --sbom build/sbom
+
 .PHONY: buildx
 buildx: $(VENV)/.ready ## Build Docker's buildx and install a registry (needs Go, and root on Debian)
 	@$(BIN)/python -m tools.buildx

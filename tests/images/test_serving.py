@@ -8,10 +8,15 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packaging.utils import canonicalize_name
 
 from tests.images.families import Tried
 from tests.support.containers import Container, container, isolated
 from tests.support.waiting import eventually
+from tools.images.catalogue import Image
+from tools.images.sbom import write_sbom
 
 pytestmark = [
     pytest.mark.images,
@@ -44,6 +49,49 @@ def test_what_sagemaker_reads_of_an_image(tried: Tried) -> None:
 def test_it_adds_few_megabytes_to_its_base(tried: Tried) -> None:
     own_mb = (tried.built.size_bytes - tried.built.base_size_bytes) / 1e6
     assert own_mb < tried.family.own_mb
+
+
+def test_its_bill_of_materials_is_whole(tried: Tried, tmp_path: Path) -> None:
+    write_sbom(tried.engine, tried.built, tmp_path)
+    name = tried.built.image.name
+    text = (tmp_path / f"{name}.cdx.json").read_text("utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    document = json.loads(text)
+    image = document["metadata"]["component"]
+    assert image["version"] == f"{tried.built.image.base_tag}-{tried.built.sources}"
+    assert {"name": "slipway:base", "value": tried.built.base} in image["properties"]
+    components = document["components"]
+    for component in components:
+        assert component["version"]
+        assert component["licenses"][0]["expression"]
+    listed = {
+        f"{canonicalize_name(each['name'])}=={each['version']}"
+        for each in components
+        if each.get("purl", "").startswith("pkg:pypi/")
+    }
+    # Exactly the packages that the Dockerfile installs, at their pinned versions.
+    assert listed == pins(tried.built.image)
+    licences = (tmp_path / f"{name}.licences.txt").read_text("utf-8").splitlines()
+    assert len(licences) == len(components)
+
+
+def pins(image: Image) -> set[str]:
+    """The pins of the lists that the Dockerfile takes for a base."""
+    version = ".".join(map(str, image.python))
+    tag = image.base.rpartition(":")[2]
+    folder = image.dockerfile.parent
+    wanted = (f"python{version}", tag) if image.family == "triton" else ("", tag)
+    files = [folder / f"requirements{'-' if each else ''}{each}.txt" for each in wanted]
+    lines = [line for file in files if file.exists() for line in file.read_text().splitlines()]
+    return {line.partition(" ")[0] for line in lines if "==" in line.partition(" ")[0]}
+
+
+def test_it_changes_no_package_of_the_bases_system(tried: Tried) -> None:
+    def packages(name: str) -> str:
+        options = ("--rm", "--network=none", "--entrypoint=sha256sum")
+        return tried.engine.answer("run", *options, name, "/var/lib/dpkg/status")
+
+    assert packages(tried.tag) == packages(tried.built.base)
 
 
 def test_it_serves_as_the_program_does(

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from embedded_aws.containers.engine import Engine, EngineError
 from tools.images.build import Built, build
@@ -62,6 +63,8 @@ def _build_each(
             _tell(f"failed: {error}")
             failures += 1
             continue
+        if options.sbom is not None and not _write_sbom(engine, done, options.sbom):
+            failures += 1
         built.append(done)
         own = done.size_bytes - done.base_size_bytes
         _tell(
@@ -69,6 +72,18 @@ def _build_each(
             f"{done.seconds:.0f} s\n  its base: {done.base}"
         )
     return built, failures
+
+
+def _write_sbom(engine: Engine, built: Built, directory: Path) -> bool:
+    # Its packages are installed with the tests, and not by `make images`.
+    from tools.images.sbom import write_sbom
+
+    try:
+        write_sbom(engine, built, directory)
+    except InstallError as error:
+        _tell(f"failed: {error}")
+        return False
+    return True
 
 
 def _tell(line: str) -> None:
@@ -87,6 +102,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these images")
     parser.add_argument(
         "--stand-ins", action="store_true", help="pull no base: they have several GB"
+    )
+    parser.add_argument(
+        "--sbom", type=Path, metavar="DIR", help="write bills of materials and lists of licences"
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--verbose", action="store_true", help="show what the builds print")

@@ -21,6 +21,7 @@ class Built:
 
     Args:
         image: the image.
+        sources: the fingerprint of its sources.
         base: the base that it was built on; a stand-in's name begins with `slipway-stand-in/`.
         engine: the engine that built it.
         seconds: how long its own build took, without the base's.
@@ -29,6 +30,7 @@ class Built:
     """
 
     image: Image
+    sources: str
     base: str
     engine: str
     seconds: float
@@ -39,6 +41,7 @@ class Built:
         """Returns the result for machines."""
         return {
             "image": self.image.name,
+            "sources": self.sources,
             "base": self.base,
             "engine": self.engine,
             "seconds": round(self.seconds, 1),
@@ -72,7 +75,8 @@ def build(
     base = image.base
     if not engine.has_image(base) and not (may_pull and _pulls(engine, base, tell)):
         base = stand_in.make(engine, image, _secrets(environ), tell, environ)
-    label = f"{SOURCES_LABEL}={image_digest(ROOT, image.family)}"
+    sources = image_digest(ROOT, image.family)
+    label = f"{SOURCES_LABEL}={sources}"
     options = ["--target", image.target, "--tag", image.tag, "--label", label]
     if index := environ.get("UV_DEFAULT_INDEX"):
         options += ["--build-arg", f"UV_DEFAULT_INDEX={index}"]
@@ -86,6 +90,7 @@ def build(
         engine.build(folder, *options, *_secrets(environ), tell=tell)
     return Built(
         image,
+        sources,
         base,
         engine.name,
         time.monotonic() - started,
