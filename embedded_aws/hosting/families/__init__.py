@@ -35,7 +35,7 @@ class UnknownImageError(CannotLaunchError):
 
     def __init__(self, image: str, known: list[str]) -> None:
         super().__init__(
-            f"The embedded AWS runs no containers, and no program stands for image {image}. "
+            f"No program of the embedded AWS stands for image {image}. "
             f"Known repositories: {', '.join(known)}."
         )
 

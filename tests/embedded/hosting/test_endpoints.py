@@ -136,7 +136,7 @@ def test_unknown_image_fails_with_what_is_known(account: Any) -> None:
     described = account.settled(account.begin(account.config(account.variant(name))))
     assert described["EndpointStatus"] == "Failed"
     assert described["FailureReason"] == (
-        f"The embedded AWS runs no containers, and no program stands for image {image}. "
+        f"No program of the embedded AWS stands for image {image}. "
         "Known repositories: tests/stand-in."
     )
 

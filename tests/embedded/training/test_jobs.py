@@ -256,7 +256,7 @@ def test_images_are_known_by_their_repository(account):
 
     unknown = "123456789012.dkr.ecr.us-east-1.amazonaws.com/slipway/other:1"
     assert refusal(account, **algorithm(unknown))[1] == (
-        f"The embedded AWS runs no containers, and no program stands for image {unknown}. "
+        f"No program of the embedded AWS stands for image {unknown}. "
         "Known repositories: djl-inference, slipway/tensorrt, tests/compiler, tests/server."
     )
     assert refusal(account, **algorithm(account.server_image))[1] == (
