@@ -30,6 +30,7 @@ from containers.serving.errors import (
     ErrorKind,
     MemoryShortError,
     NotReadyError,
+    QueueFullError,
     RequestExpiredError,
     RequestTooLargeError,
     SlowRequestError,
@@ -56,6 +57,10 @@ _REQUEST_ID_HEADER: Final = "X-Amzn-RequestId"
 _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
 # Limits the alphabet and length of a client's value, because it goes into the log and a header.
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+# A refusal takes less than a millisecond of processor time.
+_REFUSALS_PER_SECOND: Final = 200
+# The least Retry-After. A client that waits for it loses no more than that.
+_LONGEST_REFUSAL_SECONDS: Final = 1.0
 # nginx's code for a client that closed the connection; only the log shows it.
 _CLIENT_CLOSED_REQUEST: Final = 499
 
@@ -171,6 +176,7 @@ class _Endpoint:
         self._service = service
         self._settings = settings
         self._metrics = _RequestMetrics(service.metrics)
+        self._next_refusal_at = float("-inf")
 
     async def ping(self, _request: Request) -> Response:
         state = self._service.state
@@ -184,7 +190,11 @@ class _Endpoint:
         self._service.requests_in_flight += 1
         response: Response
         try:
-            response = await self._answer(request, record)
+            try:
+                response = await self._answer(request, record)
+            except QueueFullError:
+                await self._pace_refusal(request)
+                raise
         except ClientDisconnect:
             # This response is never sent, but Starlette requires an endpoint to return one.
             response = Response(status_code=_CLIENT_CLOSED_REQUEST)
@@ -202,6 +212,21 @@ class _Endpoint:
         if not isinstance(response, _EventStream):
             self._finish(record, response.status_code)
         return response
+
+    async def _pace_refusal(self, request: Request) -> None:
+        """Waits until a request may be refused; a lone refusal does not wait.
+
+        Clients that ignore Retry-After would otherwise spend all of the server's time on refusals.
+
+        Raises:
+            ClientDisconnect: the client left meanwhile.
+        """
+        now = asyncio.get_running_loop().time()
+        at = min(max(now, self._next_refusal_at), now + _LONGEST_REFUSAL_SECONDS)
+        self._next_refusal_at = at + 1 / _REFUSALS_PER_SECOND
+        if at > now and self._service.state is ServiceState.READY:
+            with cancelled_without_client(request.scope):
+                await asyncio.sleep(at - now)
 
     async def _answer(self, request: Request, record: _RequestRecord) -> Response:
         timeout_seconds = self._settings.request_timeout_seconds

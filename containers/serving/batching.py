@@ -111,7 +111,7 @@ class Batcher(Generic[InputT, OutputT]):
             ModelFailureError: the predictor raised.
             NotReadyError: the batcher is stopping.
         """
-        ticket = self._queue.add(inputs, deadline=deadline, computing=self.rows)
+        ticket = await self._queue.enter(inputs, deadline=deadline, computing=lambda: self.rows)
         expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
         try:
             await ticket.future

@@ -112,7 +112,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             ModelFailureError: the predictor raised.
             NotReadyError: the batcher is stopping.
         """
-        ticket = self._add(inputs, deadline)
+        ticket = await self._add(inputs, deadline)
         expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
         try:
             await ticket.future
@@ -128,7 +128,7 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
 
         Closing the iterator removes the inputs that are not finished yet.
         """
-        ticket = self._add(inputs, deadline)
+        ticket = await self._add(inputs, deadline)
         pieces = ticket.pieces = asyncio.Queue()
         expiry = asyncio.get_running_loop().call_at(deadline, expire, ticket)
         try:
@@ -160,8 +160,10 @@ class ContinuousBatcher(Generic[InputT, OutputT]):
             fail_all(self._active.values(), stopping)
             self._queue.close(stopping)
 
-    def _add(self, inputs: Sequence[InputT], deadline: float) -> Ticket[OutputT]:
-        ticket = self._queue.add(inputs, deadline=deadline, computing=len(self._active))
+    async def _add(self, inputs: Sequence[InputT], deadline: float) -> Ticket[OutputT]:
+        ticket = await self._queue.enter(
+            inputs, deadline=deadline, computing=lambda: len(self._active)
+        )
         self._is_wanted |= self._has_room()
         return ticket
 

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from containers.serving.errors import InvalidRequestError, QueueFullError, RequestExpiredError
 from containers.serving.waiting import WaitEstimate
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
+
+# Reading the end of a connection, cancelling its request and withdrawing it take a turn each.
+_TURNS_BEFORE_REFUSAL: Final = 3
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,26 @@ class BoundedQueue(Generic[InputT, OutputT]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    async def enter(
+        self, inputs: Sequence[InputT], *, deadline: float, computing: Callable[[], int]
+    ) -> Ticket[OutputT]:
+        """Queues all inputs of a request, see `add`.
+
+        Before it refuses a request, it gives the event loop a few turns. The loop may not have read
+        yet that other clients left, whose requests then make room.
+
+        Args:
+            inputs: at least one.
+            deadline: time of the event loop's clock, in seconds, after which the request fails.
+            computing: returns the number of inputs that are being computed.
+        """
+        for _ in range(_TURNS_BEFORE_REFUSAL):
+            try:
+                return self.add(inputs, deadline=deadline, computing=computing())
+            except QueueFullError:
+                await asyncio.sleep(0)
+        return self.add(inputs, deadline=deadline, computing=computing())
 
     def add(self, inputs: Sequence[InputT], *, deadline: float, computing: int) -> Ticket[OutputT]:
         """Queues all inputs of a request.

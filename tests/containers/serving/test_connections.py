@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -359,3 +360,27 @@ async def test_answers_of_a_server_that_drains_end_their_connections() -> None:
         assert head.startswith(b"HTTP/1.1 200 ")
         assert b"connection: close" in head
         assert body == b"[1]"
+
+
+@pytest.mark.parametrize("predictor_type", [EchoPredictor, CountdownPredictor])
+async def test_clients_that_left_make_room_before_another_is_refused(predictor_type: Any) -> None:
+    predictor = predictor_type(gated=True)
+    body = json.dumps({"inputs": [["a", 1]]}).encode()
+    request = (
+        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    )
+    async with running_server(predictor, max_batch_size=1, max_queue_length=4) as running:
+        # Its data is read before the ends of the connections that were made later.
+        reader, writer = await connect(running)
+        clients = [await connect(running) for _ in range(5)]
+        for _, each in clients:
+            each.write(request)
+        await until(lambda: running.server.service.queue_length == 4)
+        writer.write(request)
+        for _, each in clients[1:]:
+            each.close()
+        await until(lambda: running.server.service.requests_in_flight == 2)
+        predictor.release(2)
+        assert (await answer(reader))[0].startswith(b"HTTP/1.1 200 ")
+        for _, each in (clients[0], (reader, writer)):
+            each.close()

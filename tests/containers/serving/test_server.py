@@ -191,6 +191,49 @@ async def test_a_full_queue_is_503_with_retry_after() -> None:
         assert [(await task).json() for task in (first, queued)] == [["a"], ["b"]]
 
 
+async def test_many_refusals_are_paced_and_a_lone_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("containers.serving.app._REFUSALS_PER_SECOND", 20)
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
+        waiting = [asyncio.create_task(running.post("first"))]
+        await until(lambda: bool(predictor.batches))
+        waiting.append(asyncio.create_task(running.post("second")))
+        await until(lambda: running.server.service.queue_length == 1)
+        loop = asyncio.get_running_loop()
+
+        async def refused() -> float:
+            assert (await running.post("more")).status_code == 503
+            return loop.time()
+
+        begun_at = loop.time()
+        ended_at = sorted(await asyncio.gather(*(refused() for _ in range(9))))
+        predictor.release(2)
+        assert [(await each).status_code for each in waiting] == [200, 200]
+    # The first waits for nothing, and each of the others for the one before it.
+    assert ended_at[0] - begun_at < ended_at[-1] - begun_at - 0.2
+    assert ended_at[-1] - begun_at >= 8 / 20
+
+
+async def test_a_refused_client_waits_no_longer_than_retry_after_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("containers.serving.app._REFUSALS_PER_SECOND", 0.01)
+    monkeypatch.setattr("containers.serving.app._LONGEST_REFUSAL_SECONDS", 0.05)
+    predictor = EchoPredictor(gated=True)
+    async with running_server(predictor, max_batch_size=1, max_queue_length=1) as running:
+        waiting = [asyncio.create_task(running.post("first"))]
+        await until(lambda: bool(predictor.batches))
+        waiting.append(asyncio.create_task(running.post("second")))
+        await until(lambda: running.server.service.queue_length == 1)
+        async with asyncio.timeout(20):  # unbounded, the second would wait for 100 seconds
+            refused = await asyncio.gather(*(running.post("more") for _ in range(5)))
+        predictor.release(2)
+        await asyncio.gather(*waiting)
+    assert {each.status_code for each in refused} == {503}
+
+
 async def test_a_late_answer_is_504_and_what_still_waits_is_not_computed() -> None:
     predictor = EchoPredictor(gated=True)
     async with running_server(predictor, request_timeout_seconds=1) as running:
