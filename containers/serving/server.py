@@ -13,7 +13,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 import uvicorn
@@ -239,10 +239,32 @@ def run_until_terminated(
 
 
 async def _serve_with_signals(server: ModelServer) -> int:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
-    return await server.serve()
+    with _signals_stop(server, asyncio.get_running_loop()):
+        return await server.serve()
+
+
+@contextlib.contextmanager
+def _signals_stop(server: ModelServer, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """SIGTERM and SIGINT stop the server within the context, and change nothing after it.
+
+    The loop's own handlers end with the loop. Another signal would then kill the process before its
+    end.
+    """
+    woken, wake = socket.socketpair()
+    with woken, wake:
+        wake.setblocking(False)
+        # The number of each signal goes there, so that the loop wakes and Python runs the handler.
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        loop.add_reader(woken, woken.recv, 64)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(server.stop))
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+            signal.set_wakeup_fd(-1)
+            loop.remove_reader(woken)
 
 
 def _new_uvicorn(app: Starlette, drain_timeout_seconds: int) -> _Uvicorn:

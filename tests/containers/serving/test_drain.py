@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,6 +75,16 @@ def test_sigterm_during_a_request_answers_it_and_exits_0(start: Callable[..., Pr
         assert process.popen.wait(PATIENCE_SECONDS) == 0
         with pytest.raises(httpx.ConnectError):
             client.get(f"{url}/ping")
+
+
+def test_sigterm_again_and_again_changes_nothing(start: Callable[..., Process]) -> None:
+    process = start()
+    process.until_event("model_loaded")
+    # Up to the very end of the process, when the loop that handles signals is gone.
+    while process.popen.poll() is None:
+        process.popen.send_signal(signal.SIGTERM)
+        time.sleep(0.001)
+    assert process.popen.returncode == 0
 
 
 def test_sigterm_while_loading_exits_0_at_once(start: Callable[..., Process]) -> None:
