@@ -78,7 +78,9 @@ class ServiceApi:
         self._operations = dict(operations)
         self._account_id = account_id
         self._validation_code = validation_code
-        self._protocol: str = self._model.protocol
+        # The first that is spoken here; boto3 and the AWS CLI prefer JSON to CBOR as well.
+        spoken = self._model.metadata.get("protocols", [self._model.protocol])
+        self._protocol: str = next(name for name in spoken if name in PROTOCOL_PARSERS)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request (PEP 3333)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from embedded_aws.builds.service import Builds
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.cloudformation.service import CloudFormation
 from embedded_aws.containers.engine import Engine
@@ -27,10 +28,11 @@ class EmbeddedAws:
 
     Args:
         port: loopback port; 0 lets the operating system choose.
-        directory: files and logs of endpoints and training jobs are written here.
+        directory: files and logs of endpoints, training jobs and builds are written here.
         programs: maps an image repository to the program that stands for it.
         engine: runs endpoints in their images; None runs them as processes.
-        time_scale: factor on every timeout and wait of endpoints and jobs; tests shorten them.
+        time_scale: factor on every timeout and wait of endpoints, jobs and builds; tests shorten
+            them.
         response_timeout_seconds: longest time until a container answers; tests shorten it.
         clock: returns seconds since the epoch, by which alarms are evaluated; tests move it.
 
@@ -68,12 +70,14 @@ class EmbeddedAws:
             tags=tags,
             beside=self._training.operations,
         )
+        self._builds = Builds(self._clients, directory, time_scale=time_scale)
         self._cloudformation = CloudFormation(clients=self._clients)
         self._monitoring = Monitoring(
             self._clients, refresh=self._hosting.metrics.publish, clock=clock
         )
         follow_copy_conditions()
         self._listener.mount("s3", ObjectFront(self._listener.moto))
+        self._listener.mount("codebuild", self._builds.in_front_of(self._listener.moto))
         self._listener.mount("cloudformation", self._cloudformation.api)
         self._listener.mount("monitoring", self._monitoring.api)
         self._listener.mount("sagemaker", self._hosting.api)
@@ -92,6 +96,7 @@ class EmbeddedAws:
         self._monitoring.close()
         self._cloudformation.close()
         # Before the listener, because the last log lines go through it.
+        self._builds.close()
         self._training.close()
         self._hosting.close()
         self._listener.stop()

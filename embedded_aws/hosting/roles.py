@@ -1,4 +1,4 @@
-"""Checks whether SageMaker may assume a role."""
+"""Checks whether a service may assume a role."""
 
 import json
 from typing import Any
@@ -10,6 +10,8 @@ from embedded_aws.api import ApiError, Caller
 from embedded_aws.clients import LoopbackClients
 from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.policies import listed
+
+_SAGEMAKER = "sagemaker.amazonaws.com"
 
 
 def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
@@ -25,29 +27,39 @@ def require_role(clients: LoopbackClients, caller: Caller, arn: str) -> None:
     Raises:
         ApiError: SageMaker cannot assume the role.
     """
+    if not is_assumable(clients, caller, arn, _SAGEMAKER):
+        raise ApiError(
+            VALIDATION,
+            f"Could not assume role {arn}. Please ensure that the role exists and allows "
+            f"principal '{_SAGEMAKER}' to assume the role.",
+        )
+
+
+def is_assumable(clients: LoopbackClients, caller: Caller, arn: str, principal: str) -> bool:
+    """Returns whether a role exists and trusts a service in the caller's account.
+
+    Args:
+        clients: calls IAM.
+        caller: gives account and region.
+        arn: the role.
+        principal: the service, for example `codebuild.amazonaws.com`.
+    """
     iam = clients.client("iam", caller.region)
     try:
         role = iam.get_role(RoleName=arn.rpartition("/")[2])["Role"]
     except ClientError:
-        role = None
-    if (
-        role is None
-        or role["Arn"] != arn
-        or not _is_trusted(role["AssumeRolePolicyDocument"], caller.account_id)
-    ):
-        raise ApiError(
-            VALIDATION,
-            f"Could not assume role {arn}. Please ensure that the role exists and allows "
-            "principal 'sagemaker.amazonaws.com' to assume the role.",
-        )
+        return False
+    return role["Arn"] == arn and _is_trusted(
+        role["AssumeRolePolicyDocument"], caller.account_id, principal
+    )
 
 
-def _is_trusted(policy: Any, account_id: str) -> bool:
+def _is_trusted(policy: Any, account_id: str, principal_service: str) -> bool:
     document = json.loads(unquote(policy)) if isinstance(policy, str) else policy
     for statement in listed(document["Statement"]):
         principal = statement.get("Principal", {})
         services = listed(principal.get("Service", [])) if isinstance(principal, dict) else []
-        if statement["Effect"] != "Allow" or "sagemaker.amazonaws.com" not in services:
+        if statement["Effect"] != "Allow" or principal_service not in services:
             continue
         if _is_for(account_id, statement.get("Condition", {}).get("StringEquals", {})):
             return True

@@ -20,9 +20,9 @@ This page is written by `python -m tools.reference`.
 _NOTES = f"""\
 `AWS::Lambda::Function` runs Python, and only for custom resources
 ([how](cloudformation.md#custom-resources)). The custom resources are
-`{"` and `".join(CUSTOM_TYPES)}`. They take any property. The builds of
-`AWS::CodeBuild::Project` run nothing. The types of `AWS::CDK` and `AWS::CloudFormation` have no
-effect.
+`{"` and `".join(CUSTOM_TYPES)}`. They take any property.
+`AWS::CodeBuild::Project` runs its [builds](builds.md). The types of `AWS::CDK` and
+`AWS::CloudFormation` have no effect.
 """
 
 

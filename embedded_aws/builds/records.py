@@ -1,0 +1,133 @@
+"""The state of a build, and its form in the API's answers."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from embedded_aws.api import without_none
+from embedded_aws.hosting.records import now
+
+IN_PROGRESS = "IN_PROGRESS"
+_SECRET = "SECRETS_MANAGER"  # noqa: S105  # the type of a variable
+
+
+@dataclass(frozen=True)
+class LogPlace:
+    """Where a build's log goes."""
+
+    group: str
+    stream: str
+
+
+@dataclass
+class Build:
+    """A build; every field is read and written under `lock`.
+
+    Attributes:
+        region: the build's region.
+        identifier: `PROJECT:UUID`.
+        arn: its ARN.
+        number: counts the builds of the project from 1.
+        project: what BatchGetProjects shows of its project, with the request's overrides.
+        log: where its output goes.
+        created: in UTC.
+        status: buildStatus.
+        ended: in UTC; None while it runs.
+        phases: the phases that it entered, in the API's form.
+    """
+
+    region: str
+    identifier: str
+    arn: str
+    number: int
+    project: Mapping[str, Any]
+    log: LogPlace
+    created: datetime = field(default_factory=now)
+    status: str = IN_PROGRESS
+    ended: datetime | None = None
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def project_name(self) -> str:
+        """Returns the name of its project."""
+        return self.identifier.partition(":")[0]
+
+    @property
+    def variables(self) -> list[Mapping[str, str]]:
+        """Returns the variables of the project and the request, in the API's form."""
+        return list(self.project["environment"].get("environmentVariables", ()))
+
+    @property
+    def secret_references(self) -> dict[str, str]:
+        """Returns the variables that come from Secrets Manager: name to reference."""
+        return {
+            item["name"]: item["value"]
+            for item in self.variables
+            if item.get("type", "PLAINTEXT") == _SECRET
+        }
+
+    def enter(self, phase: str) -> None:
+        """Begins a phase; the phase before it must have ended."""
+        with self.lock:
+            self.phases.append({"phaseType": phase, "startTime": now()})
+
+    def leave(self, status: str = "SUCCEEDED", context: tuple[str, str] = ("", "")) -> None:
+        """Ends the phase.
+
+        Args:
+            status: its phaseStatus.
+            context: status code and message, which say why it failed.
+        """
+        with self.lock:
+            phase, moment = self.phases[-1], now()
+            phase["endTime"] = moment
+            phase["durationInSeconds"] = int((moment - phase["startTime"]).total_seconds())
+            phase["phaseStatus"] = status
+            phase["contexts"] = [{"statusCode": context[0], "message": context[1]}]
+
+    def end(self, status: str) -> None:
+        """Ends the build."""
+        with self.lock:
+            self.enter("COMPLETED")
+            self.status = status
+            self.ended = now()
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the build in the form of BatchGetBuilds."""
+        with self.lock:
+            project = self.project
+            return without_none(
+                {
+                    "id": self.identifier,
+                    "arn": self.arn,
+                    "buildNumber": self.number,
+                    "startTime": self.created,
+                    "endTime": self.ended,
+                    "currentPhase": self.phases[-1]["phaseType"],
+                    "buildStatus": self.status,
+                    "buildComplete": self.ended is not None,
+                    "projectName": self.project_name,
+                    "phases": [dict(phase) for phase in self.phases],
+                    "source": project["source"],
+                    "artifacts": {"location": ""},
+                    "cache": project["cache"],
+                    "environment": project["environment"],
+                    "serviceRole": project["serviceRole"],
+                    "timeoutInMinutes": project["timeoutInMinutes"],
+                    "queuedTimeoutInMinutes": project["queuedTimeoutInMinutes"],
+                    "encryptionKey": project["encryptionKey"],
+                    "initiator": "slipway-local",
+                    "logs": {
+                        "groupName": self.log.group,
+                        "streamName": self.log.stream,
+                        "deepLink": (
+                            f"https://console.aws.amazon.com/cloudwatch/home?region={self.region}"
+                            f"#logsV2:log-groups/log-group/{self.log.group}"
+                        ),
+                        "cloudWatchLogs": {"status": "ENABLED", "groupName": self.log.group},
+                    },
+                }
+            )

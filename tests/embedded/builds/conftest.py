@@ -1,0 +1,133 @@
+"""An account with one build project, whose buildspec a test may replace."""
+
+import contextlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.support.accounts import embedded_aws
+from tests.support.waiting import eventually
+
+REGION = "us-east-1"
+PROJECT, BUCKET, GROUP = "publishing", "sources", "/builds/publishing"
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "codebuild.amazonaws.com"},
+            "Action": "sts:AssumeRole",
+        }
+    ],
+}
+MAY_BUILD = [
+    {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": f"arn:aws:s3:::{BUCKET}/*"},
+    {
+        "Effect": "Allow",
+        "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
+        "Resource": f"arn:aws:logs:{REGION}:123456789012:log-group:{GROUP}:*",
+    },
+    {
+        "Effect": "Allow",
+        "Action": ["secretsmanager:GetSecretValue"],
+        "Resource": f"arn:aws:secretsmanager:{REGION}:123456789012:secret:allowed-*",
+    },
+]
+
+
+class Account:
+    """What a test does in the embedded account."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.codebuild = self.client("codebuild")
+
+    def client(self, service: str) -> Any:
+        make_client: Any = boto3.client
+        return make_client(
+            service,
+            endpoint_url=self.url,
+            region_name=REGION,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",  # noqa: S106  # nothing checks it
+        )
+
+    def prepare(self) -> None:
+        iam, role = self.client("iam"), "building"
+        arn = iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]
+        self.may(MAY_BUILD)
+        self.client("s3").create_bucket(Bucket=BUCKET)
+        self.codebuild.create_project(
+            name=PROJECT,
+            serviceRole=arn["Arn"],
+            source={"type": "NO_SOURCE", "location": "none", "buildspec": "version: 0.2"},
+            artifacts={"type": "NO_ARTIFACTS"},
+            environment={
+                "type": "LINUX_CONTAINER",
+                "image": "aws/codebuild/amazonlinux-x86_64-standard:5.0",
+                "computeType": "BUILD_GENERAL1_SMALL",
+                "environmentVariables": [{"name": "PLAIN", "value": "of the project"}],
+            },
+            logsConfig={"cloudWatchLogs": {"status": "ENABLED", "groupName": GROUP}},
+            timeoutInMinutes=5,
+        )
+
+    def may(self, statements: list[dict[str, Any]]) -> None:
+        """Replaces the rights of the builds' role."""
+        document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        self.client("iam").put_role_policy(
+            RoleName="building", PolicyName="p", PolicyDocument=document
+        )
+
+    def start(self, phases: Mapping[str, list[str]], **request: Any) -> str:
+        """Starts a build of these phases' commands; returns its id."""
+        spec = {"version": 0.2, "phases": {n: {"commands": each} for n, each in phases.items()}}
+        request = {"buildspecOverride": json.dumps(spec), **request}
+        build = self.codebuild.start_build(projectName=PROJECT, **request)["build"]
+        identifier: str = build["id"]
+        return identifier
+
+    def describe(self, identifier: str) -> dict[str, Any]:
+        (found,) = self.codebuild.batch_get_builds(ids=[identifier])["builds"]
+        build: dict[str, Any] = found
+        return build
+
+    def ended(self, identifier: str) -> dict[str, Any]:
+        eventually(lambda: self.describe(identifier)["buildComplete"])
+        return self.describe(identifier)
+
+    def done(self, phases: Mapping[str, list[str]], **request: Any) -> dict[str, Any]:
+        return self.ended(self.start(phases, **request))
+
+    def log(self, build: Mapping[str, Any]) -> list[str]:
+        logs = build["logs"]
+        with contextlib.suppress(self.client("logs").exceptions.ResourceNotFoundException):
+            events = self.client("logs").get_log_events(
+                logGroupName=logs["groupName"],
+                logStreamName=logs["streamName"],
+                startFromHead=True,
+            )["events"]
+            return [event["message"] for event in events]
+        return []
+
+    def put_source(self, key: str, files: Mapping[str, str]) -> str:
+        """Puts a ZIP file into the bucket; returns its place as a source."""
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=content.getvalue())
+        return f"{BUCKET}/{key}"
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    with embedded_aws(tmp_path_factory.mktemp("builds")) as server:
+        account = Account(server.url)
+        account.prepare()
+        yield account
