@@ -190,6 +190,18 @@ def open_access(environment: Environment, root: Path) -> Access:
     """
     if environment.is_local:
         return Access(environment.region, local_variables(root, environment.region))
+    return open_own_access(environment)
+
+
+def open_own_access(environment: Environment) -> Access:
+    """Opens access to an environment with the credentials of this process.
+
+    Args:
+        environment: gives account and region.
+
+    Raises:
+        UserError: there are no credentials, or they belong to another account.
+    """
     what = f"no usable AWS credentials for environment `{environment.name}`"
     log_in = f"Log in to account {environment.account}, for example with `aws sso login`."
     try:

@@ -16,14 +16,17 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from slipway.config.environments import Environment
+from slipway.config.sections.keys import ARTIFACT_KEY
 from slipway.planning.artifact_place import (
     FOUNDATION_ID,
     OUTPUT_PREFIX,
     SHARED_ARTIFACTS,
     shared_place,
 )
+from slipway.planning.remote_place import REMOTE_PREFIX
 from stacks.constructs.compile_role import CompileRole
 from stacks.constructs.foundation_guard import FoundationGuard
+from stacks.constructs.remote_publishing import RemotePublishingProject
 from stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
     COMPILE_ROLE_ARN,
@@ -33,6 +36,8 @@ from stacks.foundation_ids import (
 
 # The output of a job is copied from there into an artifact within minutes.
 _COMPILE_OUTPUT_DAYS = 14
+# Sources are sent anew where they are gone, and a result is taken when its build ends.
+_REMOTE_PUBLISHING_DAYS = 14
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
@@ -76,6 +81,18 @@ class FoundationStack(cdk.Stack):
             place=shared_place(environment),
         )
         self._publish_id(environment, COMPILE_ROLE_ARN, compiling.role.role_arn)
+        if environment.remote_publishing is not None:
+            log_key = environment.log_key
+            RemotePublishingProject(
+                self,
+                "RemotePublishing",
+                environment=environment,
+                settings=environment.remote_publishing,
+                place=shared_place(environment),
+                artifact_key_arn=key.key_arn,
+                compile_role_arn=compiling.role.role_arn,
+                log_key_arn=key.key_arn if log_key == ARTIFACT_KEY else log_key,
+            )
         shared = list(self.node.children)
         guard = FoundationGuard(self, "Guard", environment=environment)
         for construct in shared:
@@ -146,6 +163,9 @@ class FoundationStack(cdk.Stack):
                 )
             ],
         )
+        expiring = {OUTPUT_PREFIX: _COMPILE_OUTPUT_DAYS}
+        if environment.remote_publishing is not None:
+            expiring[REMOTE_PREFIX] = _REMOTE_PUBLISHING_DAYS
         prefix = SHARED_ARTIFACTS
         # By literal name, so that the permission can come before the bucket that logs: with a
         # reference the two would wait for each other.
@@ -180,8 +200,9 @@ class FoundationStack(cdk.Stack):
                     abort_incomplete_multipart_upload_after=cdk.Duration.days(7),
                     noncurrent_version_expiration=cdk.Duration.days(30),
                 ),
-                s3.LifecycleRule(
-                    prefix=OUTPUT_PREFIX, expiration=cdk.Duration.days(_COMPILE_OUTPUT_DAYS)
+                *(
+                    s3.LifecycleRule(prefix=prefix, expiration=cdk.Duration.days(days))
+                    for prefix, days in expiring.items()
                 ),
             ],
         )

@@ -205,7 +205,7 @@ class BuildRun:
             "TMPDIR": str(self._home),
             "LANG": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",
-            # Packages that this machine's Python lacks cannot be had: nothing is fetched.
+            # pip fetches nothing: the packages of this machine's Python are all there are.
             "PIP_NO_INDEX": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             **buildspec.variables,

@@ -1,8 +1,8 @@
 """Makes one shell program of a buildspec, and reads the marks that it prints between its output.
 
-All commands of a build run in one shell, so that a variable or a folder that one command sets is
-there for the next: https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html
-("versions"). A mark begins with a word that no output can know, and is never shown.
+All commands of a build run in one shell, so the next command finds variables and the folder:
+https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html ("versions"). A mark
+begins with a word that no output can know, and is never shown.
 """
 
 import shlex

@@ -23,6 +23,9 @@ def iam(
     prune: Annotated[
         bool, typer.Option("--prune", help="Instead, the rights of `slipway prune --yes`.")
     ] = False,
+    remote: Annotated[
+        bool, typer.Option("--remote", help="The rights with `slipway publish NAME --remote`.")
+    ] = False,
 ) -> None:
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""
     from slipway.operations.permissions import least_policy
@@ -31,6 +34,8 @@ def iam(
 
     if (name is None) != prune:
         raise typer.BadParameter("give the name of a model, or --prune")
+    if remote and prune:
+        raise typer.BadParameter("--remote goes with the name of a model")
     project = current_project()
     environment = project.environment(env)
     if name is None:
@@ -38,4 +43,5 @@ def iam(
         return
     plan = project.plan(name, environment, allow_unpublished=True)
     compiling, weights = planned_job(project, name, environment)
-    print_json(least_policy(plan, environment, compiling=compiling, weights=weights))
+    policy = least_policy(plan, environment, compiling=compiling, weights=weights, remote=remote)
+    print_json(policy)

@@ -19,6 +19,7 @@ from slipway.codes.code import Code
 from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
+    from slipway.access import Access
     from slipway.config.environments import Environment
     from slipway.project import Project
     from slipway.publishing.publish import Published
@@ -35,13 +36,17 @@ def publish(
     every: Annotated[
         bool, typer.Option("--all", help="Publish every model that has files for the environment.")
     ] = False,
+    remote: Annotated[
+        bool,
+        typer.Option("--remote", help="Publish in a build next to S3; only the lock comes back."),
+    ] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="With `--remote`: stop the model's running build.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Publish a model: upload its files, compile them if needed, write its lock file."""
-    from dataclasses import asdict
-
     from slipway.access import open_access
-    from slipway.publishing.publish import publish as publish_model
 
     if (name is None) != every:
         raise UserError.of(
@@ -49,31 +54,72 @@ def publish(
             "`slipway publish` takes either the name of a model or `--all`",
             "Write `slipway publish NAME`, or `slipway publish --all`.",
         )
+    if cancel and (name is None or not remote):
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "`--cancel` needs the name of a model and `--remote`",
+            "Write `slipway publish NAME --remote --cancel`.",
+        )
     project = current_project()
     environment = project.environment(env)
     access = open_access(environment, project.root)
+    if cancel and name is not None:
+        _cancel(project, name, environment, access, as_json=as_json)
+        return
     names = [name] if name is not None else _with_files(project, environment)
     problems: list[Problem] = []
     results: dict[str, Any] = {}
     for each in names:
         try:
-            with ProgressBar() as progress:
-                result = publish_model(project, each, environment, access, progress)
+            result, told = _publish(project, each, environment, access, remote=remote)
         except UserError as error:
             # One bad model never blocks another.
             problems += error.problems
             continue
-        results[each] = asdict(result)
+        results[each] = told
         if not as_json:
             _print(result, each, project, environment)
     if as_json and name is None:
-        told = [{"name": each, **result} for each, result in results.items()]
-        print_json({"published": told, "problems": [problem.as_json() for problem in problems]})
+        published = [{"name": each, **result} for each, result in results.items()]
+        shown = [problem.as_json() for problem in problems]
+        print_json({"published": published, "problems": shown})
         raise typer.Exit(1 if problems else 0)
     if problems:
         raise UserError(problems)
     if as_json:
         print_json(results[names[0]])
+
+
+def _publish(
+    project: Project, name: str, environment: Environment, access: Access, *, remote: bool
+) -> tuple[Published, dict[str, Any]]:
+    """Publishes one model here or in a build; returns the result, and its form as JSON."""
+    from dataclasses import asdict
+
+    from slipway.publishing.publish import publish as publish_here
+
+    with ProgressBar() as progress:
+        if not remote:
+            result = publish_here(project, name, environment, access, progress)
+            return result, asdict(result)
+        from slipway.publishing.remote.publish import publish_remotely
+
+        found = publish_remotely(project, name, environment, access, progress)
+        return found.published, {**asdict(found.published), "build": found.build}
+
+
+def _cancel(
+    project: Project, name: str, environment: Environment, access: Access, *, as_json: bool
+) -> None:
+    from slipway.publishing.remote.publish import cancel
+
+    with ProgressBar() as progress:
+        stopped = cancel(project, name, environment, access, progress)
+    if as_json:
+        print_json({"stopped": stopped})
+        return
+    for identifier in stopped:
+        typer.echo(f"Stopped the build {identifier}. A training job that it started goes on.")
 
 
 def _with_files(project: Project, environment: Environment) -> list[str]:

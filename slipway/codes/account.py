@@ -118,6 +118,14 @@ ENTRIES: Sequence[Entry] = (
         "Use credentials that may delete it, then run the command again.",
     ),
     Entry(
+        Code.NO_PUBLISH_PROJECT,
+        "The environment has no build project",
+        "`slipway publish NAME --remote` needs a build project in the foundation. The environment "
+        "has no `remote_publishing`, or the deployed foundation is older than it.",
+        "Add `remote_publishing` to the environment in environments.yaml, then deploy the "
+        "foundation.",
+    ),
+    Entry(
         Code.NO_CONTAINER_ENGINE,
         "There is no container engine",
         "`slipway local start --containers` runs endpoints in their images, which needs a "

@@ -169,6 +169,7 @@ class Code(StrEnum):
     QUOTA = "SW513"
     ARTIFACT_KEY = "SW514"
     NOT_DELETED = "SW515"
+    NO_PUBLISH_PROJECT = "SW516"
     NO_CONTAINER_ENGINE = "SW517"
 
     # Publishing and training jobs.
@@ -195,6 +196,15 @@ class Code(StrEnum):
     JOB_NOT_STARTED = "SW643"
     JOB_UNREACHABLE = "SW644"
     JOB_OUTPUT = "SW645"
+    NOT_FOR_A_BUILD = "SW646"
+    WEIGHTS_NOT_ALLOWED = "SW647"
+    BUILD_DISK = "SW648"
+    BUILD_NOT_STARTED = "SW649"
+    BUILD_FAILED = "SW650"
+    BUILD_TIMED_OUT = "SW651"
+    BUILD_STOPPED = "SW652"
+    BUILD_UNREACHABLE = "SW653"
+    NO_BUILD = "SW654"
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"

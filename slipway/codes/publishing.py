@@ -161,4 +161,63 @@ ENTRIES: Sequence[Entry] = (
         "Read the job's log. Delete `artifacts.compile` to serve an LMI model without "
         "partitioned weights.",
     ),
+    Entry(
+        Code.NOT_FOR_A_BUILD,
+        "A build cannot publish this model",
+        "A build of the account gets the config and Slipway's code, and no files of weights. It "
+        "may not use the key of an isolated model.",
+        "Publish without `--remote`, or name weights in S3 or on the Hub.",
+    ),
+    Entry(
+        Code.WEIGHTS_NOT_ALLOWED,
+        "The build may not read these weights",
+        "The build's role reads only below the prefixes in `remote_publishing.weights`.",
+        "Add the prefix to the environment in environments.yaml, then deploy the foundation.",
+    ),
+    Entry(
+        Code.BUILD_DISK,
+        "The weights exceed the build's disk",
+        "Weights of the Hub pass over the disk of the build. Its size follows from the compute "
+        "type.",
+        "Choose a larger `remote_publishing.compute`, or put the weights into S3: from there they "
+        "are copied without the disk.",
+    ),
+    Entry(
+        Code.BUILD_NOT_STARTED,
+        "The build could not start",
+        "CodeBuild refused the build, or a call before it. Often the credentials lack a right.",
+        "`slipway iam NAME --remote --env ENV` prints the rights. Correct what the message says.",
+    ),
+    Entry(
+        Code.BUILD_FAILED,
+        "The build failed",
+        "The build ended before it could report a result. The message has CodeBuild's reason and "
+        "the end of the log.",
+        "Correct the cause and run the command again.",
+    ),
+    Entry(
+        Code.BUILD_TIMED_OUT,
+        "The build reached its time limit",
+        "CodeBuild stopped the build. What was copied is not copied again, and a training job "
+        "that it started goes on.",
+        "Run the command again, or raise `remote_publishing.time_limit_minutes`.",
+    ),
+    Entry(
+        Code.BUILD_STOPPED,
+        "The build was stopped",
+        "Somebody stopped the build, for example with `--cancel`.",
+        "Run the command again to start another.",
+    ),
+    Entry(
+        Code.BUILD_UNREACHABLE,
+        "The state of the build is unknown",
+        "The account refused or did not answer a question about a build. The build goes on.",
+        "Run the command again: it joins the running build.",
+    ),
+    Entry(
+        Code.NO_BUILD,
+        "There is no build to stop",
+        "`--cancel` found no running build of the model in the environment.",
+        "Nothing has to be done.",
+    ),
 )

@@ -14,6 +14,7 @@ from slipway.config.names import LOCAL
 from slipway.config.sections.base import Section
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
 from slipway.config.sections.keys import ARTIFACT_KEY, KeyArn, KeyChoice, is_of_region
+from slipway.config.sections.remote_publishing import RemotePublishing
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
 _NAME_PATTERN = r"^[a-z][a-z0-9]*$"
@@ -98,6 +99,11 @@ class Environment(EnvironmentName):
     image_builds: ImageBuilds = Field(
         PUBLIC_BUILDS, description="How container images are built in the account."
     )
+    remote_publishing: RemotePublishing | None = Field(
+        None,
+        description="Has the foundation make a build project for `slipway publish NAME --remote`."
+        " Without it there is none.",
+    )
 
     @field_validator("artifact_key_arn", "log_key")
     @classmethod
@@ -130,6 +136,11 @@ class Environment(EnvironmentName):
         """Returns the alias of the artifact key, without `alias/`."""
         project = f"{self.project}-" if self.project else ""
         return f"slipway-{project}{self.name}"
+
+    @property
+    def publish_project(self) -> str:
+        """Returns the name of the build project that publishes next to S3."""
+        return f"{self.key_alias}-publish"
 
     @property
     def known_log_key_arn(self) -> str | None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.operations.permission_parts import Place, Statement, allow
+from slipway.operations.remote_permissions import remote_statements
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
@@ -20,7 +22,6 @@ _BOOTSTRAP_ROLES = ("deploy-role", "file-publishing-role", "lookup-role")
 # Repositories of the images that Slipway builds; users cannot list AWS's repositories.
 _OURS = "slipway/"
 
-Statement = dict[str, Any]
 Weights = HubWeights | S3Weights | PathWeights
 
 
@@ -30,6 +31,7 @@ def least_policy(
     *,
     compiling: CompilePlan | None,
     weights: Weights | None,
+    remote: bool = False,
 ) -> dict[str, Any]:
     """Returns the policy to publish, deploy, invoke and operate one model.
 
@@ -38,13 +40,19 @@ def least_policy(
         environment: the environment to deploy to.
         compiling: the training job that makes its artifact; None where none does.
         weights: what publishing fetches; None where it publishes files that were compiled before.
+        remote: whether builds of the account publish; their role then moves the files.
     """
     place = Place(environment)
     endpoint = plan.endpoint_name
+    moving = remote_statements(environment, place)
+    if not remote:
+        moving = [
+            *_fetch(place, plan.artifact_place, weights, has_recipes=compiling is not None),
+            *(_compile(plan, place, environment, compiling) if compiling else ()),
+        ]
     statements = [
-        *_publish(plan, place, environment),
-        *_fetch(place, plan.artifact_place, weights, has_recipes=compiling is not None),
-        *(_compile(plan, place, environment, compiling) if compiling else ()),
+        *_publish(plan, place, environment, writes=not remote),
+        *moving,
         allow(
             "Deploy",
             ["sts:AssumeRole"],
@@ -64,31 +72,10 @@ def least_policy(
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def allow(sid: str, actions: list[str], *resources: str) -> Statement:
-    """Returns a statement that allows actions on resources."""
-    return {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": list(resources)}
-
-
-class Place:
-    """An account and region, and the ARNs of what is in them."""
-
-    def __init__(self, environment: Environment) -> None:
-        self.account = environment.account
-        self.region = environment.region
-        special = {"cn": "aws-cn", "us-gov": "aws-us-gov"}
-        self.partition = next(
-            (name for prefix, name in special.items() if self.region.startswith(f"{prefix}-")),
-            "aws",
-        )
-        self.domain = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
-
-    def arn(self, service: str, resource: str) -> str:
-        """Returns the ARN of a service's resource in the account and region."""
-        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
-
-
-def _publish(plan: DeploymentPlan, place: Place, environment: Environment) -> list[Statement]:
-    """Reads what preflight and publish look for, and writes artifacts."""
+def _publish(
+    plan: DeploymentPlan, place: Place, environment: Environment, *, writes: bool
+) -> list[Statement]:
+    """Reads what preflight and publish look for, and writes artifacts unless a build does."""
     artifacts = plan.artifact_place
     bucket = f"arn:{place.partition}:s3:::{artifacts.bucket}"
     # HeadBucket is allowed by it as well.
@@ -99,8 +86,8 @@ def _publish(plan: DeploymentPlan, place: Place, environment: Environment) -> li
     statements = [
         find,
         allow(
-            "WriteArtifacts",
-            ["s3:GetObject", "s3:PutObject"],
+            "WriteArtifacts" if writes else "ReadArtifacts",
+            ["s3:GetObject", "s3:PutObject"] if writes else ["s3:GetObject"],
             f"{bucket}/{artifacts.artifacts_prefix}*",
         ),
         _use_key(place, artifacts),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.config.environments import Environment
-from slipway.operations.permissions import Place, Statement, allow
+from slipway.operations.permission_parts import Place, Statement, allow
 from slipway.planning.artifact_place import OUTPUT_PREFIX
 
 

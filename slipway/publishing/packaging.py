@@ -51,6 +51,10 @@ class Packaging:
         """
         return {}
 
+    def directory(self, situation: Situation) -> str | None:
+        """Returns the directory in the project that `read` reads; None if it reads none."""
+        return None
+
     def inspection(self, situation: Situation) -> Inspection | None:
         """Returns the check of a job's output; None if it needs none."""
         return None

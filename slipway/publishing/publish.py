@@ -94,6 +94,37 @@ def publish(
         UserError: the config is wrong, the foundation does not exist, an upload or a training job
             failed.
     """
+    return record(project, name, environment, make(project, name, environment, access, progress))
+
+
+@dataclass(frozen=True)
+class Made:
+    """An artifact in the bucket, before the lock has it.
+
+    Args:
+        locked: what the lock is to have.
+        moved_bytes: what moved into artifacts; 0 where all of it was there.
+    """
+
+    locked: LockedArtifact
+    moved_bytes: int
+
+
+def make(
+    project: Project, name: str, environment: Environment, access: Access, progress: Progress
+) -> Made:
+    """Publishes one model's artifact to one environment, and leaves the lock alone.
+
+    Args:
+        project: gives config, lock and image sources.
+        name: file stem of the config.
+        environment: the environment to publish to.
+        access: clients of its account.
+        progress: shows what is done.
+
+    Raises:
+        UserError: as for `publish`.
+    """
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
     try:
@@ -101,9 +132,44 @@ def publish(
         # Before anything moves: a job for the wrong GPU would be paid for.
         compiling = _compiling(project, situation)
         store = _opened_store(situation, access)
-        locked, moved_bytes = _publish_parts(project, situation, compiling, store, access, progress)
+        return Made(*_publish_parts(project, situation, compiling, store, access, progress))
     except UserError as error:
-        raise UserError(_located(loaded, error.problems)) from None
+        raise UserError(located(loaded, error.problems)) from None
+
+
+def require_publishable(
+    project: Project, name: str, environment: Environment
+) -> tuple[Situation, CompilePlan | None]:
+    """Checks a config without the account; returns what is known of it, and its training job.
+
+    Args:
+        project: gives config, lock and image sources.
+        name: file stem of the config.
+        environment: the environment to publish to.
+
+    Raises:
+        UserError: nothing can be published; every reason, located.
+    """
+    loaded = project.config(name, environment.name)
+    situation = situation_of(loaded.config, environment)
+    try:
+        _require_publishable(project, situation)
+        found = _compiling(project, situation)
+    except UserError as error:
+        raise UserError(located(loaded, error.problems)) from None
+    return situation, None if found is None else found[0]
+
+
+def record(project: Project, name: str, environment: Environment, made: Made) -> Published:
+    """Writes a published artifact into the lock; returns what the publish did.
+
+    Args:
+        project: its lock file is written.
+        name: file stem of the config.
+        environment: the environment that the artifact was published to.
+        made: the artifact.
+    """
+    locked = made.locked
     weights = locked.weights
     model_data = locked.code or locked.compiled or weights
     if model_data is None:
@@ -115,8 +181,8 @@ def publish(
         source=model_data.source,
         target=model_data.target,
         weights_digest=weights.digest if weights and weights != model_data else None,
-        uploaded_bytes=moved_bytes,
-        lock_changed=_write_lock(project, situation, locked),
+        uploaded_bytes=made.moved_bytes,
+        lock_changed=_write_lock(project, project.situation(name, environment), locked),
         parts=_parts(locked),
     )
 
@@ -165,8 +231,13 @@ def _parts(locked: LockedArtifact) -> PublishedParts | None:
     return PublishedParts(compiled.digest, compiled.size_bytes, compiled.source, compiled.target)
 
 
-def _located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
-    """Fills in the places of problems that are about a field; others are about the account."""
+def located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
+    """Fills in the places of problems that are about a field; others are about the account.
+
+    Args:
+        loaded: the config that the fields are of.
+        problems: with or without a field.
+    """
     about_fields = [problem for problem in problems if problem.field and problem.location is None]
     rest = [problem for problem in problems if problem not in about_fields]
     return [*(loaded.locate(about_fields) if about_fields else ()), *rest]

@@ -135,7 +135,8 @@ class ImageBuild(Construct):
         reasons = {"*": "ECR's log-in token is the account's; the API knows no narrower resource."}
         if settings.vpc is not None:
             reasons["*"] += " Nor does EC2's for the network interfaces of a VPC."
-            reasons[network_interfaces_arn(cdk.Stack.of(self).partition, images[0].image)] = (
+            first, partition = images[0].image, cdk.Stack.of(self).partition
+            reasons[network_interfaces_arn(partition, first.region, first.account)] = (
                 "CodeBuild makes an interface for each build; conditions name service and subnets."
             )
         acknowledge_wildcards(role, reasons)

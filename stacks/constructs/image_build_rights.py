@@ -68,32 +68,43 @@ def build_statements(
             )
         )
     if vpc is not None:
-        statements += _network_statements(partition, image, vpc)
+        statements += network_statements(partition, image.region, image.account, vpc)
     return statements
 
 
-def network_interfaces_arn(partition: str, image: ImagePlan) -> str:
-    """Returns the network interfaces that a build in a VPC may attach."""
-    return f"arn:{partition}:ec2:{image.region}:{image.account}:network-interface/*"
+def network_interfaces_arn(partition: str, region: str, account: str) -> str:
+    """Returns the network interfaces that a build in a VPC may attach.
+
+    Args:
+        partition: of the stack.
+        region: of the build.
+        account: of the build.
+    """
+    return f"arn:{partition}:ec2:{region}:{account}:network-interface/*"
 
 
-def _network_statements(
-    partition: str, image: ImagePlan, vpc: BuildVpc
+def network_statements(
+    partition: str, region: str, account: str, vpc: BuildVpc
 ) -> list[iam.PolicyStatement]:
     """Returns the rights that AWS requires for a build in a VPC.
 
     https://docs.aws.amazon.com/codebuild/latest/userguide/auth-and-access-control-iam-identity-based-access-control.html
     ("Allow CodeBuild access to AWS services required to create a VPC network interface"), read in
     aws-cdk-lib 2.275.0, which gives its projects the same.
+
+    Args:
+        partition: of the stack.
+        region: of the build.
+        account: of the build.
+        vpc: the network that it runs in.
     """
     subnets = [
-        f"arn:{partition}:ec2:{image.region}:{image.account}:subnet/{subnet}"
-        for subnet in vpc.subnet_ids
+        f"arn:{partition}:ec2:{region}:{account}:subnet/{subnet}" for subnet in vpc.subnet_ids
     ]
     attach = allow(
         "AttachNetworkInterfaces",
         ["ec2:CreateNetworkInterfacePermission"],
-        network_interfaces_arn(partition, image),
+        network_interfaces_arn(partition, region, account),
     )
     attach.add_conditions(
         {

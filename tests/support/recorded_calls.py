@@ -38,6 +38,14 @@ _RESOURCES = {
     "logs:GetLogEvents": ("logGroupName", "log-group:{}:log-stream:one"),
     "ecr:DescribeImages": ("repositoryName", "repository/{}"),
     "ecr:BatchDeleteImage": ("repositoryName", "repository/{}"),
+    "codebuild:ListBuildsForProject": ("projectName", "project/{}"),
+    "codebuild:StartBuild": ("projectName", "project/{}"),
+}
+# The parameter that has the projects of an operation, or builds, which are named after theirs.
+_PROJECTS = {
+    "codebuild:BatchGetBuilds": "ids",
+    "codebuild:BatchGetProjects": "names",
+    "codebuild:StopBuild": "id",
 }
 
 
@@ -79,6 +87,11 @@ class RecordedCalls:
             return
         if (of_arn := _ARNS.get(operation)) is not None:
             yield action, params[of_arn]
+            return
+        if (of_projects := _PROJECTS.get(operation)) is not None:
+            given = params[of_projects]
+            for each in given if isinstance(given, list) else [given]:
+                yield action, self._arn("codebuild", f"project/{each.partition(':')[0]}")
             return
         name, form = _RESOURCES.get(operation, ("", ""))
         service = operation.partition(":")[0]

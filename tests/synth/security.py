@@ -26,7 +26,13 @@ PACKS = {"NIST": "NIST.800.53.R5", "HIPAA": "HIPAA.Security", "PCI": "PCI.DSS.32
 # The last part of the path of a construct that stands for one resource.
 _RESOURCE = "/Resource"
 # What a platform team sets that wants no finding which a field can fix.
-KEYS = "  log_key: artifact\n  image_builds: {repository_key: artifact}\n"
+KEYS = """\
+  log_key: artifact
+  image_builds: {repository_key: artifact}
+  remote_publishing:
+    weights: ["s3://weights/"]
+    hub_token_secret: arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf
+"""
 
 
 @dataclass(frozen=True, order=True)

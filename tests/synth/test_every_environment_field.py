@@ -31,6 +31,7 @@ BASE: Mapping[str, Any] = {
     "region": "eu-west-1",
     "artifacts": "release",
     "image_builds": MIRRORS,
+    "remote_publishing": {"time_limit_minutes": 60},
 }
 # Another value of each field, which must be seen in a template. A field without a row fails a test:
 # nobody can add one that does nothing.
@@ -54,6 +55,16 @@ CHANGES: Mapping[str, Any] = {
     "image_builds.vpc.vpc_id": "vpc-4e5f6a7b",
     "image_builds.vpc.subnet_ids": ["subnet-4e5f6a7b"],
     "image_builds.vpc.security_group_ids": ["sg-4e5f6a7b"],
+    "remote_publishing.compute": "2xlarge",
+    "remote_publishing.time_limit_minutes": 30,
+    "remote_publishing.weights": ["s3://weights/"],
+    "remote_publishing.key_arns": [
+        "arn:aws:kms:eu-west-1:210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    ],
+    "remote_publishing.hub_url": "https://mirror.example.com/hub",
+    "remote_publishing.hub_token_secret": (
+        "arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf"
+    ),
 }
 
 

@@ -86,6 +86,14 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
         Example("slipway publish gpt2-autocomplete", "Publish a model to the embedded AWS."),
         Example("slipway publish --all", "Publish every model that has a sample."),
         Example("slipway publish flan-t5-xxl --env production", "Publish to an account."),
+        Example(
+            "slipway publish flan-t5-xxl --env production --remote",
+            "Publish in a build of the account, next to S3. The same command joins it again.",
+        ),
+        Example(
+            "slipway publish flan-t5-xxl --env production --remote --cancel",
+            "Stop that build.",
+        ),
     ),
     "preflight": (
         Example(

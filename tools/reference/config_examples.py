@@ -400,4 +400,16 @@ production:
       security_group_ids: [sg-0a1b2c3d]
 """,
     ),
+    "remote_publishing": Example(
+        "environments",
+        """\
+production:
+  account: "111122223333"
+  region: eu-west-1
+  remote_publishing:
+    compute: large
+    weights: ["s3://my-models/"]
+    hub_token_secret: arn:aws:secretsmanager:eu-west-1:111122223333:secret:hub-token-AbCdEf
+""",
+    ),
 }

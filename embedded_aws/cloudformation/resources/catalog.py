@@ -37,7 +37,11 @@ from embedded_aws.cloudformation.resources.sns import (
 from embedded_aws.cloudformation.resources.ssm import ParameterHandler
 
 # Slipway's own custom resources, whose functions can run here.
-CUSTOM_TYPES = ("Custom::SlipwayFoundation", "Custom::SlipwayScaling")
+CUSTOM_TYPES = (
+    "Custom::SlipwayFoundation",
+    "Custom::SlipwayRemotePublishing",
+    "Custom::SlipwayScaling",
+)
 
 
 def own_handlers(runtime: LambdaRuntime | None = None) -> list[ResourceHandler]:

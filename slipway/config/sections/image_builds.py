@@ -50,7 +50,7 @@ class ImageBuilds(Section):
     )
     index_url: _Url | None = Field(
         None,
-        description="Package index that replaces PyPI.",
+        description="Package index that replaces PyPI, also for builds that publish.",
         examples=["https://mirror.example.com/pypi/simple"],
     )
     python_url: _Url | None = Field(
@@ -77,7 +77,10 @@ class ImageBuilds(Section):
         "cannot be changed.",
         examples=["artifact"],
     )
-    vpc: BuildVpc | None = Field(None, description="Without it CodeBuild's own network.")
+    vpc: BuildVpc | None = Field(
+        None,
+        description="Also of builds that publish. Without it CodeBuild's own network.",
+    )
 
 
 # Everything from its public place, in CodeBuild's own network.

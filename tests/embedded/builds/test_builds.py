@@ -158,6 +158,7 @@ def test_what_the_role_may_not_do_fails_the_build(account: Account) -> None:
         account.may(MAY_BUILD)
 
 
+@pytest.mark.size("all")
 def test_pip_is_held_off_every_index(account: Account) -> None:
     build = account.done(
         {"install": ["python -m pip install --dry-run slipway-package-that-nobody-has"]}

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.embedded.builds.conftest import Account
 from tests.embedded.builds.looks import context, is_alive, output, phases
 from tests.support.accounts import embedded_aws
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.size("all")
 
 
 def test_a_build_that_takes_too_long_is_timed_out(tmp_path: Path) -> None:

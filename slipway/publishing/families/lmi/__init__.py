@@ -28,6 +28,10 @@ class LmiPackaging(Packaging):
         """
         return script_files(_lmi(situation).serving, root) if situation.has_code else {}
 
+    def directory(self, situation: Situation) -> str | None:
+        """Returns the directory with the user's model.py."""
+        return _lmi(situation).serving.script if situation.has_code else None
+
     def inspection(self, situation: Situation) -> Inspection | None:
         """Returns the check of the parts that a job wrote."""
         return parts_inspection(_lmi(situation))

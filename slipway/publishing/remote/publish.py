@@ -1,0 +1,335 @@
+"""`slipway publish NAME --remote`: publishes in a build next to S3, and writes the lock here."""
+
+import contextlib
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.access import Access
+from slipway.codes.code import Code
+from slipway.config.environments import Environment
+from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
+from slipway.config.sections.remote_publishing import RemotePublishing
+from slipway.errors import FieldPath, Kind, Problem, UserError
+from slipway.facts.builds import build_disk_gb, build_price_per_minute
+from slipway.planning.artifact_place import artifact_place
+from slipway.planning.compiling import CompilePlan
+from slipway.planning.remote_place import ENVIRONMENT, INPUTS, MODEL, SOURCE_DIGEST
+from slipway.planning.situation import Situation
+from slipway.project import Project
+from slipway.publishing.progress import Progress
+from slipway.publishing.publish import Published, located, record, require_publishable
+from slipway.publishing.remote.builds import Build, BuildProject, PublishBuilds, variable_of
+from slipway.publishing.remote.result import read_result, result_key
+from slipway.publishing.remote.source import Source, make_source
+from slipway.publishing.store import ArtifactStore
+
+_WEIGHTS: FieldPath = ("artifacts", "weights")
+_LARGEST = "2xlarge"
+
+
+@dataclass(frozen=True)
+class RemotelyPublished:
+    """What a build published.
+
+    Args:
+        build: its id.
+        published: as of a publish on this machine.
+    """
+
+    build: str
+    published: Published
+
+
+def publish_remotely(
+    project: Project, name: str, environment: Environment, access: Access, progress: Progress
+) -> RemotelyPublished:
+    """Publishes one model in a build of the account; joins a build that does so already.
+
+    It can be stopped at any moment: the build goes on, and the next run joins it.
+
+    Args:
+        project: gives config, lock and code; its lock file is written.
+        name: file stem of the config.
+        environment: the environment to publish to.
+        access: clients of its account.
+        progress: shows the build's log and state.
+
+    Raises:
+        UserError: a build cannot publish this model, could not be started, or failed.
+    """
+    settings = _settings(environment)
+    situation, compiling = require_publishable(project, name, environment)
+    _require_fit_for_a_build(project, situation, settings)
+    source = make_source(project, situation)
+    store = ArtifactStore(
+        access.client("s3"), environment, artifact_place(situation.config, environment)
+    )
+    store.require_bucket()
+    builds = PublishBuilds(access, environment, progress)
+    deployed = builds.project()
+    inputs = _inputs(source, name, environment)
+    left = _Left(project.root, name, environment)
+    build = left.take(builds, inputs, progress)
+    if build is None:
+        running = builds.running(INPUTS, inputs)
+        if running:
+            build = running[0]
+            progress.note(f"The build {build['id']} does the same: joined.")
+    if build is None:
+        progress.note(_limits(deployed, environment, compiling))
+        _send(access, store.bucket, source)
+        variables = {
+            SOURCE_DIGEST: source.digest,
+            MODEL: name,
+            ENVIRONMENT: environment.name,
+            INPUTS: inputs,
+        }
+        build = builds.start(f"{store.bucket}/{source.key}", variables)
+        left.keep(build["id"], inputs)
+        progress.note(f"The build {build['id']} began.")
+    identifier: str = build["id"]
+    try:
+        ended = builds.follow(identifier)
+    except KeyboardInterrupt:
+        progress.note(
+            f"The build {identifier} goes on. Run the same command to join it; "
+            f"`slipway publish {name} --env {environment.name} --remote --cancel` stops it."
+        )
+        raise
+    left.forget()
+    result = _result(access, store.bucket, identifier)
+    if result is None:
+        raise builds.failure(ended)
+    made = read_result(result)
+    return RemotelyPublished(identifier, record(project, name, environment, made))
+
+
+def cancel(
+    project: Project, name: str, environment: Environment, access: Access, progress: Progress
+) -> list[str]:
+    """Stops every running build of a model in an environment; returns their ids.
+
+    Args:
+        project: forgets the build that it waits for.
+        name: file stem of the config.
+        environment: the environment that is published to.
+        access: clients of its account.
+        progress: shows which build is stopped.
+
+    Raises:
+        UserError: there is none.
+    """
+    _settings(environment)
+    builds = PublishBuilds(access, environment, progress)
+    builds.project()
+    running = [build["id"] for build in builds.running(MODEL, name)]
+    if not running:
+        raise UserError.of(
+            Code.NO_BUILD,
+            f"no build publishes {name} to {environment.name}",
+            "Nothing has to be stopped.",
+        )
+    for identifier in running:
+        progress.note(f"Stopping the build {identifier}.")
+        builds.stop(identifier)
+    _Left(project.root, name, environment).forget()
+    return running
+
+
+class _Left:
+    """The build that this machine started and whose result it has not taken yet.
+
+    Args:
+        root: the project.
+        name: the model.
+        environment: the environment that is published to.
+    """
+
+    def __init__(self, root: Path, name: str, environment: Environment) -> None:
+        self._file = root / ".slipway" / "remote" / f"{name}-{environment.name}.json"
+
+    def keep(self, build: str, inputs: str) -> None:
+        """Remembers a build."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text(json.dumps({"build": build, "inputs": inputs}), encoding="utf-8")
+
+    def forget(self) -> None:
+        """Forgets the build."""
+        self._file.unlink(missing_ok=True)
+
+    def take(self, builds: PublishBuilds, inputs: str, progress: Progress) -> Build | None:
+        """Returns the build of the same inputs that was left; None if there is none.
+
+        Args:
+            builds: describes builds.
+            inputs: digest of the inputs.
+            progress: shows that a build is joined.
+        """
+        try:
+            kept = json.loads(self._file.read_bytes())
+            identifier, same = kept["build"], kept["inputs"] == inputs
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        build = builds.find(identifier) if same else None
+        if build is None or variable_of(build, INPUTS) != inputs:
+            return None
+        progress.note(f"The build {identifier} was started here before: joined.")
+        return build
+
+
+def _settings(environment: Environment) -> RemotePublishing:
+    if environment.remote_publishing is None:
+        name = environment.name
+        raise UserError.of(
+            Code.NO_PUBLISH_PROJECT,
+            f"environment `{name}` has no `remote_publishing`",
+            f"Add `remote_publishing: {{}}` to `{name}` in environments.yaml and run "
+            f"`cdk deploy foundation -c env={name}`.",
+        )
+    return environment.remote_publishing
+
+
+def _require_fit_for_a_build(
+    project: Project, situation: Situation, settings: RemotePublishing
+) -> None:
+    """Refuses what a build of the account could not do.
+
+    Raises:
+        UserError: every reason, located.
+    """
+    config, environment = situation.config, situation.environment
+    weights = config.artifacts.weights if situation.deploys_release else None
+    problems = []
+    if weights is None or isinstance(weights, PathWeights):
+        source = situation.published_directory if weights is None else None
+        path = weights.path if isinstance(weights, PathWeights) else source and source.path
+        problems.append(
+            Problem(
+                Code.NOT_FOR_A_BUILD,
+                Kind.COMPATIBILITY,
+                f"{path} is on this machine, and a build of the account gets no such files",
+                "Publish without `--remote`, or name weights with `source: s3` or `source: hub`.",
+                _WEIGHTS if source is None else source.field,
+            )
+        )
+    if config.artifacts.isolated:
+        problems.append(
+            Problem(
+                Code.NOT_FOR_A_BUILD,
+                Kind.COMPATIBILITY,
+                "the build's role may not use the key of an isolated model",
+                "Publish without `--remote`, for example on an instance in the region.",
+                ("artifacts", "isolated"),
+            )
+        )
+    if not type(situation).__module__.startswith("slipway."):
+        problems.append(
+            Problem(
+                Code.NOT_FOR_A_BUILD,
+                Kind.COMPATIBILITY,
+                f"the container {situation.container} is of another package, which a build lacks",
+                "Publish without `--remote`.",
+                ("serving", "container"),
+            )
+        )
+    if isinstance(weights, S3Weights) and not weights.uri.startswith(settings.weights):
+        name = environment.name
+        problems.append(
+            Problem(
+                Code.WEIGHTS_NOT_ALLOWED,
+                Kind.COMPATIBILITY,
+                f"builds of `{name}` may not read {weights.uri}",
+                f"Add it, or a prefix of it, to `remote_publishing.weights` of `{name}` in "
+                f"environments.yaml and run `cdk deploy foundation -c env={name}`.",
+                (*_WEIGHTS, "uri"),
+            )
+        )
+    if isinstance(weights, HubWeights):
+        problems += _disk_problems(project, situation, settings.compute)
+    if problems:
+        raise UserError(located(project.config(config.name, environment.name), problems))
+
+
+def _disk_problems(project: Project, situation: Situation, compute: str) -> list[Problem]:
+    """Returns the problem that weights of the Hub do not fit on a build's disk."""
+    locked = project.lock(situation.config.name).artifact(situation)
+    size_gb = situation.config.artifacts.size_gb
+    if locked is not None and locked.weights is not None:
+        size_gb = locked.weights.size_bytes / 1e9
+    disk_gb = build_disk_gb(compute)
+    if size_gb is None or size_gb <= disk_gb:
+        return []
+    larger = build_disk_gb(_LARGEST)
+    remedy = "Put the weights into S3 and name them with `source: s3`: those need no disk."
+    if size_gb <= larger:
+        remedy = f"Set `remote_publishing.compute` to {_LARGEST}, which has {larger} GB. {remedy}"
+    return [
+        Problem(
+            Code.BUILD_DISK,
+            Kind.COMPATIBILITY,
+            f"the weights have {size_gb:.0f} GB, and a build of compute type {compute} has "
+            f"{disk_gb} GB of disk",
+            remedy,
+            _WEIGHTS,
+        )
+    ]
+
+
+def _inputs(source: Source, name: str, environment: Environment) -> str:
+    text = json.dumps([source.digest, name, environment.name])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _limits(deployed: BuildProject, environment: Environment, compiling: CompilePlan | None) -> str:
+    """Returns the sentence about time limit and cost."""
+    minutes, region = deployed.time_limit_minutes, environment.region
+    line = f"A build of compute type {deployed.compute} takes at most {minutes} minutes. "
+    price = build_price_per_minute(deployed.compute, region)
+    if environment.is_local:
+        line += "It runs on this machine and costs nothing."
+    elif price is None:
+        line += f"No source gives the price of a minute in {region}."
+    else:
+        line += (
+            f"It costs at most {price.usd * minutes:.2f} USD, at {price.usd:g} USD a minute "
+            f"({price.as_of}; {price.source})."
+        )
+    if compiling is not None and not environment.is_local:
+        line += f" A training job on {compiling.instance_type} costs its own."
+    return line
+
+
+def _send(access: Access, bucket: str, source: Source) -> None:
+    """Puts the source into the bucket, unless it is there."""
+    client = access.client("s3")
+    try:
+        with contextlib.suppress(client.exceptions.ClientError):
+            client.head_object(Bucket=bucket, Key=source.key)
+            return
+        client.put_object(Bucket=bucket, Key=source.key, Body=source.archive)
+    except (BotoCoreError, ClientError) as error:
+        raise UserError.of(
+            Code.BUILD_NOT_STARTED,
+            f"the source of the build could not be sent to {bucket}: {error}",
+            "Use credentials with the rights that `slipway iam NAME --remote` prints.",
+        ) from None
+
+
+def _result(access: Access, bucket: str, build: str) -> bytes | None:
+    """Returns a build's result; None if it wrote none."""
+    client = access.client("s3")
+    try:
+        content: bytes = client.get_object(Bucket=bucket, Key=result_key(build))["Body"].read()
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+            return None
+        raise UserError.of(
+            Code.BUILD_UNREACHABLE,
+            f"the result of the build {build} could not be read: {error}",
+            "Use credentials with the rights that `slipway iam NAME --remote` prints.",
+        ) from None
+    return content

@@ -1,0 +1,72 @@
+"""What a build reports: the published artifact, or the problems; as JSON in the artifact bucket."""
+
+import json
+from typing import Any
+
+from slipway.codes.code import Code
+from slipway.errors import Kind, Location, Problem, UserError
+from slipway.planning.lock import LockedArtifact
+from slipway.planning.remote_place import RESULTS_PREFIX
+from slipway.publishing.publish import Made
+
+
+def result_key(build: str) -> str:
+    """Returns the key of a build's result.
+
+    Args:
+        build: the build's id, `PROJECT:UUID`.
+    """
+    return f"{RESULTS_PREFIX}{build.rpartition(':')[2]}.json"
+
+
+def made_result(made: Made) -> bytes:
+    """Returns the result of a build that published."""
+    locked = made.locked.model_dump(mode="json", exclude_none=True)
+    return _render({"locked": locked, "moved_bytes": made.moved_bytes})
+
+
+def problem_result(error: UserError) -> bytes:
+    """Returns the result of a build that found problems."""
+    return _render({"problems": [_written(problem) for problem in error.problems]})
+
+
+def read_result(content: bytes) -> Made:
+    """Reads a result.
+
+    Raises:
+        UserError: the build found problems.
+    """
+    result = json.loads(content)
+    if "problems" in result:
+        raise UserError([_read(problem) for problem in result["problems"]])
+    return Made(
+        LockedArtifact.model_validate_json(json.dumps(result["locked"])), result["moved_bytes"]
+    )
+
+
+def _render(content: dict[str, Any]) -> bytes:
+    return json.dumps({"version": 1, **content}, indent=2).encode()
+
+
+def _written(problem: Problem) -> dict[str, Any]:
+    place = problem.location
+    return {
+        "code": problem.code.value,
+        "kind": problem.kind.value,
+        "message": problem.message,
+        "remedy": problem.remedy,
+        "field": list(problem.field),
+        "location": None if place is None else [place.path, place.line, place.column],
+    }
+
+
+def _read(written: dict[str, Any]) -> Problem:
+    place = written["location"]
+    return Problem(
+        Code(written["code"]),
+        Kind(written["kind"]),
+        written["message"],
+        written["remedy"],
+        tuple(written["field"]),
+        None if place is None else Location(*place),
+    )

@@ -1,0 +1,91 @@
+"""The source of a build: Slipway as a wheel, its pinned packages, and what publishing reads.
+
+No weights and no credentials are in it: the files are those that are listed here, and no others.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.codes.code import Code
+from slipway.config.environments import Environment
+from slipway.config.names import ENVIRONMENTS_FILE
+from slipway.errors import UserError
+from slipway.image_sources import image_files
+from slipway.planning.remote_place import CA_BUNDLE_FILE, SOURCES_PREFIX
+from slipway.planning.situation import Situation
+from slipway.project import Project
+from slipway.publishing.families import PACKAGING
+from slipway.publishing.remote.wheel import WHEEL, code_root, wheel, zipped
+
+_REQUIREMENTS = "requirements.txt"
+_LIST = "SHA256SUMS"
+_PROJECT = "project"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A build's source.
+
+    Args:
+        digest: SHA-256 of the list of its files, which has the SHA-256 of each.
+        archive: a ZIP file.
+    """
+
+    digest: str
+    archive: bytes
+
+    @property
+    def key(self) -> str:
+        """Returns its key in the artifact bucket."""
+        return f"{SOURCES_PREFIX}{self.digest}.zip"
+
+
+def make_source(project: Project, situation: Situation) -> Source:
+    """Makes the source of the build that publishes a model.
+
+    Args:
+        project: has the files.
+        situation: of a config that can be published.
+
+    Raises:
+        UserError: Slipway does not run from a checkout, or a file is missing.
+    """
+    root = code_root()
+    try:
+        requirements = (root / _REQUIREMENTS).read_bytes()
+    except FileNotFoundError:
+        raise UserError.of(
+            Code.NOT_FOR_A_BUILD,
+            f"there is no {_REQUIREMENTS} in {root}, which names the packages of a build",
+            "Run Slipway from its checkout, or publish without `--remote`.",
+        ) from None
+    files = {_REQUIREMENTS: requirements, WHEEL: wheel(root)}
+    files |= {f"{_PROJECT}/{n}": each for n, each in _project_files(project, situation).items()}
+    if (bundle := situation.environment.image_builds.ca_bundle) is not None:
+        files[CA_BUNDLE_FILE] = (project.root / bundle).read_bytes()
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    listed = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())).encode()
+    return Source(hashlib.sha256(listed).hexdigest(), zipped({**files, _LIST: listed}))
+
+
+def _project_files(project: Project, situation: Situation) -> dict[str, bytes]:
+    """Returns what publishing reads of the project: path to content."""
+    name, root = situation.config.name, project.root
+    paths = [root / ENVIRONMENTS_FILE, project.files[name], *_own(situation.environment, root)]
+    if (lock := project.lock_path(name)).exists():
+        paths.append(lock)
+    if situation.image_family is not None:
+        # The tags of images follow from them.
+        paths += image_files(root, situation.image_family)
+    files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+    packaging = PACKAGING[situation.container]
+    directory = packaging.directory(situation)
+    own = packaging.read(situation, root)
+    return files | {f"{directory}/{path}": content for path, content in own.items()}
+
+
+def _own(environment: Environment, root: Path) -> list[Path]:
+    """Returns the files that the environment names."""
+    bundle = environment.image_builds.ca_bundle
+    return [] if bundle is None else [root / bundle]

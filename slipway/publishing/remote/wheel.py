@@ -1,0 +1,70 @@
+"""Slipway's own code as a wheel: the same code gives the same bytes.
+
+A build needs only what publishing imports. Stacks and containers stay behind. The format:
+https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
+"""
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import slipway
+
+# `slipway.access` finds a running embedded AWS with the second.
+_PACKAGES = ("slipway", "embedded_aws")
+_SUFFIXES = (".py", ".json", ".typed")
+# The earliest that ZIP files can have.
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+_INFO = f"slipway-{slipway.__version__}.dist-info"
+WHEEL = f"slipway-{slipway.__version__}-py3-none-any.whl"
+
+
+def code_root() -> Path:
+    """Returns the folder that Slipway's packages are in: its checkout."""
+    return Path(slipway.__file__).resolve().parents[1]
+
+
+def wheel(root: Path) -> bytes:
+    """Returns a wheel of the code in a checkout.
+
+    Args:
+        root: the checkout.
+    """
+    files = {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for package in _PACKAGES
+        for path in (root / package).rglob("*")
+        if path.suffix in _SUFFIXES and "__pycache__" not in path.parts
+    }
+    files[f"{_INFO}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: slipway\nVersion: {slipway.__version__}\n"
+    ).encode()
+    files[f"{_INFO}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    record = [f"{name},{_hash(content)},{len(content)}" for name, content in sorted(files.items())]
+    files[f"{_INFO}/RECORD"] = "\n".join([*record, f"{_INFO}/RECORD,,", ""]).encode()
+    return zipped(files)
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Returns a ZIP file; the same files give the same bytes.
+
+    Args:
+        files: path to content.
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
+def _hash(content: bytes) -> str:
+    digest = hashlib.sha256(content).digest()
+    return f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"

@@ -1,0 +1,99 @@
+"""The rights of a build that publishes: a publisher's, for every model of the environment."""
+
+from aws_cdk import aws_iam as iam
+
+from slipway.config.environments import Environment
+from slipway.config.sections.remote_publishing import RemotePublishing
+from slipway.planning.artifact_place import ArtifactPlace
+from slipway.planning.remote_place import RESULTS_PREFIX, SOURCES_PREFIX
+from stacks.constructs.statements import allow
+
+_JOBS_LOG = "/aws/sagemaker/TrainingJobs"
+
+
+def publishing_statements(
+    partition: str,
+    environment: Environment,
+    settings: RemotePublishing,
+    place: ArtifactPlace,
+    *,
+    artifact_key_arn: str,
+    compile_role_arn: str,
+) -> tuple[list[iam.PolicyStatement], dict[str, str]]:
+    """Returns the statements of the build's role, and the reason of each wildcard in them.
+
+    Args:
+        partition: of the stack.
+        environment: account, region and names.
+        settings: the environment's `remote_publishing`.
+        place: the environment's artifacts.
+        artifact_key_arn: the key that encrypts them.
+        compile_role_arn: the role that compile jobs get.
+    """
+    bucket = f"arn:{partition}:s3:::{place.bucket}"
+    here = f"{environment.region}:{environment.account}"
+    jobs = f"arn:{partition}:sagemaker:{here}:training-job/compile-*"
+    repositories = f"arn:{partition}:ecr:{here}:repository/{environment.repository_prefix}*"
+    log = f"arn:{partition}:logs:{here}:log-group:{_JOBS_LOG}"
+    written = [f"{bucket}/{place.artifacts_prefix}*", f"{bucket}/{place.recipes_prefix}*"]
+    parameters = [
+        f"arn:{partition}:ssm:{here}:parameter{name}"
+        for name in (place.key_parameter, place.compile_role_parameter)
+    ]
+    statements = [
+        allow(
+            "FindArtifacts", ["s3:GetBucketAcl", "s3:GetBucketLocation", "s3:ListBucket"], bucket
+        ),
+        allow("WriteArtifacts", ["s3:GetObject", "s3:PutObject"], *written),
+        allow(
+            "ReadSource",
+            ["s3:GetObject", "s3:GetObjectVersion"],
+            f"{bucket}/{SOURCES_PREFIX}*",
+        ),
+        allow("WriteResult", ["s3:PutObject"], f"{bucket}/{RESULTS_PREFIX}*"),
+        allow("TakeCompiled", ["s3:GetObject"], f"{bucket}/{place.output_prefix}*"),
+        allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], artifact_key_arn),
+        allow("FindFoundation", ["ssm:GetParameter"], *parameters),
+        allow("FindCompiler", ["ecr:DescribeImages"], repositories),
+        allow(
+            "Compile",
+            ["sagemaker:AddTags", "sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingJob"],
+            jobs,
+        ),
+        allow(
+            "PassCompileRole",
+            ["iam:PassRole"],
+            compile_role_arn,
+            conditions={"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
+        ),
+        allow("ReadCompileLog", ["logs:DescribeLogStreams", "logs:GetLogEvents"], log, f"{log}:*"),
+    ]
+    reasons = {
+        **dict.fromkeys(written, "Artifacts and recipes lie under their digests."),
+        f"{bucket}/{SOURCES_PREFIX}*": "Sources lie under their digests.",
+        f"{bucket}/{RESULTS_PREFIX}*": "Each build writes a file of its name.",
+        f"{bucket}/{place.output_prefix}*": "Each job has a folder of its name.",
+        jobs: "A job's name has its model and its inputs.",
+        repositories: "Only the images that Slipway builds.",
+        f"{log}:*": "SageMaker names the streams after the jobs.",
+    }
+    for number, uri in enumerate(settings.weights):
+        source, _, prefix = uri.removeprefix("s3://").partition("/")
+        objects = f"arn:{partition}:s3:::{source}/{prefix}*"
+        statements += [
+            allow(f"ReadWeights{number}", ["s3:GetObject"], objects),
+            allow(
+                f"FindWeights{number}",
+                ["s3:ListBucket"],
+                f"arn:{partition}:s3:::{source}",
+                conditions={"StringLike": {"s3:prefix": f"{prefix}*"}},
+            ),
+        ]
+        reasons[objects] = "The environment names the prefix."
+    if settings.key_arns:
+        statements.append(allow("DecryptWeights", ["kms:Decrypt"], *settings.key_arns))
+    if settings.hub_token_secret is not None:
+        statements.append(
+            allow("ReadToken", ["secretsmanager:GetSecretValue"], settings.hub_token_secret)
+        )
+    return statements, reasons
