@@ -205,6 +205,7 @@ class Code(StrEnum):
     BUILD_STOPPED = "SW652"
     BUILD_UNREACHABLE = "SW653"
     NO_BUILD = "SW654"
+    SECRET_ELSEWHERE = "SW655"  # noqa: S105  # a code
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"

@@ -220,4 +220,10 @@ ENTRIES: Sequence[Entry] = (
         "`--cancel` found no running build of the model in the environment.",
         "Nothing has to be done.",
     ),
+    Entry(
+        Code.SECRET_ELSEWHERE,
+        "The secret is in another region",
+        "A build reads `remote_publishing.hub_token_secret` in its own region.",
+        "Replicate the secret to the environment's region, and name the ARN of the replica.",
+    ),
 )

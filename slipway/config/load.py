@@ -19,6 +19,7 @@ from slipway.config.environments import (
 from slipway.config.image_build_rules import image_build_problems
 from slipway.config.messages import describe
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
+from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.errors import Kind, Problem, UserError, nearest, relative
 
@@ -186,6 +187,7 @@ def load_environment(name: str, root: Path) -> Environment:
         )
     if environment is not None:
         problems.extend(image_build_problems(environment, document.content, root))
+        problems.extend(remote_publishing_problems(environment))
     if problems or environment is None:
         raise UserError(_in_file_order(document, problems))
     return environment

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse
 
 from slipway.codes.code import Code
 from slipway.errors import UserError
@@ -189,6 +190,32 @@ def test_a_role_without_its_rights_fails_the_build(remote: Remote) -> None:
         )
     assert problem.code is Code.BUILD_FAILED
     assert "not authorized to perform: s3:GetObject" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        ("codebuild.StartBuild", Code.BUILD_NOT_STARTED),
+        ("cloudwatch-logs.GetLogEvents", Code.BUILD_UNREACHABLE),
+    ],
+)
+def test_a_caller_without_a_right_is_told_which(remote: Remote, operation: str, code: Code) -> None:
+    def deny(request: Any, **_: Any) -> AWSResponse:
+        answer = AWSResponse(request.url, 400, {}, io.BytesIO())
+        answer._content = b'{"__type": "AccessDeniedException", "message": "not authorized"}'
+        return answer
+
+    # As IAM denies it: the embedded AWS denies a caller nothing.
+    remote.access._session.events.register(f"before-send.{operation}", deny)
+    (problem,) = refused(remote)
+    assert problem.code is code
+    name = operation.rpartition(".")[2]
+    assert problem.message == f"the account refuses {name}: AccessDeniedException: not authorized"
+    assert "`slipway iam NAME --remote` prints the rights." in problem.remedy
+    started = remote.builds()
+    assert len(started) == (code is Code.BUILD_UNREACHABLE)
+    for build in started:
+        remote.codebuild.stop_build(id=build["id"])
 
 
 def test_a_build_that_takes_too_long(

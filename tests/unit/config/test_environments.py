@@ -238,6 +238,21 @@ def test_keys_are_of_the_environments_region(tmp_path):
     )
 
 
+def test_the_secret_of_a_build_is_of_the_environments_region(tmp_path):
+    arn = "arn:aws:secretsmanager:us-east-1:210987654321:secret:hub-token-AbCdEf"
+    lines = f"  remote_publishing:\n    hub_token_secret: {arn}\n"
+    assert report(tmp_path, ENVIRONMENTS + lines, "production") == (
+        "1 problem\n"
+        f"- environments.yaml:10:5: production.remote_publishing.hub_token_secret: {arn} is in "
+        "another region than the environment [SW655]\n"
+        "    A build reads secrets of its own region: replicate the secret to eu-west-1, and name "
+        "the ARN of the replica."
+    )
+    assert report(
+        tmp_path, ENVIRONMENTS + "  remote_publishing: {compute: xlarge}\n", "production"
+    ).startswith("1 problem\n- environments.yaml:9:23: production.remote_publishing.compute: ")
+
+
 def test_an_alias_is_no_key(tmp_path):
     assert "environments.yaml:9:3: production.log_key: " in report(
         tmp_path, ENVIRONMENTS + "  log_key: alias/logs\n", "production"

@@ -1,0 +1,147 @@
+"""The build project that publishes next to S3, and what its role may do."""
+
+import json
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk.assertions import Template
+
+from slipway.config.environments import Environment
+from slipway.config.sections.image_builds import ImageBuilds
+from slipway.config.sections.remote_publishing import RemotePublishing
+from stacks.foundation_stack import FoundationStack
+from tests.support.projects import PRODUCTION
+
+NAMED = "arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf"
+KEY = "arn:aws:kms:eu-west-1:210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+NETWORK = {
+    "index_url": "https://mirror.example.com/simple",
+    "vpc": {
+        "vpc_id": "vpc-0a1b2c3d",
+        "subnet_ids": ["subnet-0a1b2c3d"],
+        "security_group_ids": ["sg-0a1b2c3d"],
+    },
+}
+
+
+def rendered(environment: Environment) -> dict[str, Any]:
+    app = cdk.App(analytics_reporting=False, builtin_cloud_formation_validation=False)
+    target = cdk.Environment(account=environment.account, region=environment.region)
+    stack = FoundationStack(app, "foundation", environment=environment, env=target)
+    found: dict[str, Any] = Template.from_stack(stack).to_json()
+    return found
+
+
+def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [item for item in template["Resources"].values() if item["Type"] == kind]
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    """The foundation with every setting."""
+    settings = RemotePublishing(
+        compute="2xlarge",
+        time_limit_minutes=600,
+        weights=("s3://weights/", "s3://more/models/"),
+        key_arns=(KEY,),
+        hub_url="https://mirror.example.com/hub",
+        hub_token_secret=NAMED,
+    )
+    mirrors = ImageBuilds.model_validate(NETWORK)
+    return rendered(
+        PRODUCTION.model_copy(update={"remote_publishing": settings, "image_builds": mirrors})
+    )
+
+
+@pytest.fixture(scope="module")
+def rights(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    (role,) = (
+        role["Properties"]
+        for role in of_type(template, "AWS::IAM::Role")
+        if "Publishes the models" in role["Properties"]["Description"]
+    )
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "codebuild.amazonaws.com"}
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": PRODUCTION.account}}
+    (policy,) = role["Policies"]
+    return {each["Sid"]: each for each in policy["PolicyDocument"]["Statement"]}
+
+
+def test_the_project_has_the_settings_and_no_secret(template: dict[str, Any]) -> None:
+    (project,) = of_type(template, "AWS::CodeBuild::Project")
+    properties = project["Properties"]
+    assert properties["Name"] == "slipway-production-publish"
+    assert properties["TimeoutInMinutes"] == 600
+    environment = properties["Environment"]
+    assert environment["ComputeType"] == "BUILD_GENERAL1_2XLARGE"
+    assert environment.get("PrivilegedMode", False) is False
+    assert environment["EnvironmentVariables"] == [
+        {
+            "Name": "PIP_INDEX_URL",
+            "Type": "PLAINTEXT",
+            "Value": "https://mirror.example.com/simple",
+        },
+        {"Name": "HF_ENDPOINT", "Type": "PLAINTEXT", "Value": "https://mirror.example.com/hub"},
+        {"Name": "HF_TOKEN", "Type": "SECRETS_MANAGER", "Value": NAMED},
+    ]
+    assert properties["VpcConfig"]["VpcId"] == "vpc-0a1b2c3d"
+    specification = json.loads(properties["Source"]["BuildSpec"])
+    commands = specification["phases"]["install"]["commands"]
+    # Nothing of the source runs before the check of its digest.
+    assert commands[0].startswith("python -I -c ")
+    assert "SLIPWAY_SOURCE" in commands[0]
+    assert any("--require-hashes" in command for command in commands)
+
+
+def test_the_role_may_read_what_the_environment_names(rights: dict[str, dict[str, Any]]) -> None:
+    assert rights["ReadToken"]["Action"] == "secretsmanager:GetSecretValue"
+    assert rights["ReadToken"]["Resource"] == NAMED
+    assert rights["DecryptWeights"]["Resource"] == KEY
+    assert "more/models/*" in json.dumps(rights["ReadWeights1"]["Resource"])
+    assert rights["FindWeights1"]["Condition"] == {"StringLike": {"s3:prefix": "models/*"}}
+    assert rights["PassCompileRole"]["Condition"] == {
+        "StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}
+    }
+
+
+def test_the_role_deletes_nothing_and_has_no_wildcard_action(
+    rights: dict[str, dict[str, Any]],
+) -> None:
+    actions = [
+        action
+        for each in rights.values()
+        for action in (each["Action"] if isinstance(each["Action"], list) else [each["Action"]])
+    ]
+    assert [action for action in actions if "*" in action] == []
+    # CodeBuild deletes the interfaces that it makes for a build.
+    assert [each for each in actions if "Delete" in each] == ["ec2:DeleteNetworkInterface"]
+    # Only the interfaces of a VPC have no narrower resource.
+    everywhere = [sid for sid, each in rights.items() if each["Resource"] == "*"]
+    assert everywhere == ["ManageNetworkInterfaces"]
+
+
+def test_sources_and_results_expire(template: dict[str, Any]) -> None:
+    rules = [
+        rule
+        for bucket in of_type(template, "AWS::S3::Bucket")
+        for rule in bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+        if rule.get("Prefix") == "remote/"
+    ]
+    assert rules == [{"ExpirationInDays": 14, "Prefix": "remote/", "Status": "Enabled"}]
+
+
+def test_without_the_setting_there_is_nothing_of_it() -> None:
+    text = json.dumps(rendered(PRODUCTION))
+    assert "CodeBuild" not in text
+    assert "remote/" not in text
+
+
+def test_the_smallest_setting_gives_no_right_on_weights() -> None:
+    settings = PRODUCTION.model_copy(update={"remote_publishing": RemotePublishing()})
+    template = rendered(settings)
+    (project,) = of_type(template, "AWS::CodeBuild::Project")
+    assert project["Properties"]["Environment"].get("EnvironmentVariables", []) == []
+    assert "VpcConfig" not in project["Properties"]
+    assert "ReadWeights0" not in json.dumps(template)
+    assert "secretsmanager" not in json.dumps(template)
