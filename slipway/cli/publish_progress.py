@@ -88,12 +88,12 @@ class ProgressBar:
         self._console.print(line, markup=False)
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows the state of a training job.
+        """Shows the state of a training job or a build.
 
         Args:
-            name: TrainingJobName.
-            state: SageMaker's secondary status.
-            elapsed_seconds: time since the job was created.
+            name: TrainingJobName, or the build's id.
+            state: SageMaker's secondary status, or the build's phase.
+            elapsed_seconds: time since the job or build was created.
         """
         minutes, seconds = divmod(int(elapsed_seconds), 60)
         line = f"{name}: {state}, {minutes}:{seconds:02}"

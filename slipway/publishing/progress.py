@@ -16,10 +16,10 @@ class Progress(Protocol):
         """Shows a line that stays visible."""
 
     def job(self, name: str, state: str, elapsed_seconds: float) -> None:
-        """Shows the state of a training job, each time that it is checked.
+        """Shows the state of a training job or a build, each time that it is checked.
 
         Args:
-            name: TrainingJobName.
-            state: SageMaker's secondary status.
-            elapsed_seconds: time since the job was created.
+            name: TrainingJobName, or the build's id.
+            state: SageMaker's secondary status, or the build's phase.
+            elapsed_seconds: time since the job or build was created.
         """

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -236,7 +237,7 @@ def _require_fit_for_a_build(
                 ("serving", "container"),
             )
         )
-    if isinstance(weights, S3Weights) and not weights.uri.startswith(settings.weights):
+    if isinstance(weights, S3Weights) and not _is_below(weights.uri, settings.weights):
         name = environment.name
         problems.append(
             Problem(
@@ -252,6 +253,13 @@ def _require_fit_for_a_build(
         problems += _disk_problems(project, situation, settings.compute)
     if problems:
         raise UserError(located(project.config(config.name, environment.name), problems))
+
+
+def _is_below(uri: str, prefixes: Sequence[str]) -> bool:
+    """Returns whether a prefix in S3 is one of others, or below one."""
+    # A bucket may be named without a slash, and its name may begin another's.
+    whole = [f"{each.rstrip('/')}/" for each in (uri, *prefixes)]
+    return whole[0].startswith(tuple(whole[1:]))
 
 
 def _disk_problems(project: Project, situation: Situation, compute: str) -> list[Problem]:

@@ -36,6 +36,13 @@ FROM_S3 = (
     f"  weights:\n    source: s3\n    uri: {WEIGHTS}\n"
     "  compile:\n    instance: ml.g4dn.xlarge\n    volume_size_gb: 30\n",
 )
+_OWN_SCRIPT = (Path(__file__).parents[2] / "golden" / "cases" / "lmi-own-script.yaml").read_text(
+    "utf-8"
+)
+_HUB = (
+    "    source: hub\n    repository: google/flan-t5-xxl\n"
+    "    revision: ae7c9136adc7555eeccc78cdd960dfd60fb346ce\n"
+)
 PROJECT = "slipway-local-publish"
 STACK, ASSETS = "foundation-local", "cdk-hnb659fds-assets-123456789012-us-east-1"
 
@@ -53,7 +60,13 @@ class Remote:
     def __init__(self, stacks: Stacks, root: Path) -> None:
         self.stacks = stacks
         self.root = root
-        write_project(root, {"tiny": config_text("tiny", FROM_S3)}, environments=ENVIRONMENTS)
+        own = _OWN_SCRIPT.replace(_HUB, f"    source: s3\n    uri: {WEIGHTS}\n")
+        assert own != _OWN_SCRIPT
+        models = {"tiny": config_text("tiny", FROM_S3), "lmi-own-script": own}
+        write_project(root, models, environments=ENVIRONMENTS)
+        handler = root / "handlers" / "t5" / "model.py"
+        handler.parent.mkdir(parents=True)
+        handler.write_text("def handle(inputs): ...\n", "utf-8")
         self.access = access_to(stacks.aws.url)
         self.codebuild = stacks.client("codebuild")
         self._of_others = frozenset(build["id"] for build in self._all_builds())
@@ -80,17 +93,17 @@ class Remote:
                 Bucket="weights", Key=f"tiny/{name}", Body=text.encode()
             )
 
-    def publish(self, said: Said | None = None) -> RemotelyPublished:
+    def publish(self, said: Said | None = None, model: str = "tiny") -> RemotelyPublished:
         project = Project(self.root)
         return publish_remotely(
-            project, "tiny", self.environment, self.access, said if said else Said()
+            project, model, self.environment, self.access, said if said else Said()
         )
 
-    def leave(self) -> list[str]:
+    def leave(self, model: str = "tiny") -> list[str]:
         """Starts or joins a build and leaves it; returns what was said."""
         said = Leaving()
         with pytest.raises(KeyboardInterrupt):
-            self.publish(said)
+            self.publish(said, model)
         return said.notes
 
     def builds(self) -> list[dict[str, Any]]:

@@ -15,8 +15,7 @@ from slipway.codes.code import Code
 from slipway.errors import UserError
 from slipway.project import Project
 from slipway.publishing.publish import make, publish
-from slipway.publishing.remote.publish import cancel
-from tests.embedded.remote.conftest import ENVIRONMENTS, WEIGHTS, Remote
+from tests.embedded.remote.conftest import ENVIRONMENTS, PROJECT, Remote
 from tests.embedded.training.publishing import Said
 from tests.support.command_line import Run
 from tests.support.recorded_calls import RecordedCalls
@@ -52,8 +51,14 @@ def refused(remote: Remote) -> list[Any]:
 def test_a_build_publishes_and_the_lock_is_that_of_a_publish_here(
     remote: Remote, command: Run
 ) -> None:
+    calls = RecordedCalls(remote.access, "us-east-1:123456789012")
     code, output, errors = command("publish", "tiny", "--remote", "--json")
     assert code == 0, errors
+    _, policy, _ = command("iam", "tiny", "--remote")
+    assert calls.denied_by(json.loads(policy)) == set()
+    own = {"SendSource", "TakeResult", "PublishInABuild", "ReadBuildLog"}
+    unused = {pair for pair in calls.unused_of(json.loads(policy)) if pair[0] in own}
+    assert unused == {("PublishInABuild", "codebuild:StopBuild")}
     told = json.loads(output)
     (build,) = remote.builds()
     assert told["build"] == build["id"]
@@ -106,15 +111,21 @@ def test_the_same_command_joins_the_build_that_runs(remote: Remote, gate: Path) 
 
 
 def test_the_result_of_a_build_that_was_left_is_taken_later(remote: Remote) -> None:
-    remote.leave()
+    # An LMI model: s5cmd sends its package from the build, with a handler of the user's own.
+    model = "lmi-own-script"
+    remote.leave(model)
     (build,) = remote.builds()
     eventually(lambda: remote.builds()[0]["buildStatus"] == "SUCCEEDED")
     said = Said()
-    assert remote.publish(said).build == build["id"]
+    assert remote.publish(said, model).build == build["id"]
     assert said.notes[0] == f"The build {build['id']} was started here before: joined."
-    assert remote.lock.exists()
     # What was taken is not taken again: the weights may have changed since.
     assert list((remote.root / ".slipway" / "remote").iterdir()) == []
+    lock = remote.root / "model_configs" / f"{model}.lock.json"
+    written = lock.read_bytes()
+    lock.unlink()
+    publish(Project(remote.root), model, remote.environment, remote.access, Said())
+    assert lock.read_bytes() == written
 
 
 def test_a_build_is_cancelled_and_the_next_run_starts_another(
@@ -172,9 +183,8 @@ def test_a_build_that_cannot_report_is_told_with_the_end_of_its_log(
 
 def test_a_role_without_its_rights_fails_the_build(remote: Remote) -> None:
     iam = remote.stacks.client("iam")
-    role = remote.codebuild.batch_get_projects(names=[remote.environment.publish_project])[
-        "projects"
-    ][0]["serviceRole"].rpartition("/")[2]
+    (found,) = remote.codebuild.batch_get_projects(names=[PROJECT])["projects"]
+    role = found["serviceRole"].rpartition("/")[2]
     policy = iam.get_role_policy(RoleName=role, PolicyName="Publishing")["PolicyDocument"]
     less = [each for each in policy["Statement"] if each["Sid"] != "ReadSource"]
     iam.put_role_policy(
@@ -248,39 +258,23 @@ def test_without_foundation_or_project_nothing_is_sent(remote: Remote, command: 
     assert "Contents" not in remote.stacks.client("s3").list_objects_v2(Bucket=bucket)
 
 
-def test_the_rights_of_the_command_and_of_the_build_are_what_they_need(
-    remote: Remote, command: Run
-) -> None:
-    here = RecordedCalls(remote.access, "us-east-1:123456789012")
-    remote.publish()
-    remote.leave()
-    cancel(Project(remote.root), "tiny", remote.environment, remote.access, Said())
-    _, output, _ = command("iam", "tiny", "--remote")
-    policy = json.loads(output)
-    assert here.denied_by(policy) == set()
-    own = {"SendSource", "TakeResult", "PublishInABuild", "ReadBuildLog"}
-    assert {pair for pair in here.unused_of(policy) if pair[0] in own} == set()
-    # The same that the build does, with other weights, so that everything is done once.
-    remote.put_weights(extra="of this test")
-    inside = type(remote)(remote.stacks, _empty(remote.root / "inside"))
-    calls = RecordedCalls(inside.access, "us-east-1:123456789012")
-    make(Project(inside.root), "tiny", inside.environment, inside.access, Said())
-    role = remote.codebuild.batch_get_projects(names=[remote.environment.publish_project])[
-        "projects"
-    ][0]["serviceRole"].rpartition("/")[2]
-    found = remote.stacks.client("iam").get_role_policy(RoleName=role, PolicyName="Publishing")
+def test_the_rights_of_the_build_are_what_publishing_needs(remote: Remote) -> None:
+    calls = RecordedCalls(remote.access, "us-east-1:123456789012")
+    # What the build does, here, where the calls can be recorded.
+    make(Project(remote.root), "tiny", remote.environment, remote.access, Said())
+    (found,) = remote.codebuild.batch_get_projects(names=[PROJECT])["projects"]
+    policy = remote.stacks.client("iam").get_role_policy(
+        RoleName=found["serviceRole"].rpartition("/")[2], PolicyName="Publishing"
+    )["PolicyDocument"]
     allowed = {
         "Statement": [
             {**each, "Action": _listed(each["Action"]), "Resource": _listed(each["Resource"])}
-            for each in found["PolicyDocument"]["Statement"]
+            for each in policy["Statement"]
         ]
     }
     # The recorder does not know the id of the key.
-    denied = {call for call in calls.denied_by(allowed) if not call[0].startswith("kms:")}
-    assert denied == set()
-    unused = {pair for pair in calls.unused_of(allowed) if pair[0] not in _NOT_HERE}
-    assert unused == set()
-    assert WEIGHTS.startswith("s3://weights/")
+    assert {call for call in calls.denied_by(allowed) if not call[0].startswith("kms:")} == set()
+    assert {pair for pair in calls.unused_of(allowed) if pair[0] not in _NOT_HERE} == set()
 
 
 # CodeBuild's own calls, those of a failed job, those of a real account, and the result's.
@@ -292,8 +286,3 @@ _NOT_HERE = {
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _empty(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -90,6 +90,29 @@ def test_everything_that_a_build_may_not_do_is_told_at_once(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("prefixes", "allowed"),
+    [
+        ('["s3://weights/"]', True),
+        ('["s3://weights"]', True),
+        ('["s3://weights/tiny/"]', True),
+        ('["s3://other/", "s3://weights/tiny/"]', True),
+        ('["s3://weight"]', False),
+        ('["s3://weights/tin/"]', False),
+        ('["s3://weights/tiny/v1/"]', False),
+    ],
+)
+def test_weights_lie_below_a_prefix_of_the_environment(
+    tmp_path: Path, prefixes: str, allowed: bool
+) -> None:
+    found = project(tmp_path, S3, f"{{weights: {prefixes}}}")
+    if not allowed:
+        assert [each.code for each in refused(found)] == [Code.WEIGHTS_NOT_ALLOWED]
+        return
+    with pytest.raises(AssertionError, match="s3 was asked"):
+        publish_remotely(found, "tiny", found.environment("production"), NoAccount(), Progress())
+
+
 def test_an_environment_without_the_setting(tmp_path: Path) -> None:
     found = project(tmp_path, S3, "null")
     (problem,) = refused(found)
