@@ -1,6 +1,10 @@
 """The build project that publishes next to S3, and what its role may do."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -92,6 +96,34 @@ def test_the_project_has_the_settings_and_no_secret(template: dict[str, Any]) ->
     assert commands[0].startswith("python -I -c ")
     assert "SLIPWAY_SOURCE" in commands[0]
     assert any("--require-hashes" in command for command in commands)
+
+
+def test_certificates_of_mirrors_are_trusted_beside_the_public_ones(
+    template: dict[str, Any], tmp_path: Path
+) -> None:
+    (project,) = of_type(template, "AWS::CodeBuild::Project")
+    specification = json.loads(project["Properties"]["Source"]["BuildSpec"])
+    commands = specification["phases"]["install"]["commands"]
+    own = [command for command in commands if command.startswith("if ")]
+    assert len(own) == 2
+    (tmp_path / "mirrors.pem").write_text("MIRROR\n")
+    shown = 'echo "$PIP_CERT"; echo "$SSL_CERT_FILE"'
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PIP_INDEX_URL": "https://mirror.example.com/simple",
+    }
+    said = subprocess.run(
+        ["sh", "-euc", "\n".join([*own, shown])],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert said == [str(tmp_path / "mirrors.pem"), str(tmp_path / "certificates.pem")]
+    trusted = (tmp_path / "certificates.pem").read_text("utf-8")
+    assert trusted.endswith("\nMIRROR\n")
+    assert "BEGIN CERTIFICATE" in trusted
 
 
 def test_the_role_may_read_what_the_environment_names(rights: dict[str, dict[str, Any]]) -> None:
