@@ -55,6 +55,13 @@ class Project:
         for folder in (start, *start.parents):
             if (folder / ENVIRONMENTS_FILE).is_file():
                 return cls(folder)
+            other = (folder / ENVIRONMENTS_FILE).with_suffix(".yml")
+            if other.is_file() and (folder / CONFIG_DIRECTORY).is_dir():
+                raise UserError.of(
+                    Code.NO_PROJECT,
+                    f"{other} is not read: the file's name is {ENVIRONMENTS_FILE}",
+                    f"Rename it to {ENVIRONMENTS_FILE}.",
+                )
         raise UserError.of(
             Code.NO_PROJECT,
             f"no Slipway project here: neither {start} nor a folder above has {ENVIRONMENTS_FILE}",

@@ -124,6 +124,7 @@ def init(
 
 def _new_file(root: Path, name: str) -> tuple[Path, str]:
     """Returns the path of the config, and its name in messages."""
+    from slipway.config.load import SUFFIXES
     from slipway.config.schema import NAME_PATTERN, is_model_name
 
     if not is_model_name(name):
@@ -133,13 +134,15 @@ def _new_file(root: Path, name: str) -> tuple[Path, str]:
             f"Use at most 40 characters of the form {NAME_PATTERN}, and no name of Slipway's own "
             "stacks (`foundation`, `image-*`).",
         )
-    shown = f"{CONFIG_DIRECTORY}/{name}.yaml"
-    path = root / shown
-    if path.exists():
-        raise UserError.of(
-            Code.FILE_EXISTS, f"{shown} is there already", "Choose another name, or edit that file."
-        )
-    return path, shown
+    for suffix in reversed(SUFFIXES):
+        shown = f"{CONFIG_DIRECTORY}/{name}{suffix}"
+        if (root / shown).exists():
+            raise UserError.of(
+                Code.FILE_EXISTS,
+                f"{shown} is there already",
+                "Choose another name, or edit that file.",
+            )
+    return root / shown, shown
 
 
 def _known(container: str) -> Starter:

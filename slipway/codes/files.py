@@ -88,4 +88,26 @@ ENTRIES: Sequence[Entry] = (
         "Correct the place in the message: `name: value`, `name { ... }`, or `name [ ... ]`, with "
         "texts in quotes.",
     ),
+    Entry(
+        Code.TWO_READINGS,
+        "A number with a leading zero",
+        "YAML 1.1 reads `010` as octal, which is 8. YAML 1.2 reads it as 10. Programs read one or "
+        "the other, so Slipway refuses such a number.",
+        "Write the number that you mean without a leading zero. Put a text, such as an account's "
+        "number, in quotes.",
+    ),
+    Entry(
+        Code.SEVERAL_DOCUMENTS,
+        "The file has several documents",
+        "A line `---` begins a new YAML document. Slipway reads one document a file, and would "
+        "ignore the others.",
+        "Remove the line, or write each model into a file of its own.",
+    ),
+    Entry(
+        Code.TWO_FILES,
+        "Two files have the model's name",
+        "`NAME.yaml` and `NAME.yml` are both in `model_configs/`. The name of a file is the name "
+        "of its model, so only one of the two could be deployed.",
+        "Remove or rename one of them.",
+    ),
 )

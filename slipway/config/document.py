@@ -8,11 +8,13 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from slipway.codes.code import Code
+from slipway.config.encoding import decode
+from slipway.config.scalars import Scalars, readings, resolve_exponents
 from slipway.errors import FieldPath, Kind, Location, Problem, UserError
 
 try:
@@ -26,10 +28,12 @@ MAX_NODES = 20_000
 MAX_DEPTH = 50
 
 _MERGE_TAG = "tag:yaml.org,2002:merge"
-_TEXT_TAG = "tag:yaml.org,2002:str"
+_SECOND_DOCUMENT = "but found another document"
 _CORRECT_YAML = (
     "Correct it there: spaces for indentation, no tabs, and quotes around a text with `: ` or ` #`."
 )
+
+_Fact = TypeVar("_Fact")
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,15 @@ class Document:
         path: the file's name in messages.
         content: the root mapping.
         positions: position of each field: its key, or the item in a list.
-        problems: problems with the text itself (duplicate keys).
+        problems: problems with the text itself: duplicate keys, numbers with two readings.
+        written: text of each unquoted value that is not read as that text, for messages.
     """
 
     path: str
     content: Mapping[str, Any]
     positions: Mapping[FieldPath, Location]
     problems: tuple[Problem, ...]
+    written: Mapping[FieldPath, str]
 
     def locate(self, field: FieldPath) -> Location:
         """Returns the place of a field, or of its nearest parent in the file."""
@@ -68,15 +74,24 @@ class Document:
             overlay = overlay[part]
         replaced: set[FieldPath] = set()
         content = _merged(self.content, overlay, (), replaced)
-        positions = {
-            path: place
-            for path, place in self.positions.items()
-            if not any(path[:length] in replaced for length in range(1, len(path) + 1))
-        }
-        for path, place in self.positions.items():
-            if path[: len(field)] == field and path != field:
-                positions[path[len(field) :]] = place
-        return Document(self.path, content, positions, self.problems)
+        positions = _moved(self.positions, field, replaced)
+        written = _moved(self.written, field, replaced)
+        return Document(self.path, content, positions, self.problems, written)
+
+
+def _moved(
+    known: Mapping[FieldPath, _Fact], field: FieldPath, replaced: set[FieldPath]
+) -> dict[FieldPath, _Fact]:
+    """Returns facts about fields, with those below `field` at the root."""
+    moved = {
+        path: fact
+        for path, fact in known.items()
+        if not any(path[:length] in replaced for length in range(1, len(path) + 1))
+    }
+    for path, fact in known.items():
+        if path[: len(field)] == field and path != field:
+            moved[path[len(field) :]] = fact
+    return moved
 
 
 def _merged(
@@ -105,7 +120,8 @@ def read_document(path: Path, shown_as: str) -> Document:
     """
     place = Location(shown_as)
     try:
-        raw = path.read_bytes()
+        size_bytes = path.stat().st_size
+        raw = path.read_bytes() if size_bytes <= MAX_BYTES else b""
     except OSError as error:
         raise _unreadable(
             Code.FILE_UNREADABLE,
@@ -113,11 +129,11 @@ def read_document(path: Path, shown_as: str) -> Document:
             f"cannot be read: {error.strerror}",
             "Make a readable file of it, or remove it.",
         ) from None
-    if len(raw) > MAX_BYTES:
+    if size_bytes > MAX_BYTES:
         raise _unreadable(
             Code.FILE_TOO_LARGE,
             place,
-            f"has {len(raw)} bytes; the limit is {MAX_BYTES}",
+            f"has {size_bytes} bytes; the limit is {MAX_BYTES}",
             "Shorten it: weights and data are files of their own, which `artifacts` names.",
         )
     return _parse(raw, shown_as)
@@ -129,22 +145,21 @@ def read_document(path: Path, shown_as: str) -> Document:
 def _parse(raw: bytes, shown_as: str) -> Document:
     place = Location(shown_as)
     try:
-        text = raw.decode()
-        root = yaml.compose(text, Loader=_Loader)
+        root = yaml.compose(decode(raw, shown_as), Loader=_Loader)
     except _TooDeepError as error:
         mark = error.start_mark
         raise _too_deep(Location(shown_as, mark.line + 1, mark.column + 1)) from None
-    except UnicodeDecodeError as error:
-        raise _unreadable(
-            Code.FILE_UNREADABLE,
-            place,
-            f"is not UTF-8 text (byte {error.start})",
-            "Save it as UTF-8.",
-        ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if mark is not None:
             place = Location(shown_as, mark.line + 1, mark.column + 1)
+        if error.problem == _SECOND_DOCUMENT:
+            raise _unreadable(
+                Code.SEVERAL_DOCUMENTS,
+                place,
+                "has a second YAML document, which begins here with `---`",
+                "Remove this line, or move the lines below it into a file of their own.",
+            ) from None
         raise _unreadable(
             Code.NOT_YAML, place, f"is not YAML: {error.problem or error.context}", _CORRECT_YAML
         ) from None
@@ -197,6 +212,9 @@ class _Loader(_SafeLoader):
         self._depth -= 1
 
 
+resolve_exponents(_Loader)
+
+
 def _too_deep(place: Location) -> UserError:
     return _unreadable(
         Code.FILE_TOO_LARGE,
@@ -215,15 +233,16 @@ class _Walk:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._scalars = _Scalars()
+        self._scalars = Scalars()
         self._positions: dict[FieldPath, Location] = {}
+        self._written: dict[FieldPath, str] = {}
         self._problems: list[Problem] = []
         self._nodes = 0
         self._depth = 1
 
     def document(self, root: yaml.MappingNode) -> Document:
         content = self._mapping(root, ())
-        return Document(self._path, content, self._positions, tuple(self._problems))
+        return Document(self._path, content, self._positions, tuple(self._problems), self._written)
 
     def _value(self, node: yaml.Node, field: FieldPath) -> Any:
         self._nodes += 1
@@ -243,10 +262,8 @@ class _Walk:
             content = self._collection(node, field)
             self._depth -= 1
             return content
-        if node.tag == _TEXT_TAG and isinstance(node, yaml.ScalarNode):
-            return node.value  # most values; the constructor gives the same, slowly
         try:
-            return self._scalars.construct_object(node)
+            value = self._scalars.read(node)
         except (yaml.YAMLError, ValueError, KeyError, AttributeError):
             # PyYAML lets its own lookups fail on a value that its tag does not fit.
             raise _unreadable(
@@ -255,6 +272,26 @@ class _Walk:
                 f"has a value that YAML cannot read: {node.value[:80]!r}",
                 "Put it in quotes if it is a text, and remove a tag (`!...`) before it.",
             ) from None
+        if not isinstance(value, str):
+            self._written[field] = node.value
+            self._check_readings(node, field)
+        return value
+
+    def _check_readings(self, node: yaml.ScalarNode, field: FieldPath) -> None:
+        both = readings(node)
+        if both is None:
+            return
+        self._problems.append(
+            Problem(
+                Code.TWO_READINGS,
+                Kind.VALUE,
+                f"{node.value} has two readings: {both.octal} in YAML 1.1, whose leading zero "
+                f"means octal, and {both.decimal} in YAML 1.2",
+                f'Write {both.octal} or {both.decimal}; put a text in quotes: `"{node.value}"`.',
+                field,
+                self._place(node),
+            )
+        )
 
     def _collection(self, node: yaml.CollectionNode, field: FieldPath) -> Any:
         if isinstance(node, yaml.MappingNode):
@@ -312,7 +349,3 @@ class _Walk:
     def _place(self, node: yaml.Node) -> Location:
         mark = node.start_mark
         return Location(self._path, mark.line + 1, mark.column + 1)
-
-
-class _Scalars(yaml.constructor.SafeConstructor):
-    """PyYAML's own reading of scalars, without its loader."""

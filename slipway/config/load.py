@@ -26,6 +26,8 @@ from slipway.errors import Kind, Problem, UserError, nearest, relative
 _Model = TypeVar("_Model", bound=BaseModel)
 
 OVERLAYS = "environments"
+# Of a model config; the first is preferred where Slipway writes one.
+SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,14 @@ class LoadedConfig:
 def config_files(root: Path) -> dict[str, Path]:
     """Returns the model configs of a project by name (file stem), in order of name.
 
-    Hidden files are ignored, because editors make them.
+    Hidden files are ignored, because editors make them. Of two files with one name the first is
+    returned, and `load_config` refuses it.
     """
-    files = sorted((root / CONFIG_DIRECTORY).glob("*.yaml"))
-    return {path.stem: path for path in files if not path.name.startswith(".")}
+    folder = root / CONFIG_DIRECTORY
+    # In reverse order, so that `.yaml` wins.
+    files = sorted((path for end in SUFFIXES for path in folder.glob(f"*{end}")), reverse=True)
+    found = {path.stem: path for path in files if not path.name.startswith(".")}
+    return dict(sorted(found.items()))
 
 
 def load_config(
@@ -64,7 +70,7 @@ def load_config(
         UserError: every problem of the file.
     """
     document = read_document(path, relative(path, root))
-    problems = list(document.problems)
+    problems = [*document.problems, *_twins(path)]
     overlays = document.content.get(OVERLAYS)
     if isinstance(overlays, dict):
         problems += _misplaced(overlays, known_environments)
@@ -85,6 +91,19 @@ def load_config(
     if problems or config is None:
         raise UserError(_in_file_order(document, problems))
     return LoadedConfig(config, document)
+
+
+def _twins(path: Path) -> Iterator[Problem]:
+    """Yields the problem of a second file for the same model."""
+    for suffix in SUFFIXES:
+        twin = path.with_suffix(suffix)
+        if twin != path and twin.is_file():
+            yield Problem(
+                Code.TWO_FILES,
+                Kind.SHAPE,
+                f"{twin.name} is a second file for the model {path.stem!r}",
+                "Remove or rename one of the two.",
+            )
 
 
 def _misplaced(
@@ -201,14 +220,17 @@ def _validate(
     prefix: tuple[str, ...] = (),
     content: object = None,
 ) -> _Model | None:
+    # Of a value with two readings neither is checked: it is to be written otherwise anyway.
+    known = {problem.field for problem in document.problems}
     try:
         return model.model_validate(document.content if content is None else content)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             if _follows_from_another(detail):
                 continue
-            problem = describe(detail, model)
-            problems.append(replace(problem, field=(*prefix, *problem.field)))
+            problem = describe(detail, model, document.written, prefix)
+            if problem.field not in known:
+                problems.append(problem)
         return None
 
 
@@ -245,7 +267,7 @@ def _validate_name(name: str, problems: list[Problem]) -> None:
     except ValidationError as error:
         problems.extend(
             replace(
-                describe(detail, EnvironmentName),
+                describe(detail, EnvironmentName, {}),
                 kind=Kind.VALUE,
                 remedy="Use lower-case letters and digits, a letter first.",
                 field=(name,),

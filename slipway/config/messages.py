@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sized
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,19 +19,29 @@ from slipway.config.sections.base import (
     RESERVED_TAG_PREFIXES,
     TAG_PUNCTUATION,
 )
-from slipway.errors import Kind, Problem, nearest
+from slipway.errors import FieldPath, Kind, Problem, nearest
 
 _Text = tuple[Code, str, str]
 
 
-def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
+def describe(
+    error: ErrorDetails,
+    model: type[BaseModel],
+    written: Mapping[FieldPath, str],
+    prefix: FieldPath = (),
+) -> Problem:
     """Describes one finding of pydantic's.
 
     Args:
         error: the finding.
         model: the model that was validated, for the names a misspelt field could have meant.
+        written: text of unquoted values that are not read as that text, by their field.
+        prefix: field of the file that was validated, for `written` and for the problem's field.
     """
     place = find(model, error["loc"])
+    place = replace(place, field=(*prefix, *place.field))
+    # The key of a mapping has its value's place.
+    text = None if error["loc"][-1:] == ("[key]",) else written.get(place.field)
     kind = error["type"]
     context = error.get("ctx") or {}
     if kind == "extra_forbidden":
@@ -39,9 +51,11 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _tag(place, kind, context)
     if kind not in _TEXTS and kind.endswith(("_type", "_parsing")):
-        return _wrong_type(place, kind, error["input"])
+        return _wrong_type(place, kind, error["input"], text)
     code, message, remedy = _TEXTS.get(kind, _OTHER)
     values = {**_values(error["input"], context), "reason": error["msg"]}
+    if text is not None:
+        values["value"] = text
     remedy = _with_example(remedy.format_map(values), place)
     return Problem(code, Kind.VALUE, message.format_map(values), remedy, place.field)
 
@@ -83,7 +97,7 @@ def _tag(place: Place, kind: str, context: Mapping[str, Any]) -> Problem:
     return Problem(Code.UNKNOWN_CHOICE, Kind.VALUE, message, f"{hint}Allowed: {listed}.", field)
 
 
-def _wrong_type(place: Place, kind: str, value: Any) -> Problem:
+def _wrong_type(place: Place, kind: str, value: Any, written: str | None) -> Problem:
     names = {
         "int": "a whole number",
         "float": "a number",
@@ -99,9 +113,13 @@ def _wrong_type(place: Place, kind: str, value: Any) -> Problem:
     remedy = f"Write {wanted}."
     if isinstance(value, str) and wanted.endswith("number") and _is_number(value):
         remedy = "Write the number without quotes."
-    elif isinstance(value, (int, float)) and wanted == "a text":
+        if value[:1] == "0" and value.isdigit():
+            remedy = f"Write the number without quotes and leading zeros: {int(value)}."
+    elif isinstance(value, (int, float, date)) and wanted == "a text":
         remedy = "Put the value in quotes."
-    message = f"{_shown(value)} is not {wanted}"
+    message = f"{written or _shown(value)} is not {wanted}"
+    if written not in (None, _shown(value)) and value is not None and wanted == "a text":
+        message += f": without quotes, YAML reads it as {_reading(value)}"
     return Problem(Code.WRONG_TYPE, Kind.SHAPE, message, _with_example(remedy, place), place.field)
 
 
@@ -230,6 +248,13 @@ def _with_example(remedy: str, place: Place) -> str:
         return remedy
     name = next(part for part in reversed(place.field) if isinstance(part, str))
     return f"{remedy} Example: `{name}: {json.dumps(place.info.examples[0])}`."
+
+
+def _reading(value: Any) -> str:
+    """Returns what YAML makes of an unquoted value, for people."""
+    if isinstance(value, bool):
+        return _shown(value)
+    return "a date" if isinstance(value, date) else "a number"
 
 
 def _shown(value: Any) -> str:

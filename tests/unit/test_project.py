@@ -26,6 +26,17 @@ def test_it_is_found_from_any_folder_below(project, tmp_path_factory):
     )
 
 
+def test_an_environments_file_of_another_ending_is_named(project):
+    other = project.root / "environments.yml"
+    (project.root / "environments.yaml").rename(other)
+    with pytest.raises(UserError) as caught:
+        Project.find(project.root / "samples")
+    assert str(caught.value) == (
+        f"1 problem\n- {other} is not read: the file's name is environments.yaml [SW401]\n"
+        "    Rename it to environments.yaml."
+    )
+
+
 def test_models_are_selected_by_pattern_in_order_and_once(project):
     assert project.select(["*"]) == ["search-a", "search-b", "tiny"]
     assert project.select(["tiny", "search-*", "search-a"]) == ["search-a", "search-b", "tiny"]

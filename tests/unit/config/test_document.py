@@ -26,7 +26,17 @@ def read(tmp_path: Path):
 REMEDIES = {
     "cannot be read": "Make a readable file of it, or remove it.",
     "the limit is": "Shorten it: weights and data are files of their own, which `artifacts` names.",
-    "UTF-8": "Save it as UTF-8.",
+    "byte 0x89": "Save it as UTF-8.",
+    "in Latin-1": "Save it as UTF-8 in your editor, or convert it: "
+    "`iconv -f WINDOWS-1252 -t UTF-8 x.yaml > converted.yaml`.",
+    "is UTF-16 text": "Save it as UTF-8 in your editor, or convert it: "
+    "`iconv -f UTF-16 -t UTF-8 x.yaml > converted.yaml`.",
+    "is UTF-16LE text": "Save it as UTF-8 in your editor, or convert it: "
+    "`iconv -f UTF-16LE -t UTF-8 x.yaml > converted.yaml`.",
+    "is UTF-32 text": "Save it as UTF-8 in your editor, or convert it: "
+    "`iconv -f UTF-32 -t UTF-8 x.yaml > converted.yaml`.",
+    "second YAML document": "Remove this line, or move the lines below it into a file of their "
+    "own.",
     "not YAML": "Correct it there: spaces for indentation, no tabs, and quotes around a text with "
     "`: ` or ` #`.",
     "a mapping is needed": "Write `KEY: VALUE` lines; docs/reference.md lists the keys.",
@@ -80,6 +90,35 @@ def test_a_byte_order_mark_is_not_part_of_the_first_key(read):
     assert read(b"\xef\xbb\xbfa: 1").content == {"a": 1}
 
 
+def test_numbers_are_read_as_yaml_1_2_reads_them(read):
+    found = read(
+        "a: 5e-1\nb: 124.4e6\nc: 1E3\nd: .5e+1\ne: 1e400\nf: '5e-1'\ng: 12:30\nh: 1.0\ni: -2e2\n"
+        "j: 1e999999999\nk: 0\nl: 07\nm: 0x1F\nn: 1e-2\no: 1e22\n"
+    )
+    infinite = float("inf")
+    assert list(found.content.values()) == [
+        0.5, 124_400_000, 1000, 5, infinite, "5e-1", "12:30", 1.0, -200, infinite, 0, 7, 31, 0.01,
+        1e22,
+    ]  # fmt: skip
+    kinds = {key: type(value) for key, value in found.content.items()}
+    assert kinds["b"] is kinds["c"] is kinds["d"] is int
+    assert kinds["h"] is kinds["o"] is float
+    assert found.problems == ()
+
+
+def test_a_number_with_a_leading_zero_is_refused_with_both_readings(read):
+    found = read("a: 010\nb:\n  - -0_20\nc: '010'\nd: 012345678901\n")
+    assert found.content["c"] == "010"
+    assert found.content["d"] == "012345678901"
+    assert [str(problem) for problem in found.problems] == [
+        "x.yaml:1:4: a: 010 has two readings: 8 in YAML 1.1, whose leading zero means octal, and "
+        '10 in YAML 1.2 [SW112]\n    Write 8 or 10; put a text in quotes: `"010"`.',
+        "x.yaml:3:5: b[0]: -0_20 has two readings: -16 in YAML 1.1, whose leading zero means "
+        "octal, and -20 in YAML 1.2 [SW112]\n"
+        '    Write -16 or -20; put a text in quotes: `"-0_20"`.',
+    ]
+
+
 def test_duplicate_keys_are_each_reported_with_the_first_ones_line(read):
     found = read('a: 1\nb: {c: 1, c: 2}\na: 3\n"a": 4\n')
     assert [str(problem) for problem in found.problems] == [
@@ -117,15 +156,27 @@ MERGE_BOMB = "".join(
         ("# nothing\n", "x.yaml:1:1: the file is empty; a mapping is needed"),
         ("- a\n", "x.yaml:1:1: the file is a list; a mapping is needed"),
         ("hello\n", "x.yaml:1:1: the file is a single value; a mapping is needed"),
-        (b"\x89PNG\r\n\x1a\n", "x.yaml: the file is not UTF-8 text (byte 0)"),
-        ("name: café".encode("latin-1"), "x.yaml: the file is not UTF-8 text (byte 9)"),
-        ("a: 1".encode("utf-16"), "x.yaml: the file is not UTF-8 text (byte 0)"),
+        (
+            b"\x89PNG\r\n\x1a\n",
+            "x.yaml:1:1: the file is not UTF-8 text: it has the byte 0x89 here",
+        ),
+        (
+            "a: ä\nname: café".encode().replace("é".encode(), b"\xe9"),
+            "x.yaml:2:10: the file is not UTF-8 text: it has the byte 0xE9 here, which is `é` in "
+            "Latin-1",
+        ),
+        ("a: 1".encode("utf-16"), "x.yaml: the file is UTF-16 text, not UTF-8"),
+        ("a: 1".encode("utf-16-le"), "x.yaml: the file is UTF-16LE text, not UTF-8"),
+        ("a: 1".encode("utf-32"), "x.yaml: the file is UTF-32 text, not UTF-8"),
         ("a: \x00", "x.yaml: the file is not YAML: control characters are not allowed"),
         (
             "a:\n\t- b",
             "x.yaml:2:1: the file is not YAML: found character that cannot start any token",
         ),
-        ("a: 1\n---\nb: 2", "x.yaml:2:1: the file is not YAML: but found another document"),
+        (
+            "a: 1\n---\nb: 2",
+            "x.yaml:2:1: the file has a second YAML document, which begins here with `---`",
+        ),
         ("a: *x", "x.yaml:1:4: the file is not YAML: found undefined alias"),
         ("? [a]\n: 1", "x.yaml:1:3: the file has a key that is not a text"),
         ("<<: 3", "x.yaml:1:5: the file merges (`<<`) something that is not a mapping"),
@@ -156,11 +207,11 @@ MERGE_BOMB = "".join(
         ),
     ],
     ids=[
-        "empty", "comment", "list", "scalar", "binary", "latin-1", "utf-16", "control character",
-        "tab", "two documents", "undefined alias", "list as key", "merged number",
-        "merged list of numbers", "tagged int", "tagged bool", "tagged timestamp", "no such day",
-        "python tag", "huge number", "list in itself", "mapping in itself", "merge of itself",
-        "deep", "alias bomb", "merge bomb",
+        "empty", "comment", "list", "scalar", "binary", "latin-1", "utf-16", "utf-16 without mark",
+        "utf-32", "control character", "tab", "two documents", "undefined alias", "list as key",
+        "merged number", "merged list of numbers", "tagged int", "tagged bool", "tagged timestamp",
+        "no such day", "python tag", "huge number", "list in itself", "mapping in itself",
+        "merge of itself", "deep", "alias bomb", "merge bomb",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused_with_its_place(read, text, expected):

@@ -185,3 +185,52 @@ def test_a_value_that_is_replaced_takes_its_place_along(tmp_path):
     assert problem.message == "5 is not a mapping"
     lines = (tmp_path / "tiny.yaml").read_text("utf-8").splitlines()
     assert lines[problem.location.line - 1] == "    tags: 5"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2024-01-02", "2024-01-02 is not a text: without quotes, YAML reads it as a date"),
+        ("2024-01-02 03:04:05",
+         "2024-01-02 03:04:05 is not a text: without quotes, YAML reads it as a date"),
+        ("NO", "NO is not a text: without quotes, YAML reads it as false"),
+        ("007", "007 is not a text: without quotes, YAML reads it as a number"),
+        ("1_000", "1_000 is not a text: without quotes, YAML reads it as a number"),
+    ],
+)  # fmt: skip
+def test_an_unquoted_value_is_shown_as_written(tmp_path, text, shown):
+    config = config_text("tiny") + f"tags: {{released: {text}}}\n"
+    assert f"tags.released: {shown} [SW108]\n    Put the value in quotes." in report(
+        tmp_path, config
+    )
+
+
+def test_a_number_with_two_readings_has_no_second_problem(tmp_path):
+    text = config_text("tiny", ("max_batch_size: 8", "max_batch_size: 0100000"))
+    found = report(tmp_path, text)
+    assert found.startswith("1 problem\n")
+    assert "serving.max_batch_size: 0100000 has two readings: 32768 in YAML 1.1" in found
+
+
+def test_numbers_with_exponents_are_numbers(tmp_path):
+    text = config_text("tiny", ("parameters: 124439808", "parameters: 124.4e6"))
+    assert load(tmp_path, text).config.model.parameters == 124_400_000
+
+
+def test_the_written_form_follows_an_environments_section(tmp_path):
+    text = config_text("tiny") + "environments: {local: {description: NO}}\n"
+    assert "description: NO is not a text: without quotes" in report(tmp_path, text)
+
+
+def test_a_config_may_end_in_yml_and_two_files_are_refused(tmp_path):
+    folder = tmp_path / "model_configs"
+    folder.mkdir()
+    (folder / "tiny.yml").write_text(config_text("tiny"), "utf-8")
+    (folder / ".hidden.yml").write_text("", "utf-8")
+    assert config_files(tmp_path) == {"tiny": folder / "tiny.yml"}
+    found = report(tmp_path, config_text("tiny"))
+    assert config_files(tmp_path) == {"tiny": folder / "tiny.yaml"}
+    assert found == (
+        "1 problem\n- model_configs/tiny.yaml:1:1: tiny.yml is a second file for the model 'tiny' "
+        "[SW114]\n    Remove or rename one of the two."
+    )

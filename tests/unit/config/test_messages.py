@@ -154,7 +154,7 @@ def findings(field: str, value: object) -> list:
     ids=[f"{case[0]}={str(case[1])[:20]}" for case in CASES],
 )
 def test_each_kind_of_finding_teaches(field, value, kind, message, remedy):
-    problem = describe(findings(field, value)[0], ModelConfig)
+    problem = describe(findings(field, value)[0], ModelConfig, {})
     assert problem.kind is kind
     assert problem.message == message
     assert problem.remedy == remedy
@@ -168,7 +168,7 @@ def test_every_text_is_reached_by_a_case():
 
 def test_a_finding_without_a_text_has_the_validators_reason():
     found = describe(
-        {"type": "value_error", "loc": ("description",), "input": 5, "msg": "odd"}, ModelConfig
+        {"type": "value_error", "loc": ("description",), "input": 5, "msg": "odd"}, ModelConfig, {}
     )
     assert str(found).startswith(
         "description: 5: odd [SW223]\n    See docs/reference.md for what this field takes."
