@@ -4,6 +4,7 @@ Files are read here, and `resolve`, which is pure, is called here. app.py and ev
 this module, so that `slipway plan` shows what `cdk synth` renders.
 """
 
+import contextlib
 import fnmatch
 import glob
 import os
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.load import (
+    InvalidConfigError,
     LoadedConfig,
     config_files,
     environment_names,
@@ -24,14 +26,15 @@ from slipway.config.load import (
     load_environment,
 )
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE
+from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.image_sources import IMAGE_SOURCES, image_digest
 from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory, Findings
-from slipway.planning.families import FAMILIES, situation_of
+from slipway.planning.families import FAMILIES, known_situation, situation_of
 from slipway.planning.lock import Lock
 from slipway.planning.plan import DeploymentPlan, ImageBase
-from slipway.planning.resolve import resolve
+from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.situation import Situation
 
 
@@ -252,7 +255,14 @@ class Project:
         Raises:
             UserError: every problem that prevents the plan, with places.
         """
-        loaded = self.config(name, environment.name)
+        try:
+            loaded = self.config(name, environment.name)
+        except InvalidConfigError as error:
+            known = known_situation(error.known, environment, instance_types())
+            found = known_problems(known)
+            with contextlib.suppress(UnknownValueError):  # which directory it is
+                found += self.findings(known).problems
+            raise error.joined_by(found) from None
         lock = self.lock(name)
         situation = situation_of(loaded.config, environment)
         # Outside the `try`: what is wrong there has no place in this config.

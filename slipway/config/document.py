@@ -8,7 +8,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 
@@ -262,8 +262,9 @@ class _Walk:
             content = self._collection(node, field)
             self._depth -= 1
             return content
+        scalar = cast(yaml.ScalarNode, node)
         try:
-            value = self._scalars.read(node)
+            value = self._scalars.read(scalar)
         except (yaml.YAMLError, ValueError, KeyError, AttributeError):
             # PyYAML lets its own lookups fail on a value that its tag does not fit.
             raise _unreadable(
@@ -273,8 +274,8 @@ class _Walk:
                 "Put it in quotes if it is a text, and remove a tag (`!...`) before it.",
             ) from None
         if not isinstance(value, str):
-            self._written[field] = node.value
-            self._check_readings(node, field)
+            self._written[field] = scalar.value
+            self._check_readings(scalar, field)
         return value
 
     def _check_readings(self, node: yaml.ScalarNode, field: FieldPath) -> None:

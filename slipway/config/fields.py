@@ -49,7 +49,7 @@ def find(model: Model, path: Sequence[str | int]) -> Place:
         else:
             section = place.sections[0] if len(place.sections) == 1 else None
             info = section.model_fields.get(part) if section else None
-            inner = tuple(_sections_in(info.annotation)) if info else ()
+            inner = tuple(sections_in(info.annotation)) if info else ()
             place = Place((*place.field, part), section, info, inner)
     return place
 
@@ -64,11 +64,12 @@ def tag_of(section: Model) -> str | None:
     return None
 
 
-def _sections_in(annotation: Any) -> list[Model]:
+def sections_in(annotation: Any) -> list[Model]:
+    """Returns the sections that a field's annotation has, wherever they stand in it."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     # Unions, lists, and what is annotated: wherever a section can hide.
     inner = typing.get_args(annotation)
     if typing.get_origin(annotation) is Literal:
         return []
-    return [section for member in inner for section in _sections_in(member)]
+    return [section for member in inner for section in sections_in(member)]

@@ -17,6 +17,7 @@ from slipway.config.environments import (
     ProjectName,
 )
 from slipway.config.image_build_rules import image_build_problems
+from slipway.config.known_part import Doubts, known_part
 from slipway.config.messages import describe
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
 from slipway.config.remote_publishing_rules import remote_publishing_problems
@@ -40,6 +41,25 @@ class LoadedConfig:
     def locate(self, problems: Sequence[Problem]) -> list[Problem]:
         """Returns problems of a later stage with their places, in the file's order."""
         return _in_file_order(self.document, problems)
+
+
+class InvalidConfigError(UserError):
+    """Everything that is wrong with a config's form and values, and the part that is right.
+
+    Args:
+        problems: with their places.
+        known: the valid part: a field without a valid value raises `UnknownValueError`.
+        document: the document that the config came from.
+    """
+
+    def __init__(self, problems: Sequence[Problem], known: ModelConfig, document: Document) -> None:
+        super().__init__(problems)
+        self.known = known
+        self._document = document
+
+    def joined_by(self, problems: Sequence[Problem]) -> UserError:
+        """Returns one report with problems that a later stage found in the valid part."""
+        return UserError(_in_file_order(self._document, [*self.problems, *problems]))
 
 
 def config_files(root: Path) -> dict[str, Path]:
@@ -67,7 +87,8 @@ def load_config(
         known_environments: names that such a section may have.
 
     Raises:
-        UserError: every problem of the file.
+        InvalidConfigError: every problem of the file's form and values.
+        UserError: the file cannot be read.
     """
     document = read_document(path, relative(path, root))
     problems = [*document.problems, *_twins(path)]
@@ -89,7 +110,9 @@ def load_config(
             )
         )
     if problems or config is None:
-        raise UserError(_in_file_order(document, problems))
+        doubts = Doubts.of(document.problems, problems)
+        known = known_part(ModelConfig, document.content, doubts)
+        raise InvalidConfigError(_in_file_order(document, problems), known, document)
     return LoadedConfig(config, document)
 
 

@@ -1,10 +1,12 @@
 """Joins config, facts, environment, lock and image digests into one plan."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
+from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
@@ -25,7 +27,7 @@ from slipway.planning.plan import (
     VariantPlan,
 )
 from slipway.planning.rules import RULES
-from slipway.planning.situation import Situation, variants_of
+from slipway.planning.situation import Situation, found_by, variants_of
 from slipway.planning.support import unsupported
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
@@ -101,10 +103,23 @@ def resolve(
     )
 
 
+def known_problems(situation: Situation) -> list[Problem]:
+    """Returns the incompatibilities among the values that are valid.
+
+    Args:
+        situation: of the valid part of a config: its other fields raise `UnknownValueError`.
+    """
+    return list(_problems(situation))
+
+
 def _problems(situation: Situation) -> Iterator[Problem]:
     """Yields every incompatibility once: variants that share their instances share problems."""
-    shared = (problem for rule in RULES for problem in rule(situation))
-    yield from dict.fromkeys([*FAMILIES[situation.container].problems(situation), *shared])
+    found: list[Problem] = []
+    with contextlib.suppress(UnknownValueError):  # the container
+        found += FAMILIES[situation.container].problems(situation)
+    for rule in RULES:
+        found += found_by(rule, situation)
+    yield from dict.fromkeys(found)
     yield from unsupported(situation.config)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from slipway.codes.code import Code
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.base import UnknownValueError
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.planning.situation import Situation
 
@@ -45,6 +46,9 @@ def unpublishable(situation: Situation) -> Iterator[tuple[FieldPath, str]]:
 
 def _undeployable(config: ModelConfig) -> Iterator[tuple[FieldPath, str]]:
     for (section, name), deployable in DEPLOYABLE.items():
-        value = getattr(getattr(config, section), name, None)
+        try:
+            value = getattr(getattr(config, section), name, None)
+        except UnknownValueError:
+            continue
         if value and value != deployable:
             yield (section, name), f"`{name}`" if deployable is None else f"`{name}: {value}`"

@@ -18,12 +18,13 @@ import pytest
 from cfnlint.rules import Match
 
 from slipway.config.environments import Environment
-from slipway.config.load import LoadedConfig, load_config
+from slipway.config.load import InvalidConfigError, LoadedConfig, load_config
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
+from slipway.planning.families import known_situation
 from slipway.planning.lock import Lock, LockedArtifact
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
+from slipway.planning.resolve import known_problems, resolve
 from stacks.artifacts_stack import ArtifactsStack
 from stacks.constructs.foundation_guard import FOUNDATION_VERSION
 from stacks.endpoint_stack import EndpointStack
@@ -63,7 +64,11 @@ def load_case(case: str, root: Path) -> tuple[LoadedConfig, Environment, dict[st
     path = root / "model_configs" / f"{case.removeprefix('error_')}.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
+    try:
+        loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
+    except InvalidConfigError as error:
+        known = known_situation(error.known, environment, instance_types())
+        raise error.joined_by(known_problems(known)) from None
     return loaded, environment, options
 
 

@@ -17,13 +17,14 @@ import yaml
 from hypothesis import strategies as st
 
 from slipway.config.environments import Environment
-from slipway.config.load import load_config, load_environment
+from slipway.config.load import InvalidConfigError, load_config, load_environment
 from slipway.config.schema import ModelConfig, is_model_name
 from slipway.config.sections.base import INSTANCE_TYPE_REFERENCE, LOG_RETENTION_DAYS
 from slipway.errors import FieldPath, UserError
 from slipway.facts.instances import instance_types
+from slipway.planning.families import known_situation
 from slipway.planning.plan import DeploymentPlan
-from slipway.planning.resolve import resolve
+from slipway.planning.resolve import known_problems, resolve
 from tests.support.projects import ENCRYPTED, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +105,11 @@ def plan_of(raw: bytes, stem: str, root: Path, environment: Environment) -> Depl
     path = root / "model_configs" / f"{stem}.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(raw)
-    loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
+    try:
+        loaded = load_config(path, root, environment.name, tuple(ENVIRONMENTS))
+    except InvalidConfigError as error:
+        known = known_situation(error.known, environment, instance_types())
+        raise error.joined_by(known_problems(known)) from None
     try:
         return resolve(
             loaded.config,

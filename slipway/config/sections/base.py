@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -52,10 +52,23 @@ LOG_RETENTION_DAYS = (
 )
 
 
+class UnknownValueError(Exception):
+    """A value was asked for that the file has not, or has wrong: nothing follows from it."""
+
+
 class Section(BaseModel):
     """A part of the file: unknown fields are errors, "600" is not 600, nothing changes later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    # mypy would take any name for a field otherwise.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuses a field without a value, which only the known part of a config has."""
+            if name in type(self).model_fields:
+                raise UnknownValueError(name)
+            return super().__getattr__(name)
 
 
 def _known_instance_type(value: str) -> str:

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.config.environments import Environment
+from slipway.config.known_part import UnknownItems
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.base import UnknownValueError
 from slipway.extensions import extensions
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
-from slipway.planning.situation import Situation, placements_of
+from slipway.planning.situation import Situation, UnknownFamily, placements_of
 
 FAMILIES: Mapping[str, Family[Any]] = {
     "tensorrt": tensorrt.FAMILY,
@@ -43,3 +45,26 @@ def situation_of(
         config, placements, environment
     )
     return situation
+
+
+def known_situation(
+    config: ModelConfig,
+    environment: Environment,
+    instances: Mapping[str, InstanceFacts],
+) -> Situation:
+    """Returns what planning knows of the valid part of a config.
+
+    Args:
+        config: the valid part, as `known_part` leaves it.
+        environment: the environment to deploy to.
+        instances: facts of instance types by name.
+    """
+    try:
+        placements = placements_of(config, instances)
+    except UnknownValueError:
+        placements = UnknownItems()
+    try:
+        family: type[Situation] = FAMILIES[config.serving.container].situation
+    except UnknownValueError:
+        family = UnknownFamily
+    return family(config, placements, environment)

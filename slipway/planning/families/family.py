@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from slipway.config.environments import Environment
+from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem
 from slipway.planning.plan import ImageBase, PlanWarning
-from slipway.planning.situation import Situation
+from slipway.planning.situation import Situation, found_by
 
 SituationT = TypeVar("SituationT", bound=Situation)
 
@@ -42,8 +43,12 @@ class Family(Generic[SituationT]):
 
     def problems(self, situation: SituationT) -> Iterator[Problem]:
         """Yields every problem that a rule of the family finds."""
-        for rule in self.rules if self.is_known(situation) else self.rules[:1]:
-            yield from rule(situation)
+        try:
+            rules = self.rules if self.is_known(situation) else self.rules[:1]
+        except UnknownValueError:
+            rules = self.rules  # each of them that needs the unknown value finds nothing
+        for rule in rules:
+            yield from found_by(rule, situation)
 
     def warnings(self, situation: SituationT) -> Iterator[PlanWarning]:
         """Yields every piece of the family's advice."""

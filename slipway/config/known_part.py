@@ -1,0 +1,198 @@
+"""Keeps the valid parts of an invalid config, so that the rules can still check them together.
+
+No value is invented. A field that is wrong, missing or written twice has no value: whoever asks for
+it gets an `UnknownValueError`. A rule that needs it then finds nothing, and every other rule finds
+all that it would find in a valid config. A field has no default either if a field of the file that
+is not known may be this one, misspelt or in another section.
+"""
+
+import functools
+import typing
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import ValidationError, create_model
+
+from slipway.codes.code import Code
+from slipway.config.fields import sections_in, tag_of
+from slipway.config.sections.base import Section, UnknownValueError
+from slipway.errors import FieldPath, Problem, nearest
+
+_SectionT = TypeVar("_SectionT", bound=Section)
+_UNKNOWN = object()
+
+
+class KnownItems(dict[str, Any]):
+    """A mapping some of whose keys have no known value.
+
+    Args:
+        known: the other keys, with their values.
+        unknown: the keys without one.
+    """
+
+    def __init__(self, known: Mapping[str, Any], unknown: Collection[str]) -> None:
+        super().__init__(known)
+        self._unknown = frozenset(unknown)
+
+    def __contains__(self, key: object) -> bool:
+        """Returns whether the key is there; raises `UnknownValueError` for one without a value."""
+        self._check(key)
+        return super().__contains__(key)
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns a value; raises `UnknownValueError` for a key without one."""
+        self._check(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns a value; raises `UnknownValueError` for a key without one."""
+        self._check(key)
+        return super().get(key, default)
+
+    def _check(self, key: object) -> None:
+        if key in self._unknown:
+            raise UnknownValueError(str(key))
+
+
+class UnknownItems(tuple[Any, ...]):
+    """A list of which nothing is known, not even its length."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UnknownValueError("items")
+
+    __iter__ = __getitem__ = __len__ = __bool__ = __contains__ = _refuse
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Values of a file that count as unknown.
+
+    Args:
+        fields: fields whose value is valid and in doubt, because they are written twice.
+        names: names of the fields that no section has.
+    """
+
+    fields: frozenset[FieldPath]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, text: Collection[Problem], values: Collection[Problem]) -> "Doubts":
+        """Returns the doubts that follow from problems.
+
+        Args:
+            text: problems with the text of the file.
+            values: problems with its fields and values.
+        """
+        unknown = (problem for problem in values if problem.code is Code.UNKNOWN_FIELD)
+        return cls(
+            frozenset(problem.field for problem in text),
+            frozenset(str(problem.field[-1]) for problem in unknown),
+        )
+
+
+def known_part(
+    section: type[_SectionT], content: Mapping[str, Any], doubts: Doubts, path: FieldPath = ()
+) -> _SectionT:
+    """Returns a section whose wrong and missing fields raise `UnknownValueError`.
+
+    Args:
+        section: the class.
+        content: the section as the file has it.
+        doubts: further values that are unknown.
+        path: field of the section in the file.
+    """
+    values: dict[str, Any] = {}
+    fields = section.model_fields
+    meant = {nearest(name, fields) for name in content if name not in fields} | doubts.names
+    for name, info in fields.items():
+        if name in content:
+            value = _known_value(section, name, content[name], doubts, path)
+            if value is not _UNKNOWN:
+                values[name] = value
+        elif not info.is_required() and name not in meant:
+            values[name] = info.get_default(call_default_factory=True)
+    found = section.model_construct(set(values) & set(content), **values)
+    for name in fields.keys() - values.keys():
+        found.__dict__.pop(name, None)  # a default that the constructor filled in
+    return found
+
+
+def _known_value(
+    section: type[Section],
+    name: str,
+    value: Any,
+    doubts: Doubts,
+    path: FieldPath,
+) -> Any:
+    field = (*path, name)
+    if field in doubts.fields:
+        return _UNKNOWN
+    kinds = sections_in(section.model_fields[name].annotation)
+    # A section may lack the field that a name elsewhere was meant for.
+    is_doubtful = bool(kinds and doubts.names)
+    is_doubtful |= any(each[: len(field)] == field for each in doubts.fields)
+    valid = _valid(section, name, value)
+    if valid is not _UNKNOWN and (not is_doubtful or valid is None):
+        return valid
+    if isinstance(value, Mapping):
+        if not kinds:
+            takes = _takes_mapping(section.model_fields[name].annotation)
+            return _known_items(section, name, value, doubts, field) if takes else _UNKNOWN
+        kind = _kind(kinds, value)
+        return _UNKNOWN if kind is None else known_part(kind, value, doubts, field)
+    if not kinds or not isinstance(value, list):
+        return _UNKNOWN
+    found = []
+    for index, item in enumerate(value):
+        kind = _kind(kinds, item) if isinstance(item, Mapping) else None
+        if kind is None:
+            return _UNKNOWN
+        found.append(known_part(kind, item, doubts, (*field, index)))
+    return tuple(found)
+
+
+def _known_items(
+    section: type[Section],
+    name: str,
+    value: Mapping[str, Any],
+    doubts: Doubts,
+    field: FieldPath,
+) -> Any:
+    known: dict[str, Any] = {}
+    for key, item in value.items():
+        valid = _valid(section, name, {key: item})
+        if valid is not _UNKNOWN and (*field, key) not in doubts.fields:
+            known |= valid
+    unknown = value.keys() - known.keys()
+    # Each item may be right by itself, and all together wrong: too many, for example.
+    return KnownItems(known, unknown) if unknown else _UNKNOWN
+
+
+def _takes_mapping(annotation: Any) -> bool:
+    return typing.get_origin(annotation) is dict or any(
+        _takes_mapping(part) for part in typing.get_args(annotation)
+    )
+
+
+def _kind(kinds: Collection[type[Any]], content: Mapping[str, Any]) -> type[Section] | None:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return next((kind for kind in kinds if tag_of(kind) in content.values()), None)
+
+
+def _valid(section: type[Section], name: str, value: Any) -> Any:
+    try:
+        return getattr(_alone(section, name).model_validate({name: value}), name)
+    except ValidationError:
+        return _UNKNOWN
+
+
+@functools.cache
+def _alone(section: type[Section], name: str) -> type[Section]:
+    """Returns a section with one field, which is validated as in the section itself."""
+    info = section.model_fields[name]
+    fields: dict[str, Any] = {name: (info.annotation, info)}
+    return create_model(f"{section.__name__}_{name}", __base__=Section, **fields)

@@ -1,0 +1,197 @@
+"""Of an invalid config the valid part: every rule finds the same in it, or nothing."""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slipway.config.known_part import Doubts, known_part
+from slipway.config.load import InvalidConfigError, load_config
+from slipway.config.schema import ModelConfig
+from slipway.config.sections.base import UnknownValueError
+from slipway.errors import FieldPath, Problem, UserError
+from slipway.facts.instances import instance_types
+from slipway.planning.families import known_situation, situation_of
+from slipway.planning.resolve import known_problems
+from slipway.project import Project
+from tests.support.mutants import golden_cases
+from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
+
+NO_DOUBTS = Doubts(frozenset(), frozenset())
+CASES = Path(__file__).parents[2] / "golden" / "cases"
+FIVE_MISTAKES = (
+    ("  parameters: 124439808", "  parameters: many\n  hidden_size: 768\n  attention_heads: 7"),
+    ("  instance_count: 2", "  instance_count: 2\n  volume_size_gb: 50"),
+    (
+        "alarms:",
+        "autoscaling:\n  min_instance_count: 3\n  max_instance_count: 2\n"
+        "  target_concurrent_requests_per_instance: 4\nalarms:",
+    ),
+    ("  max_batch_size: 8", "  max_batchsize: 8"),
+    ("path: samples/tiny", "path: [samples, tiny]"),
+)
+
+
+def known(content: dict[str, Any], doubts: Doubts = NO_DOUBTS) -> ModelConfig:
+    return known_part(ModelConfig, content, doubts)
+
+
+def content_of(*changes: tuple[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(config_text("tiny", *changes))
+    return found
+
+
+def test_mistakes_of_every_kind_are_in_one_report(tmp_path):
+    project = Project(write_project(tmp_path, {"tiny": config_text("tiny", *FIVE_MISTAKES)}))
+    with pytest.raises(UserError) as caught:
+        project.plan("tiny", project.environment("local"))
+    assert [(str(found.location), found.code.value) for found in caught.value.problems] == [
+        ("model_configs/tiny.yaml:6:3", "SW108"),
+        ("model_configs/tiny.yaml:12:3", "SW106"),
+        ("model_configs/tiny.yaml:19:5", "SW108"),
+        ("model_configs/tiny.yaml:27:3", "SW311"),
+        ("model_configs/tiny.yaml:32:3", "SW305"),
+    ]
+
+
+def test_a_wrong_or_missing_field_has_no_value_and_no_default():
+    content = content_of(("parameters: 124439808", "layers: []"))
+    content["endpoint"]["log_retention_days"] = 2
+    found = known(content)
+    assert found.model.family == "gpt2"
+    assert found.model.attention_heads is None
+    assert found.endpoint.instance_count == 2
+    for section, field in [
+        (found.model, "parameters"),
+        (found.model, "layers"),
+        (found.endpoint, "log_retention_days"),
+    ]:
+        with pytest.raises(UnknownValueError):
+            getattr(section, field)
+    with pytest.raises(AttributeError):
+        _ = found.model.nothing
+
+
+def test_a_misspelt_or_misplaced_field_may_be_any_that_is_not_given():
+    content = content_of()
+    content["serving"]["max_queue_lenght"] = 4
+    content["instance_provision_timeout_seconds"] = 300
+    doubts = Doubts(frozenset(), frozenset({"instance_provision_timeout_seconds"}))
+    found = known(content, doubts)
+    with pytest.raises(UnknownValueError):
+        _ = found.serving.max_queue_length
+    with pytest.raises(UnknownValueError):
+        _ = found.endpoint.instance_provision_timeout_seconds
+    assert found.serving.max_batch_size == 8
+
+
+def test_lists_and_mappings_keep_what_is_right_or_are_unknown():
+    content = content_of()
+    content["endpoint"] |= {
+        "instances": ["ml.g4dn.xlarge", "ml.x"],
+        "variants": [{"name": "one", "weight": "heavy"}, {"name": "two", "weight": 1.0}],
+    }
+    content["tags"] = {"team": "search", "cost": 5}
+    found = known(content)
+    with pytest.raises(UnknownValueError):
+        _ = found.endpoint.instances
+    one, two = found.endpoint.variants
+    assert (one.name, two.name, two.weight) == ("one", "two", 1.0)
+    with pytest.raises(UnknownValueError):
+        _ = one.weight
+    assert list(found.tags.items()) == [("team", "search")]
+    assert "team" in found.tags
+    for asked in (lambda: found.tags["cost"], lambda: found.tags.get("cost"),
+                  lambda: "cost" in found.tags):  # fmt: skip
+        with pytest.raises(UnknownValueError):
+            asked()
+    content["endpoint"]["variants"] = [1]
+    content["tags"] = {"Team": "a", "team": "b"}
+    for section, field in [(known(content).endpoint, "variants"), (known(content), "tags")]:
+        with pytest.raises(UnknownValueError):
+            getattr(section, field)
+
+
+def test_a_doubtful_field_is_unknown_although_it_is_valid():
+    doubts = Doubts(frozenset({("endpoint", "instance_count"), ("tags", "a")}), frozenset())
+    content = content_of() | {"tags": {"a": "1", "b": "2"}}
+    found = known(content, doubts)
+    assert dict(found.tags.items()) == {"b": "2"}
+    with pytest.raises(UnknownValueError):
+        _ = found.endpoint.instance_count
+
+
+@pytest.mark.parametrize("container", [["lmi"], None, "lmy"])
+def test_an_unknown_container_leaves_the_rules_that_do_not_ask_for_it(container):
+    content = content_of()
+    content["serving"]["container"] = container
+    content["endpoint"] |= {"instances": ["ml.g4dn.xlarge", "ml.g4dn.xlarge"]}
+    found = known_problems(known_situation(known(content), PRODUCTION, instance_types()))
+    assert [problem.message for problem in found] == ["ml.g4dn.xlarge is named twice"]
+
+
+def paths_in(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yields the path of every value, sections and lists too."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        yield (*path, key)
+        if isinstance(item, dict | list):
+            yield from paths_in(item, (*path, key))
+
+
+BASES: list[tuple[str, dict[str, Any], frozenset[Problem]]] = []
+
+
+def bases(root: Path) -> list[tuple[str, dict[str, Any], frozenset[Problem]]]:
+    """Returns name, content and problems of each golden case whose values are valid."""
+    if not BASES:
+        texts = {base.name: base.raw.decode() for base in golden_cases()}
+        texts |= {path.stem[6:]: path.read_text("utf-8") for path in CASES.glob("error_*.yaml")}
+        for name, text in sorted(texts.items()):
+            path = root / "model_configs" / f"{name}.yaml"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
+            try:
+                config = load_config(path, root, "production", ("local", "production")).config
+            except UserError:
+                continue
+            found = known_problems(situation_of(config, PRODUCTION))
+            BASES.append((name, yaml.safe_load(text), frozenset(found)))
+    return BASES
+
+
+@settings(
+    max_examples=150,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_no_problem_follows_from_a_value_that_is_not_known(tmp_path, data):
+    name, content, problems = data.draw(st.sampled_from(bases(tmp_path)))
+    content = copy.deepcopy(content)
+    content.pop("environments", None)
+    path = data.draw(st.sampled_from(sorted(paths_in(content), key=repr)))
+    section = content
+    for part in path[:-1]:
+        section = section[part]
+    section[path[-1]] = [[None]]
+    file = tmp_path / "model_configs" / f"{name}.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(yaml.safe_dump(content), "utf-8")
+    with pytest.raises(InvalidConfigError) as caught:
+        load_config(file, tmp_path, "production", ("local", "production"))
+    found = known_problems(known_situation(caught.value.known, PRODUCTION, instance_types()))
+    assert frozenset(found) <= problems
+
+
+def test_a_valid_config_is_known_whole():
+    config = ModelConfig.model_validate(content_of())
+    assert known(content_of()) == config
+    assert known(content_of()).model_fields_set == config.model_fields_set
+    assert known_problems(situation_of(config, LOCAL)) == []
