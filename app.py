@@ -5,12 +5,14 @@ those models and their dependencies. `-c allow-unpublished=true` synthesises unp
 reading and linting.
 """
 
+import os
 import sys
 from pathlib import Path
 
 import aws_cdk as cdk
 
 from slipway.errors import UserError
+from slipway.local_hint import unset_variables_hint
 from slipway.project import Project
 from stacks.assembly import Selection, add_stacks
 
@@ -21,11 +23,15 @@ def main() -> int:
     # every synth, to find errors that no config can cause. The CDK's stack traces lead into its own
     # files, and its CLI shows one above each warning.
     app = cdk.App(builtin_cloud_formation_validation=False, stack_traces=False)
+    root = Path(__file__).parent
     try:
-        add_stacks(app, Project(Path(__file__).parent), Selection.from_context(app.node))
+        selection = Selection.from_context(app.node)
+        add_stacks(app, Project(root), selection)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
+    if hint := unset_variables_hint(root, selection.environment, os.environ):
+        print(hint, file=sys.stderr)
     app.synth()
     return 0
 

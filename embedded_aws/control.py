@@ -157,6 +157,12 @@ def _as_asked(running: LocalState, *, containers: bool) -> LocalState:
     return running
 
 
+def running(project_directory: Path) -> LocalState | None:
+    """Returns the running embedded AWS of a project without asking it; None if none runs."""
+    directory = _directory(project_directory)
+    return _read_state(directory) if _is_locked(directory) else None
+
+
 def ended_unasked(project_directory: Path) -> LocalState | None:
     """Returns the embedded AWS of a project that ended without `stop`, for example when killed.
 

@@ -17,8 +17,13 @@ from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConfigParseError,
+    EndpointConnectionError,
+    InvalidMaxRetryAttemptsError,
+    InvalidRetryModeError,
     MissingDependencyException,
     NoCredentialsError,
+    ProfileNotFound,
     RefreshWithMFAUnsupportedError,
 )
 
@@ -80,11 +85,20 @@ class Access:
         )
 
     def client(self, service: str, config: Config | None = None) -> Any:
-        """Returns the boto3 client of a service (botocore's name)."""
+        """Returns the boto3 client of a service (botocore's name).
+
+        Raises:
+            UserError: a setting of the user's shell or files cannot be used.
+        """
         # boto3's stubs know clients by literal names only; this one is a variable.
         make_client: Any = self._session.client
         url = self._variables.get("AWS_ENDPOINT_URL")
-        return make_client(service, endpoint_url=url, config=config)
+        try:
+            return make_client(service, endpoint_url=url, config=config)
+        except ValueError as error:
+            # botocore checks URLs and numbers of the user's settings here, and not when it reads
+            # them.
+            raise UserError([_settings_problem(str(error))]) from None
 
     def credentials(self) -> ReadOnlyCredentials:
         """Returns the present credentials, renewed first if they end soon.
@@ -164,6 +178,44 @@ def credentials_problem(what: str, error: Exception, log_in: str) -> Problem:
     return Problem(Code.NO_CREDENTIALS, Kind.STATE, f"{what}: {reason}", remedy)
 
 
+def _settings_problem(message: str, remedy: str | None = None) -> Problem:
+    url = os.environ.get("AWS_ENDPOINT_URL")
+    if remedy is None:
+        remedy = "Correct the `AWS_` variables of the shell and ~/.aws/config."
+        if url:
+            remedy = f"AWS_ENDPOINT_URL is {url!r}: write a URL such as https://HOST, or unset it."
+    return Problem(
+        Code.AWS_SETTINGS,
+        Kind.STATE,
+        f"the shell's settings for AWS cannot be used: {message}",
+        remedy,
+    )
+
+
+def _wrong_setting(error: Exception) -> Problem | None:
+    """Returns the problem of a setting that no log-in puts right; None for any other error."""
+    message = str(error)
+    if isinstance(error, ProfileNotFound):
+        found = botocore.session.Session(session_vars={"profile": (None, None, None, None)})
+        known = ", ".join(found.available_profiles) or "none"
+        return _settings_problem(
+            message, f"Set AWS_PROFILE to a profile of ~/.aws/config, or unset it. Known: {known}."
+        )
+    if isinstance(error, ConfigParseError):
+        return _settings_problem(
+            message, "Correct the file: sections such as `[profile NAME]`, and `KEY = VALUE` lines."
+        )
+    if isinstance(error, EndpointConnectionError) and (url := os.environ.get("AWS_ENDPOINT_URL")):
+        return _settings_problem(
+            message,
+            f"AWS_ENDPOINT_URL is {url!r}: unset it to reach AWS, or start the program that "
+            "answers there.",
+        )
+    if isinstance(error, InvalidRetryModeError | InvalidMaxRetryAttemptsError):
+        return _settings_problem(message, "Correct AWS_RETRY_MODE and AWS_MAX_ATTEMPTS.")
+    return None
+
+
 @contextlib.contextmanager
 def account_errors() -> Iterator[None]:
     """Turns a denied or failed call to the account into a `UserError`."""
@@ -210,11 +262,15 @@ def open_own_access(environment: Environment) -> Access:
     # A missing profile, a program that does not start, or an answer that is not JSON. Each is the
     # user's problem, and each raises another exception.
     except Exception as error:
-        raise UserError([credentials_problem(what, error, log_in)]) from None
+        problem = _wrong_setting(error) or credentials_problem(what, error, log_in)
+        raise UserError([problem]) from None
     try:
         account = access.client("sts").get_caller_identity()["Account"]
     except (BotoCoreError, ClientError) as error:
-        raise UserError([credentials_problem(what, error, log_in)]) from None
+        problem = _wrong_setting(error) or credentials_problem(what, error, log_in)
+        raise UserError([problem]) from None
+    except ValueError as error:  # a URL that is looked at only when it is signed
+        raise UserError([_settings_problem(str(error))]) from None
     if account != environment.account:
         raise UserError.of(
             Code.ANOTHER_ACCOUNT,

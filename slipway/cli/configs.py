@@ -16,6 +16,7 @@ from slipway.cli.output import (
     JsonOption,
     current_project,
     print_json,
+    write_file,
 )
 from slipway.codes.code import Code
 from slipway.config.names import CONFIG_DIRECTORY
@@ -61,7 +62,10 @@ def validate(
     if sarif is not None:
         from slipway.cli.sarif import sarif_log
 
-        sarif.write_text(json.dumps(sarif_log(problems), indent=2) + "\n", encoding="utf-8")
+        try:
+            write_file(sarif, json.dumps(sarif_log(problems), indent=2) + "\n", str(sarif))
+        except UserError as error:
+            problems += error.problems
     if problems:
         raise UserError(problems)
     if as_json:
@@ -141,5 +145,5 @@ def schema(
             Code.STALE_SCHEMA, f"{shown} is stale", "Run `slipway schema` and commit the file."
         )
     if stale:
-        path.write_text(text, encoding="utf-8")
+        write_file(path, text, shown)
     typer.echo(f"{shown} {'written' if stale else 'is up to date'}.")

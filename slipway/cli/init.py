@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.output import current_project
+from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Kind, Problem, UserError, nearest
@@ -105,10 +106,9 @@ def init(
         given["weights"] = parse_weights(given["weights"])
     answers = {key: value for key, value in given.items() if key not in own}
     own = {key: given[key] for key in own}
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(
-        render(Answers(name=name, container=container, **answers, own=own)), encoding="utf-8"
-    )
+    with contextlib.suppress(OSError):  # writing the file says why
+        path.parent.mkdir(exist_ok=True)
+    write_file(path, render(Answers(name=name, container=container, **answers, own=own)), shown)
     try:
         config = _checked(name, environments)
     except UserError:

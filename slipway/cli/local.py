@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from slipway.cli.output import JsonOption, current_project, print_json
+from slipway.cli.output import (
+    ANSWER_IS_NO,
+    JsonOption,
+    current_project,
+    print_error,
+    print_json,
+)
 from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
@@ -22,14 +28,15 @@ _GONE = "what was deployed and published there is gone"
 @app.command()
 def start(
     port: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Loopback port; 0 takes any free one.",
+            help="Loopback port; 0 takes any free one. Default: 4566, or the running one's. Exit 3 "
+            "if it runs on another port.",
             min=0,
             max=65535,
             envvar="SLIPWAY_LOCAL_PORT",
         ),
-    ] = 4566,
+    ] = None,
     containers: Annotated[
         bool,
         typer.Option(
@@ -46,7 +53,11 @@ def start(
     with _user_errors():
         running = control.status(root)
         ended = control.ended_unasked(root)
-        state = control.start(root, port=port, containers=containers)
+        asked = control.DEFAULT_PORT if port is None else port
+        state = control.start(root, port=asked, containers=containers)
+    if port and state.port != port:
+        print_error(_other_port(state.port, port), as_json=as_json)
+        raise typer.Exit(ANSWER_IS_NO)
     if as_json:
         found = {"pid": state.pid, "url": state.url, "engine": state.engine}
         print_json({**found, "is_new": running is None})
@@ -85,7 +96,7 @@ def stop() -> None:
 
 @app.command()
 def status(as_json: JsonOption = False) -> None:
-    """Show whether the embedded AWS runs, and which endpoints it serves."""
+    """Show whether the embedded AWS runs, and which endpoints it serves; exit 3 if it does not."""
     from embedded_aws import control
 
     root = current_project().root
@@ -112,6 +123,8 @@ def status(as_json: JsonOption = False) -> None:
             typer.echo(_in_images(found.state.engine))
         for endpoint in found.endpoints:
             typer.echo(f"{endpoint.name} in {endpoint.region}: {endpoint.status}")
+    if found is None:
+        raise typer.Exit(ANSWER_IS_NO)
 
 
 @app.command("env")
@@ -131,6 +144,15 @@ def environment(as_json: JsonOption = False) -> None:
 
 def _in_images(engine: str) -> str:
     return f"Endpoints run in their images. The engine is {engine}."
+
+
+def _other_port(running: int, asked: int) -> UserError:
+    return UserError.of(
+        Code.LOCAL_PORT,
+        f"the embedded AWS of this project is running on port {running}, not on {asked}",
+        f"Use it there, or run `slipway local stop` and `slipway local start --port {asked}`; "
+        f"{_GONE} then.",
+    )
 
 
 def _loss(process: int) -> str:

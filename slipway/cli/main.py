@@ -1,7 +1,8 @@
 """`slipway`: registers the commands and turns outcomes into exit codes.
 
 Exit code 0 is success. 1 is a problem that the user can solve (a report on standard error). 2 is a
-bug of Slipway (a traceback).
+bug of Slipway (a traceback). 3 is the answer no of a command that worked: `leftovers` found some,
+`local status` found nothing running, `local start --port` found it running on another port.
 """
 
 import os

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from slipway.cli.output import (
+    ANSWER_IS_NO,
     DEFAULT_ENVIRONMENT,
     EnvironmentOption,
     JsonOption,
@@ -51,7 +52,7 @@ def leftovers(
     env: EnvironmentOption = DEFAULT_ENVIRONMENT,
     as_json: JsonOption = False,
 ) -> None:
-    """List resources that a destroyed model left in the account; exit 1 if there are any."""
+    """List resources that a destroyed model left in the account; exit 3 if there are any."""
     from slipway.access import account_errors, open_access
     from slipway.operations.leftovers import find_kept, find_leftovers
 
@@ -78,4 +79,4 @@ def leftovers(
     for item in [] if as_json else kept:
         typer.echo(f"kept on purpose, {item.kind}: {item.name}")
     if found:
-        raise typer.Exit(1)
+        raise typer.Exit(ANSWER_IS_NO)

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import UserError
 
 # What loads configs is imported by the command that does: `slipway --help` needs none of it.
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from slipway.project import Project
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -20,6 +23,8 @@ EnvironmentOption = Annotated[
     str, typer.Option("--env", help="Environment in environments.yaml.", envvar="SLIPWAY_ENV")
 ]
 DEFAULT_ENVIRONMENT = LOCAL
+ANSWER_IS_NO = 3
+"""Exit code of a command that worked and found something else than its name asks for."""
 
 
 def current_project() -> Project:
@@ -29,6 +34,28 @@ def current_project() -> Project:
     from slipway.project import Project
 
     return Project.find(Path.cwd())
+
+
+def write_file(path: Path, text: str, shown: str) -> None:
+    """Writes a file that the user asked for.
+
+    Args:
+        path: the file.
+        text: its content.
+        shown: its name in messages.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        remedy = "Name another file, or allow writing there."
+        if not path.parent.is_dir():
+            remedy = f"Make the folder first, `mkdir -p {path.parent}`, or name another file."
+        raise UserError.of(
+            Code.OUTPUT_PATH, f"{shown} cannot be written: {error.strerror}", remedy
+        ) from None
 
 
 def print_json(content: Any) -> None:

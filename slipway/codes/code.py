@@ -155,6 +155,9 @@ class Code(StrEnum):
     UNUSABLE_FOLDER = "SW415"
     UNKNOWN_CODE = "SW416"
     UNKNOWN_REF = "SW417"
+    AWS_SETTINGS = "SW425"
+    OUTPUT_PATH = "SW426"
+    LOCAL_PORT = "SW427"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

@@ -124,4 +124,24 @@ ENTRIES: Sequence[Entry] = (
         "`slipway prune --ref` names a branch, a tag or a commit that this clone does not have.",
         "Correct the name, or run `git fetch --all --tags` first.",
     ),
+    Entry(
+        Code.AWS_SETTINGS,
+        "AWS settings of the shell cannot be used",
+        "An `AWS_` variable, `~/.aws/config` or `~/.aws/credentials` names something that is not "
+        "there, or has a form that boto3 cannot read.",
+        "Correct the setting that the message names, or unset the variable.",
+    ),
+    Entry(
+        Code.OUTPUT_PATH,
+        "The output file cannot be written",
+        "A command was told to write a file. Its folder is not there or may not be written.",
+        "Make the folder, or name another path.",
+    ),
+    Entry(
+        Code.LOCAL_PORT,
+        "The embedded AWS uses another port",
+        "A project has one embedded AWS. It is running already, on another port than "
+        "`slipway local start --port` asks for.",
+        "Use the running one, or stop it first: `slipway local stop`. Its account is then lost.",
+    ),
 )

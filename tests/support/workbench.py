@@ -103,6 +103,11 @@ class Workbench:
         assert "Traceback" not in result.stdout
         return result.stdout
 
+    def says_no(self, *command: str) -> str:
+        result = self.run(*command)
+        assert result.returncode == 3, f"{' '.join(command)}\n{result.stdout}"
+        return result.stdout
+
     def aws(self, *command: str) -> Any:
         """Runs the AWS CLI and reads its JSON."""
         return json.loads(self.must("aws", *command, "--output", "json"))

@@ -103,3 +103,64 @@ def test_a_call_that_the_account_denies_is_the_users_problem():
         account_errors(),
     ):
         raise ClientError(denied, "ListBuckets")
+
+
+@pytest.mark.parametrize(
+    ("variables", "message", "remedy"),
+    [
+        (
+            {"AWS_PROFILE": "nope"},
+            "The config profile (nope) could not be found",
+            "Set AWS_PROFILE to a profile of ~/.aws/config, or unset it. Known: search.",
+        ),
+        (
+            {"AWS_ENDPOINT_URL": "nonsense"},
+            "Invalid endpoint: nonsense",
+            "AWS_ENDPOINT_URL is 'nonsense': write a URL such as https://HOST, or unset it.",
+        ),
+        (
+            {"AWS_ENDPOINT_URL": "http://local:host:1"},
+            "Port could not be cast to integer value as 'host:1'",
+            "AWS_ENDPOINT_URL is 'http://local:host:1': write a URL such as https://HOST, or unset "
+            "it.",
+        ),
+        (
+            {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"},
+            'Could not connect to the endpoint URL: "http://127.0.0.1:1/"',
+            "AWS_ENDPOINT_URL is 'http://127.0.0.1:1': unset it to reach AWS, or start the program "
+            "that answers there.",
+        ),
+        (
+            {"AWS_RETRY_MODE": "never"},
+            "Invalid value provided to \"mode\": \"never\" must be one of: ('legacy', 'standard', "
+            "'adaptive')",
+            "Correct AWS_RETRY_MODE and AWS_MAX_ATTEMPTS.",
+        ),
+        (
+            {"AWS_MAX_ATTEMPTS": "many", "AWS_ENDPOINT_URL": ""},
+            "invalid literal for int() with base 10: 'many'",
+            "Correct the `AWS_` variables of the shell and ~/.aws/config.",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_a_wrong_setting_of_the_shell_is_named(shell, tmp_path, variables, message, remedy):
+    (tmp_path / "config").write_text("[profile search]\nregion = eu-west-1\n")
+    for name, value in variables.items():
+        shell.setenv(name, value)
+    with pytest.raises(UserError) as caught:
+        open_access(environment("123456789012"), tmp_path)
+    assert str(caught.value) == (
+        f"1 problem\n- the shell's settings for AWS cannot be used: {message} [SW425]\n    {remedy}"
+    )
+
+
+def test_a_config_file_that_cannot_be_read_is_named(shell, tmp_path):
+    (tmp_path / "config").write_text("[default\nx")
+    with pytest.raises(UserError) as caught:
+        open_access(environment("123456789012"), tmp_path)
+    assert str(caught.value) == (
+        "1 problem\n- the shell's settings for AWS cannot be used: Unable to parse config file: "
+        f"{tmp_path / 'config'} [SW425]\n"
+        "    Correct the file: sections such as `[profile NAME]`, and `KEY = VALUE` lines."
+    )

@@ -21,7 +21,8 @@ destroys stacks.
 
 - Exit code 0 means success. 1 means something that you can put right: the report on standard error
   says where it is, and the remedy. 2 means a fault of Slipway, with a traceback: please report it
-  in the issue tracker of the repository that you have Slipway from.
+  in the issue tracker of the repository that you have Slipway from. 3 means that the command
+  worked, and that its answer is no: [exit codes](../ci.md#exit-codes-and-json).
 - Each problem of a report ends with a code. [Troubleshooting](../troubleshooting/index.md) and
   `slipway explain CODE` explain it.
 - `--json` prints one JSON document on standard output instead of text, also for a report.

@@ -92,12 +92,21 @@ class TestStopped:
             "It was running already, and keeps what it has.\n"
             'Point this shell at it: eval "$(slipway local env)"\n'
         )
+        port = bench.state.port
+        assert bench.must("slipway", "local", "start", "--port", str(port)).endswith('env)"\n')
+        assert bench.says_no("slipway", "local", "start", "--port", str(port - 1)) == (
+            "1 problem\n"
+            f"- the embedded AWS of this project is running on port {port}, not on {port - 1} "
+            "[SW427]\n"
+            "    Use it there, or run `slipway local stop` and `slipway local start --port "
+            f"{port - 1}`; {GONE} then.\n"
+        )
 
         assert bench.must("slipway", "local", "stop") == (
             f"Stopped; {GONE}. The next start begins with an empty account.\n"
         )
         assert left_running(bench) == []
-        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
         assert bench.must("slipway", "local", "stop") == "It was not running.\n"
         assert bench.fails("slipway", "publish", MODEL) == (
             "1 problem\n"
@@ -119,7 +128,7 @@ class TestStopped:
         await_starting(bench)
         assert bench.must("slipway", "local", "stop").startswith("Stopped; ")
         assert left_running(bench) == []
-        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
         assert not (local_folder(bench) / "state.json").exists()
         bench.start()
         assert_empty_account(bench)
@@ -135,8 +144,8 @@ class TestKilled:
         killed = bench.state.pid
         eventually(lambda: left_running(bench) == [])
         loss = f"Process {killed} of the embedded AWS ended without `slipway local stop`; {GONE}.\n"
-        assert bench.must("slipway", "local", "status") == loss + NOT_RUNNING
-        status = json.loads(bench.must("slipway", "local", "status", "--json"))
+        assert bench.says_no("slipway", "local", "status") == loss + NOT_RUNNING
+        status = json.loads(bench.says_no("slipway", "local", "status", "--json"))
         assert status == {"running": False, "endpoints": []}
         report = bench.fails("slipway", "publish", MODEL)
         assert (
@@ -160,7 +169,7 @@ class TestKilled:
             f"{GONE}.\n"
         )
         assert bench.must("slipway", "local", "stop") == f"It was not running.\n{loss}"
-        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
         started_anew = json.loads(bench.must("slipway", "local", "start", "--port", "0", "--json"))
         bench.start()
         assert started_anew == {
@@ -200,7 +209,7 @@ class TestKilled:
         (folder / "logs" / "AllTraffic-i-0.log").write_text("line\n")
         # Written, and not on the disk yet.
         (folder / "state.json").write_text("")
-        assert bench.must("slipway", "local", "status") == NOT_RUNNING
+        assert bench.says_no("slipway", "local", "status") == NOT_RUNNING
         bench.start()
         assert_empty_account(bench)
 

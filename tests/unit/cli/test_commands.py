@@ -268,6 +268,27 @@ def test_problems_go_to_code_review_as_sarif(run, root):
     assert text[line - 1] == "  instance_count: 0"
 
 
+def test_an_output_file_that_cannot_be_written_is_named_beside_the_problems(run, root):
+    code, _, errors = run("validate", "--sarif", "nowhere/report.sarif")
+    assert (code, errors) == (
+        1,
+        "1 problem\n- nowhere/report.sarif cannot be written: No such file or directory [SW426]\n"
+        "    Make the folder first, `mkdir -p nowhere`, or name another file.\n",
+    )
+    spoil(root)
+    code, _, errors = run("validate", "--sarif", str(root))
+    assert code == 1
+    assert errors.startswith("2 problems\n- model_configs/fresh.yaml:")
+    assert f"- {root} cannot be written: Is a directory [SW426]\n    Name another file" in errors
+
+
+def test_the_status_of_an_embedded_aws_that_does_not_run_ends_with_3(run, root):
+    code, output, errors = run("local", "status")
+    assert (code, errors) == (3, "")
+    assert output == "The embedded AWS is not running. Start it with `slipway local start`.\n"
+    assert run("local", "status", "--json")[0] == 3
+
+
 def test_sections_of_other_environments_are_validated_too(run, root):
     path = root / "model_configs" / "tiny.yaml"
     section = "\nenvironments:\n  production:\n    endpoint:\n      volume_size_gb: 30\n"

@@ -1,0 +1,28 @@
+"""Tells the user of the CDK CLI that the shell does not point at the running embedded AWS.
+
+The CDK CLI would only say that there are no credentials, or use those of a real account. Nothing in
+the templates depends on this.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from embedded_aws import control
+from slipway.config.names import LOCAL
+
+
+def unset_variables_hint(root: Path, environment: str, variables: Mapping[str, str]) -> str | None:
+    """Returns a sentence with the remedy; None if none runs, or if the shell points at it.
+
+    Args:
+        root: the project.
+        environment: the environment that is synthesised.
+        variables: the shell's.
+    """
+    state = control.running(root) if environment == LOCAL else None
+    if state is None or variables.get("AWS_ENDPOINT_URL", "").rstrip("/") == state.url:
+        return None
+    return (
+        f"The embedded AWS runs at {state.url}, and this shell does not point at it, so `cdk "
+        'deploy` cannot reach it. Run: eval "$(slipway local env)"'
+    )

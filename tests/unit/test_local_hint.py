@@ -1,0 +1,26 @@
+"""The CDK CLI's user is told that the shell does not point at the running embedded AWS."""
+
+import json
+
+from embedded_aws import control
+from slipway.local_hint import unset_variables_hint
+
+URL = "http://localhost:4599"
+HINT = (
+    f"The embedded AWS runs at {URL}, and this shell does not point at it, so `cdk deploy` cannot "
+    'reach it. Run: eval "$(slipway local env)"'
+)
+
+
+def test_the_hint_is_given_while_it_runs_and_the_shell_points_elsewhere(tmp_path):
+    directory = tmp_path / ".slipway" / "local"
+    directory.mkdir(parents=True)
+    state = {"pid": 1, "port": 4599, "url": URL, "started_at": "2026-11-24T00:00:00+00:00"}
+    (directory / "state.json").write_text(json.dumps(state))
+    assert unset_variables_hint(tmp_path, "local", {}) is None
+    with control.held_lock(directory):
+        assert unset_variables_hint(tmp_path, "local", {}) == HINT
+        elsewhere = {"AWS_ENDPOINT_URL": "http://localhost:4566"}
+        assert unset_variables_hint(tmp_path, "local", elsewhere) == HINT
+        assert unset_variables_hint(tmp_path, "local", {"AWS_ENDPOINT_URL": f"{URL}/"}) is None
+        assert unset_variables_hint(tmp_path, "production", {}) is None
