@@ -235,6 +235,12 @@ _TEXTS: Mapping[str, _Text] = {
         "{value} is not a retention period of CloudWatch Logs",
         f"The nearest is {{near}}. Allowed: {', '.join(map(str, LOG_RETENTION_DAYS))}.",
     ),
+    "option_value": (
+        Code.WRONG_TYPE,
+        "{value} is not a text, a number, true or false",
+        "A line of serving.properties holds the value: write it in quotes as the handler reads it, "
+        'for example `"1,2"` or `\'{{"key": 1}}\'`.',
+    ),
     "s3_prefix": (
         Code.NOT_AN_S3_PREFIX,
         "{value} is not a prefix in S3",

@@ -24,6 +24,8 @@ OptionType = Literal[
     "str",
     "path",
     "int or max",
+    "suffixed int",
+    "suffixed int or auto",
     "int list",
     "float list",
     "map",
@@ -39,8 +41,9 @@ class OptionFacts(NamedTuple):
 
     Args:
         name: for example `tensor_parallel_degree`.
-        type: how the value is parsed. `int or max` is a number or the word max, a list is separated
-            by commas, a map is `k=v,k=v`; `unknown` where no source says.
+        type: how the value is parsed. `int or max` is a number or the word max. `suffixed int` is
+            a number such as 4096, 4k or 4K. A list is separated by commas, a map is `k=v,k=v`;
+            `unknown` where no source says.
         default: what applies when it is not set; None where nothing or the server decides, and
             where `type` is `unknown`.
         allowed: every value that is accepted; None where that is not limited to a list.
@@ -301,11 +304,33 @@ def _engine_arguments(version: str) -> dict[str, OptionFacts]:
     if version not in table["vllm"]:
         return {}
     source = f"vllm {table['vllm'][version]}, vllm/engine/arg_utils.py"
-    return {
+    found = {
         name: OptionFacts(name, "unknown", None, source, alias_of=table["djl_names"].get(name))
         for name, spans in table["engine_arguments"].items()
         if any(_covers(span, version) for span in spans)
     }
+    for name, facts in found.items():
+        for row in _rows(table["argument_types"].get(name, ()), version):
+            cells = {key: cell for key, cell in row.items() if key not in ("in", "allowed")}
+            allowed = tuple(row["allowed"]) if "allowed" in row else None
+            found[name] = facts._replace(**cells, allowed=allowed)
+    return found
+
+
+def _over_arguments(
+    arguments: Mapping[str, OptionFacts], read: Mapping[str, OptionFacts]
+) -> dict[str, OptionFacts]:
+    """Returns vLLM's arguments with the options that the handler itself knows laid over them.
+
+    An option that the handler passes on by another name has the choices of vLLM's argument.
+    """
+    found = {**arguments, **read}
+    for argument, option in _table("lmi/lmi_vllm.json")["djl_names"].items():
+        choices = arguments[argument].allowed if argument in arguments else None
+        for name in (argument, option):
+            if choices is not None and name in read and read[name].allowed is None:
+                found[name] = read[name]._replace(allowed=choices)
+    return found
 
 
 def _widened(one: OptionFacts, other: OptionFacts) -> OptionFacts:
@@ -344,7 +369,7 @@ def _options(
         for name in _table("lmi/lmi.json")["handlers"][handler]["options"]:
             found |= _group(name, version)
     if handler == "vllm_async":
-        found = _engine_arguments(version) | found
+        found = _over_arguments(_engine_arguments(version), found)
     batches = _limit_rolling_batches(framework, found)
     always = dict(found)
     for batch in batches:
@@ -352,7 +377,7 @@ def _options(
             continue
         read = _group(batch, version)
         if batch == "vllm":
-            read = _engine_arguments(version) | read
+            read = _over_arguments(_engine_arguments(version), read)
         for name, facts in read.items():
             if rolling_batch is not None:
                 found[name] = facts

@@ -22,6 +22,11 @@ def custom_serving(environment: dict[str, str]) -> dict[str, object]:
     return {"container": "custom", "image_uri": uri, "environment": environment}
 
 
+def lmi_serving(options: dict[str, object]) -> dict[str, object]:
+    image = {"framework": "djl-lmi", "version": "0.36.0"}
+    return {"container": "lmi", **image, "dtype": "bf16", "options": options}
+
+
 # field to change, value to give it (or `...` to leave it out), kind, message, remedy
 CASES = [
     ("model.colour", "red", Kind.SHAPE, "unknown field",
@@ -68,6 +73,10 @@ CASES = [
      "the variables have 32086 bytes together, names included: at most 31744",
      "Put what is long into a file of the artifact. "
      'Example: `environment: {"LOG_LEVEL": "info"}`.'),
+    ("serving", lmi_serving({"stop": [1, 2]}), Kind.VALUE,
+     "[1, 2] is not a text, a number, true or false",
+     "A line of serving.properties holds the value: write it in quotes as the handler reads it, "
+     "for example `\"1,2\"` or `'{\"key\": 1}'`."),
     ("tags", [1], Kind.SHAPE, "[1] is not a mapping",
      'Write a mapping. Example: `tags: {"team": "search"}`.'),
     ("endpoint.instance_count", 0, Kind.VALUE, "0 is out of range: at least 1",

@@ -468,7 +468,20 @@ def rows():
     for group, options in OPTIONS["options"].items():
         for name, found in options.items():
             yield f"{group} {name}", found
+    for name, found in VLLM["argument_types"].items():
+        yield f"vLLM's {name}", found
     yield "weights", TABLE["weights"]
+
+
+def test_the_types_are_of_vllms_arguments():
+    assert set(VLLM["argument_types"]) <= set(VLLM["engine_arguments"])
+    assert len(VLLM["argument_types"]) > 150
+    for version, quantization in (("0.32.0", "aqlm"), ("0.34.0", "mxfp4"), ("0.38.0", "auto_awq")):
+        facts = lmi_version("djl-lmi", version)
+        options = facts.options_for("huggingface", "vllm")
+        assert options["gpu_memory_utilization"].maximum == 1
+        for name in ("quantize", "quantization"):
+            assert quantization in (options[name].allowed or ())
 
 
 @pytest.mark.parametrize(("where", "found"), [pytest.param(*row, id=row[0]) for row in rows()])
@@ -503,7 +516,7 @@ def test_an_option_does_not_contradict_itself(framework, version, handler):
             assert isinstance(each.default, PYTHON_TYPES[each.type]), name
             assert (each.type == "bool") == isinstance(each.default, bool), name
         if each.allowed is not None:
-            assert each.type == "str", name
+            assert each.type in ("str", "int"), name
             assert len(set(each.allowed)) == len(each.allowed) > 0, name
             assert each.default in (None, *each.allowed), name
         if each.minimum is not None and each.default is not None:

@@ -345,7 +345,49 @@ class TestOptions:
         assert option(rule, DEEPSPEED, "revision", "123e8") == []
 
     def test_what_no_source_says_is_not_checked(self):
-        assert option(lmi_options.option_values_fit, VLLM, "block_size", "sixteen") == []
+        assert option(lmi_options.option_values_fit, VLLM, "attention_backend", "sixteen") == []
+
+    @pytest.mark.parametrize(
+        ("key", "value", "wanted"),
+        [
+            ("gpu_memory_utilization", 90, "a number from 0 to 1, not 90"),
+            ("max_model_len", "lots", "a whole number, such as 4096 or 4k, or auto, not 'lots'"),
+            ("max_model_len", "1.5K", "a whole number, such as 4096 or 4k, or auto, not '1.5K'"),
+            ("enforce_eager", "maybe", "true or false, not 'maybe'"),
+            ("seed", 1.5, "a whole number, not 1.5"),
+            ("stream_interval", 0, "a whole number of 1 or more, not 0"),
+        ],
+    )
+    def test_the_values_of_vllms_arguments(self, key, value, wanted):
+        ((message, remedy),) = option(lmi_options.option_values_fit, VLLM, key, value)
+        assert message == f"`{key}` is {wanted}"
+        assert remedy == f"Set `{key}` to {wanted.rpartition(', not')[0]}."
+
+    def test_the_choices_of_vllms_arguments_follow_the_version(self):
+        rule = lmi_options.option_values_fit
+        ((message, remedy),) = option(rule, VLLM, "quantization", "fp8x")
+        assert message.startswith("`quantization` is one of awq, fp8, fbgemm_fp8, ")
+        assert message.endswith(", not 'fp8x'")
+        assert remedy == "Did you mean `fp8`?"
+        ((message, remedy),) = option(rule, VLLM, "max_lora_rank", 17)
+        assert message == "`max_lora_rank` is one of 1, 8, 16, 32, 64, 128, 256, 320, 512, not 17"
+        assert remedy == "Set `max_lora_rank` to one of these."
+        assert option(rule, ("djl-lmi", "0.38.0"), "quantization", "deepspeedfp") != []
+        assert option(rule, ("djl-lmi", "0.34.0"), "quantization", "deepspeedfp") == []
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("gpu_memory_utilization", "5e-1"),
+            ("max_model_len", "25.6k"),
+            ("max_model_len", "auto"),
+            ("enforce_eager", "True"),
+            ("max_lora_rank", "64"),
+            ("quantization", "compressed-tensors"),
+        ],
+    )
+    def test_values_that_vllm_takes(self, key, value):
+        assert option(lmi_options.option_values_fit, VLLM, key, value) == []
 
     def test_values_that_turn_an_option_on_whatever_they_are(self):
         rule, image = lmi_options.option_values_fit, ("djl-deepspeed", "0.22.1")

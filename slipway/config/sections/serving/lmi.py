@@ -1,13 +1,21 @@
 """`serving` of the container `lmi`: LMI."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from slipway.config.sections.base import Environment, ProjectPath, Section
 from slipway.config.sections.serving.dtype import Dtype
 
 OptionValue = str | int | float | bool
+
+
+def _is_scalar(value: Any) -> Any:
+    # A union would be refused once for each of its members.
+    if not isinstance(value, str | int | float | bool):
+        raise PydanticCustomError("option_value", "not a value that a line of a file can hold")
+    return value
 
 
 class LmiServing(Section):
@@ -138,7 +146,7 @@ class LmiServing(Section):
         description="Lets the checkpoint's own Python code run in the container.",
         examples=[False],
     )
-    options: dict[str, OptionValue] = Field(
+    options: dict[str, Annotated[OptionValue, BeforeValidator(_is_scalar)]] = Field(
         default_factory=dict,
         description="Further `option.KEY` of serving.properties. They are checked against the"
         " version.",

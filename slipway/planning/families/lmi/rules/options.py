@@ -22,6 +22,7 @@ from slipway.planning.situation import problem
 _COMPILES_BATCHES = "transformers_neuronx"
 _ON_WHATEVER_THE_VALUE = "any value, false too"
 _OPTION_VARIABLE = "OPTION_"
+_SHORT_LIST = 6
 # Variables that stand for what the file says already, and which it wins over.
 _OVERRIDDEN_VARIABLES: Mapping[str, str] = {
     "HF_TRUST_REMOTE_CODE": "serving.trust_remote_code",
@@ -134,10 +135,16 @@ def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
         wanted = _unmet(facts, value)
         if wanted is not None:
             shown = f"'{value}'" if isinstance(value, str) else rendered(value)
+            remedy = "Write it in quotes." if wanted == "a text" else f"Set `{key}` to {wanted}."
+            if len(facts.allowed or ()) > _SHORT_LIST:
+                # The message has the list.
+                words = facts.allowed if facts.type == "str" else None
+                guess = nearest(rendered(value), words or ())
+                remedy = f"Did you mean `{guess}`?" if guess else f"Set `{key}` to one of these."
             yield problem(
                 Code.LMI_OPTION_VALUE,
                 f"`{key}` is {wanted}, not {shown}",
-                "Write it in quotes." if wanted == "a text" else f"Set `{key}` to {wanted}.",
+                remedy,
                 ("serving", "options", key),
             )
         elif _is_false(value) and (facts.note or "").startswith(_ON_WHATEVER_THE_VALUE):
@@ -273,6 +280,12 @@ def _is_text(value: OptionValue) -> bool:
     return isinstance(value, str)
 
 
+def _is_suffixed(value: OptionValue) -> bool:
+    # Decimals go with the suffixes of powers of ten alone.
+    pattern = r"[0-9]+|[0-9]+(\.[0-9]+)?[kmgt]|[0-9]+[KMGT]"
+    return _is_whole(value) or re.fullmatch(pattern, rendered(value)) is not None
+
+
 def _each(fits: Callable[[OptionValue], bool]) -> Callable[[OptionValue], bool]:
     return lambda value: all(fits(part.strip()) for part in rendered(value).split(","))
 
@@ -285,6 +298,11 @@ _TYPES: Mapping[str, tuple[str, Callable[[OptionValue], bool]]] = {
     "str": ("a text", _is_text),
     "path": ("a text", _is_text),
     "int or max": ("a whole number", lambda value: value == "max" or _is_whole(value)),
+    "suffixed int": ("a whole number, such as 4096 or 4k", _is_suffixed),
+    "suffixed int or auto": (
+        "a whole number, such as 4096 or 4k, or auto",
+        lambda value: value == "auto" or _is_suffixed(value),
+    ),
     "int list": ("a list of whole numbers, separated by commas", _each(_is_whole)),
     "float list": ("a list of numbers, separated by commas", _each(_is_number)),
     "map": (
