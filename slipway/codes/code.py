@@ -50,6 +50,7 @@ class Code(StrEnum):
     IMAGE_BUILDS = "SW221"
     UNKNOWN_REGION = "SW222"
     REFUSED_VALUE = "SW223"
+    CREDENTIAL_IN_FILE = "SW224"
 
     # Values that do not go together, in every container.
     VARIANT_SET = "SW301"
@@ -79,6 +80,9 @@ class Code(StrEnum):
     ROLLOUT_TIME = "SW325"
     ROLLBACK_ALARMS = "SW326"
     NOT_SUPPORTED_YET = "SW327"
+    HEADS_OF_NETWORK = "SW328"
+    SIZE_CONTRADICTS = "SW329"
+    TOO_MANY_TOKENS = "SW330"
 
     # Of the LMI container.
     LMI_ENGINE = "SW340"
@@ -110,6 +114,9 @@ class Code(StrEnum):
     LMI_NO_PARTITION = "SW366"
     LMI_PARTITION_OPTION = "SW367"
     LMI_PARTITION_HOST = "SW368"
+    LMI_BF16 = "SW369"
+    LMI_KEY_VALUE_HEADS = "SW370"
+    LMI_TOO_MANY_TOKENS = "SW371"
 
     # Of the Neuron container.
     NEURON_DEVICE = "SW375"

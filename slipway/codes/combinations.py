@@ -207,4 +207,26 @@ ENTRIES: Sequence[Entry] = (
         "Delete the setting. To read the template of a model that cannot be published yet, add "
         "`-c allow-unpublished=true` to `cdk synth`.",
     ),
+    Entry(
+        Code.HEADS_OF_NETWORK,
+        "The numbers of heads do not fit",
+        "The hidden size is divided among the attention heads, and the attention heads among the "
+        "key/value heads. No checkpoint has a remainder.",
+        "Take the numbers from the checkpoint's config.json. Where it has `head_dim`, set "
+        "`head_size`.",
+    ),
+    Entry(
+        Code.SIZE_CONTRADICTS,
+        "Size and number of parameters contradict each other",
+        "A checkpoint has a quarter of a byte for each parameter at least, and sixteen bytes at "
+        "most. Estimates of memory, disk and time follow from both numbers.",
+        "Correct `model.parameters` or `artifacts.size_gb`.",
+    ),
+    Entry(
+        Code.TOO_MANY_TOKENS,
+        "The texts are longer than the network takes",
+        "The family has a fixed number of positions, and a longer text fails in the container.",
+        "Lower the number of tokens. `family: other` turns the check off, for a checkpoint with "
+        "more positions.",
+    ),
 )

@@ -211,4 +211,25 @@ ENTRIES: Sequence[Entry] = (
         "and their parts.",
         "Set `compile.instance` to the endpoint's type, or raise `compile.volume_size_gb`.",
     ),
+    Entry(
+        Code.LMI_BF16,
+        "The GPU has no bf16",
+        "NVIDIA's GPUs have bf16 from compute capability 8.0 on. The engines refuse it on older "
+        "ones, such as the T4 and the V100.",
+        "Use `dtype: fp16`, or `fp32` for T5. Or choose a type with a newer GPU.",
+    ),
+    Entry(
+        Code.LMI_KEY_VALUE_HEADS,
+        "Key/value heads cannot be split by the degree",
+        "The engine gives each GPU the same number of key/value heads, or copies each head to the "
+        "same number of GPUs. One of the two numbers has to divide the other.",
+        "Use a degree that the printed remedy lists.",
+    ),
+    Entry(
+        Code.LMI_TOO_MANY_TOKENS,
+        "The server's limit is below the longest request",
+        "A prompt of `max_input_tokens` and an answer of `max_new_tokens` together are longer than "
+        "the engine's own limit of a sequence.",
+        "Raise the limit in `options`, or lower the numbers of tokens.",
+    ),
 )

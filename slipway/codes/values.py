@@ -169,4 +169,13 @@ ENTRIES: Sequence[Entry] = (
         "the reason.",
         "Read the field's entry in the [reference](../reference.md).",
     ),
+    Entry(
+        Code.CREDENTIAL_IN_FILE,
+        "The file has a secret",
+        "The value has the form of a token or of an access key. The file is committed, and the "
+        "value would stand in the template too.",
+        'Revoke the secret. Write `"{{resolve:secretsmanager:NAME}}"` as the value of a variable: '
+        "CloudFormation puts the secret of AWS Secrets Manager in. Whoever may describe the model "
+        "sees it.",
+    ),
 )

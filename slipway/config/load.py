@@ -22,6 +22,7 @@ from slipway.config.messages import describe
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
 from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
+from slipway.config.secrets import secrets_in
 from slipway.errors import Kind, Problem, UserError, nearest, relative
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -91,7 +92,7 @@ def load_config(
         UserError: the file cannot be read.
     """
     document = read_document(path, relative(path, root))
-    problems = [*document.problems, *_twins(path)]
+    problems = [*document.problems, *_twins(path), *secrets_in(document)]
     overlays = document.content.get(OVERLAYS)
     if isinstance(overlays, dict):
         problems += _misplaced(overlays, known_environments)
@@ -188,7 +189,7 @@ def load_environment(name: str, root: Path) -> Environment:
                 )
             ]
         )
-    problems = list(document.problems)
+    problems = [*document.problems, *secrets_in(document)]
     _validate_name(name, problems)
     environment = None
     project = _project(document, problems)

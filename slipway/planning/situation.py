@@ -489,6 +489,10 @@ def precision_of_two_bytes(situation: Situation, accelerator: Accelerator) -> st
     """
     if situation.config.model.family != "t5":
         return "fp16"
+    return "bf16" if has_bf16(accelerator) else None
+
+
+def has_bf16(accelerator: Accelerator) -> bool:
+    """Returns whether an accelerator has bf16, which came with NVIDIA's Ampere."""
     capability = accelerator.compute_capability
-    newer = capability is None or int(capability.removeprefix("sm")) >= _BF16_SINCE
-    return "bf16" if newer else None
+    return capability is None or int(capability.removeprefix("sm")) >= _BF16_SINCE

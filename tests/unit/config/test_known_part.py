@@ -25,7 +25,7 @@ from tests.support.projects import LOCAL, PRODUCTION, config_text, write_project
 NO_DOUBTS = Doubts(frozenset(), frozenset())
 CASES = Path(__file__).parents[2] / "golden" / "cases"
 FIVE_MISTAKES = (
-    ("  parameters: 124439808", "  parameters: many\n  hidden_size: 768\n  attention_heads: 7"),
+    ("  parameters: 124439808", "  parameters: many\n  hidden_size: 768\n  attention_heads: 12"),
     ("  instance_count: 2", "  instance_count: 2\n  volume_size_gb: 50"),
     (
         "alarms:",

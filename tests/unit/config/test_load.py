@@ -1,10 +1,13 @@
 """Every problem of a file in one report, each with its place, value, limit and remedy."""
 
 import pytest
+import yaml
 
 from slipway.config.load import config_files, load_config
 from slipway.errors import UserError
 from tests.support.projects import config_text, write_project
+
+IMAGE_URI = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
 
 
 def load(root, text: str, name: str = "tiny"):
@@ -203,6 +206,53 @@ def test_an_unquoted_value_is_shown_as_written(tmp_path, text, shown):
     assert f"tags.released: {shown} [SW108]\n    Put the value in quotes." in report(
         tmp_path, config
     )
+
+
+HUB_TOKEN = "hf_" + "a1B2" * 8
+ACCESS_KEY = "AKIA" + "ABCDEFGH" * 2
+STORE = (
+    "Revoke it, since the file may be copied. Store the new one in AWS Secrets Manager, and write "
+    '`"{{resolve:secretsmanager:NAME}}"`: CloudFormation puts the value in at a deploy. The '
+    "embedded AWS resolves no secrets: override the variable under `environments.local`."
+)
+ROLE = "Remove it: the endpoint's own role gives the container its credentials."
+REVOKE = (
+    "Remove it and revoke it, since the file may be copied. Only variables under "
+    "`serving.environment` may refer to a secret of AWS Secrets Manager."
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "kind", "remedy"),
+    [
+        ("serving.environment.HF_TOKEN", HUB_TOKEN, "a Hugging Face token", STORE),
+        ("environments.production.serving.environment.X", HUB_TOKEN, "a Hugging Face token", STORE),
+        ("serving.environment.ID", ACCESS_KEY, "an AWS access key", ROLE),
+        ("serving.environment.AWS_SECRET_ACCESS_KEY", "any", "an AWS access key", ROLE),
+        ("description", f"for {ACCESS_KEY}.", "an AWS access key", REVOKE),
+        ("tags.token", "ghp_" + "a" * 36, "a GitHub token", REVOKE),
+    ],
+)
+def test_a_secret_is_refused_and_not_shown(tmp_path, field, text, kind, remedy):
+    content = yaml.safe_load(config_text("tiny"))
+    content["serving"] = {"container": "custom", "image_uri": IMAGE_URI, "environment": {}}
+    section = content
+    *path, name = field.split(".")
+    for part in path:
+        section = section.setdefault(part, {})
+    section[name] = text
+    found = report(tmp_path, yaml.safe_dump(content))
+    assert f": {field}: the value has the form of {kind} [SW224]\n    {remedy}" in found
+    assert text not in found
+
+
+@pytest.mark.parametrize("text", ["{{resolve:secretsmanager:hub}}", "hf_transfer", "AKIA"])
+def test_a_reference_to_a_secret_is_no_secret(tmp_path, text):
+    content = yaml.safe_load(config_text("tiny"))
+    variables = {"AWS_SECRET_ACCESS_KEY": "{{resolve:secretsmanager:key}}", "HF_TOKEN": text}
+    content["serving"] = {"container": "custom", "image_uri": IMAGE_URI, "environment": variables}
+    config = load(tmp_path, yaml.safe_dump(content)).config
+    assert config.serving.environment == variables
 
 
 def test_a_number_with_two_readings_has_no_second_problem(tmp_path):

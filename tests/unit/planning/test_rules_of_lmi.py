@@ -183,6 +183,67 @@ class TestAccelerators:
             "1); ml.inf2.24xlarge has 12"
         )
 
+    def test_the_degree_splits_or_copies_key_value_heads(self):
+        rule, divides = lmi.degree_fits_key_value_heads, lmi.degree_divides_heads
+        qwen = {"attention_heads": 28, "key_value_heads": 4}
+        qwen |= {"family": "qwen2", "parameters": 7_615_616_512}
+        for degree in (7, 14):
+            assert found(rule, VLLM, model=qwen, tensor_parallel_degree=degree) == [
+                (
+                    "serving.tensor_parallel_degree",
+                    f"4 key/value heads can be neither split over {degree} accelerators nor copied "
+                    "to each of them equally",
+                    "Use one of these degrees: 1, 2, 4, 28.",
+                )
+            ]
+            assert found(divides, VLLM, model=qwen, tensor_parallel_degree=degree) == []
+        for degree in (1, 2, 4, 28):
+            assert found(rule, VLLM, model=qwen, tensor_parallel_degree=degree) == []
+        # One rule at a time, and no remedy that the other refuses.
+        assert found(rule, VLLM, model=qwen, tensor_parallel_degree=3) == []
+        ((_, _, remedy),) = found(divides, VLLM, model=qwen, tensor_parallel_degree=3)
+        assert remedy == "Use a degree that divides them: 1, 2, 4, 28."
+
+    @pytest.mark.parametrize(
+        ("family", "instance", "product", "other"),
+        [
+            ("llama", "ml.g4dn.xlarge", "NVIDIA T4 (sm75)", "fp16"),
+            ("t5", "ml.p3.2xlarge", "NVIDIA V100 (sm70)", "fp32"),
+        ],
+    )
+    def test_bf16_needs_ampere(self, family, instance, product, other):
+        rule = lmi.gpu_has_bf16
+        given = {"model": {"family": family, "parameters": 1000}, "dtype": "bf16"}
+        on = {"instances": [instance, "ml.g5.xlarge"]}
+        assert found(rule, VLLM, endpoint=on, **given) == [
+            (
+                "endpoint.instances[0]",
+                f"{instance} has {product}; bf16 needs compute capability 8.0 (sm80) or higher",
+                f"Set `dtype: {other}`, or choose a type with a newer GPU, for example "
+                "`ml.g5.xlarge`.",
+            )
+        ]
+        assert found(rule, VLLM, endpoint=on, **{**given, "dtype": "fp16"}) == []
+        assert found(rule, NEURONX, **given) == []
+
+    def test_the_engines_limit_holds_the_longest_request(self):
+        rule = lmi_options.longest_request_fits
+        lengths = {"max_input_tokens": 4000, "max_new_tokens": 200}
+        for value, limit in ((4096, 4096), ("4k", 4000), ("4.1k", 4100)):
+            assert found(rule, VLLM, options={"max_model_len": value}, **lengths) == [
+                (
+                    "serving.options.max_model_len",
+                    f"`max_model_len` is {limit}, and a request may have 4200 tokens: 4000 of the "
+                    "prompt and 200 of the answer",
+                    "Set `max_model_len` to 4200 or more, or lower `max_input_tokens` or "
+                    "`max_new_tokens`.",
+                )
+            ]
+        for value in (4200, "5k", "auto", -1, True):
+            assert found(rule, VLLM, options={"max_model_len": value}, **lengths) == []
+        assert found(rule, VLLM, options={"max_model_len": 8}) == []
+        assert found(rule, NEURONX, options={"n_positions": 2048}, **lengths) != []
+
     def test_the_degree_divides_the_heads(self):
         rule, model = lmi.degree_divides_heads, {"attention_heads": 12}
         model |= {"family": "gpt2", "parameters": 1}

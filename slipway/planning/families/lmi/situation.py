@@ -37,6 +37,18 @@ _CACHE_VARIABLES = ("HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
 _CACHE_DIRECTORY = "/tmp"  # noqa: S108 - a path in the container, the only one that it may write to
 
 
+def fits_key_value_heads(degree: int, heads: int) -> bool:
+    """Returns whether an engine can split key/value heads over GPUs, or copy them to each equally.
+
+    Source: vLLM's attention layers (`assert total_num_kv_heads % tp_size == 0`, else the reverse).
+
+    Args:
+        degree: tensor parallel degree.
+        heads: key/value heads of the network.
+    """
+    return heads % degree == 0 or degree % heads == 0
+
+
 class Lmi(Situation):
     """A deployment of AWS's LMI image, or of Slipway's image on top of it."""
 
@@ -217,10 +229,13 @@ class Lmi(Situation):
         if accelerator is None:
             return
         serving, heads = self.serving, self.config.model.attention_heads
+        groups = self.config.model.key_value_heads
         # On Neuron devices a degree counts cores.
         parts = accelerator.neuron_cores or accelerator.count
         most = parts // serving.pipeline_parallel_degree
         for degree in range(serving.tensor_parallel_degree + 1, most + 1):
+            if groups is not None and not fits_key_value_heads(degree, groups):
+                continue
             # No accelerator is left over.
             if most % degree == 0 and (heads is None or heads % degree == 0):
                 yield (

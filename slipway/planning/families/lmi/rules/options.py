@@ -23,6 +23,8 @@ _COMPILES_BATCHES = "transformers_neuronx"
 _ON_WHATEVER_THE_VALUE = "any value, false too"
 _OPTION_VARIABLE = "OPTION_"
 _SHORT_LIST = 6
+# Limits of prompt and answer together: of vLLM, lmi-dist and transformers-neuronx.
+_SEQUENCE_LIMITS = ("max_model_len", "n_positions")
 # Variables that stand for what the file says already, and which it wins over.
 _OVERRIDDEN_VARIABLES: Mapping[str, str] = {
     "HF_TRUST_REMOTE_CODE": "serving.trust_remote_code",
@@ -154,6 +156,34 @@ def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
                 "Remove it: without the option it is off.",
                 ("serving", "options", key),
             )
+
+
+def longest_request_fits(lmi: Lmi) -> Iterator[Problem]:
+    """A request beyond the engine's limit is refused, or its answer is cut short."""
+    serving = lmi.serving
+    prompt, answer = serving.max_input_tokens, serving.max_new_tokens
+    if prompt is None:
+        return
+    longest = prompt + (answer or 0)
+    for key in _SEQUENCE_LIMITS:
+        limit = _tokens(serving.options.get(key))
+        if limit is not None and 0 < limit < longest:
+            yield problem(
+                Code.LMI_TOO_MANY_TOKENS,
+                f"`{key}` is {limit}, and a request may have {longest} tokens: {prompt} of the "
+                f"prompt and {answer or 0} of the answer",
+                f"Set `{key}` to {longest} or more, or lower `max_input_tokens` or "
+                "`max_new_tokens`.",
+                ("serving", "options", key),
+            )
+
+
+def _tokens(value: OptionValue | None) -> int | None:
+    """Returns a number of tokens as vLLM reads it; None for anything else."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kKmM]?)", "" if value is None else str(value))
+    if found is None or isinstance(value, bool):
+        return None
+    return int(float(found[1]) * {"": 1, "k": 1000, "K": 1024, "m": 10**6, "M": 2**20}[found[2]])
 
 
 def environment_leaves_the_file_alone(lmi: Lmi) -> Iterator[Problem]:
@@ -318,5 +348,6 @@ RULES = (
     options_are_read,
     options_are_said_once,
     option_values_fit,
+    longest_request_fits,
     environment_leaves_the_file_alone,
 )

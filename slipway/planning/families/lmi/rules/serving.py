@@ -12,8 +12,8 @@ from slipway.facts.images import UnknownVersionError, versions
 from slipway.facts.lmi.versions import lmi_version
 from slipway.planning.families.lmi.frameworks import splits_layers
 from slipway.planning.families.lmi.setup import LmiSetup, ordered
-from slipway.planning.families.lmi.situation import Lmi
-from slipway.planning.situation import problem
+from slipway.planning.families.lmi.situation import Lmi, fits_key_value_heads
+from slipway.planning.situation import has_bf16, problem
 from slipway.planning.timeouts import startup_timeout_seconds
 
 # SageMaker's own limit of a realtime request.
@@ -162,16 +162,58 @@ def degree_divides_heads(lmi: Lmi) -> Iterator[Problem]:
         return
     degree = setup.serving.tensor_parallel_degree
     if heads % degree:
-        fitting = [
-            str(number)
-            for number in range(1, min(heads, _LARGEST_SUGGESTED_DEGREE) + 1)
-            if heads % number == 0
-        ]
         yield problem(
             Code.LMI_ATTENTION_HEADS,
             f"{heads} attention heads cannot be split over {degree} accelerators",
-            f"Use a degree that divides them: {', '.join(fitting)}.",
+            f"Use a degree that divides them: {_fitting_degrees(lmi, heads)}.",
             ("serving", "tensor_parallel_degree"),
+        )
+
+
+def degree_fits_key_value_heads(lmi: Lmi) -> Iterator[Problem]:
+    """The engine asserts it while it loads: the heads are split evenly, or copied evenly."""
+    setup, model = lmi.setup, lmi.config.model
+    heads, groups = model.attention_heads, model.key_value_heads
+    if groups is None or not setup.runs_python or not splits_layers(setup):
+        return
+    degree = setup.serving.tensor_parallel_degree
+    if fits_key_value_heads(degree, groups) or (heads is not None and heads % degree):
+        return
+    yield problem(
+        Code.LMI_KEY_VALUE_HEADS,
+        f"{groups} key/value heads can be neither split over {degree} accelerators nor copied to "
+        "each of them equally",
+        f"Use one of these degrees: {_fitting_degrees(lmi, heads or _LARGEST_SUGGESTED_DEGREE)}.",
+        ("serving", "tensor_parallel_degree"),
+    )
+
+
+def _fitting_degrees(lmi: Lmi, heads: int) -> str:
+    groups, all_heads = lmi.config.model.key_value_heads, lmi.config.model.attention_heads
+    return ", ".join(
+        str(degree)
+        for degree in range(1, min(heads, _LARGEST_SUGGESTED_DEGREE) + 1)
+        if (all_heads is None or all_heads % degree == 0)
+        and (groups is None or fits_key_value_heads(degree, groups))
+    )
+
+
+def gpu_has_bf16(lmi: Lmi) -> Iterator[Problem]:
+    """vLLM, DeepSpeed and FasterTransformer refuse bf16 on GPUs before Ampere while they load."""
+    if lmi.serving.dtype != "bf16":
+        return
+    for placement, product, capability in lmi.nvidia_gpus():
+        accelerator = placement.instance.accelerator
+        if accelerator is None or has_bf16(accelerator):
+            continue
+        other = "fp32" if lmi.config.model.family == "t5" else "fp16"
+        yield problem(
+            Code.LMI_BF16,
+            f"{placement.instance.name} has {product} ({capability}); bf16 needs compute "
+            "capability 8.0 (sm80) or higher",
+            f"Set `dtype: {other}`, or choose a type with a newer GPU, for example "
+            f"`{_GPU_EXAMPLES[0]}`.",
+            placement.field,
         )
 
 
@@ -337,6 +379,8 @@ RULES = (
     image_has_its_accelerator,
     copy_fits_instance,
     degree_divides_heads,
+    degree_fits_key_value_heads,
+    gpu_has_bf16,
     pipeline_is_read,
     weights_can_be_named,
     weights_need_network,

@@ -1,0 +1,107 @@
+"""Rules about the network itself: its shape, its size, and the texts that it takes."""
+
+from collections.abc import Iterator, Mapping
+
+from slipway.codes.code import Code
+from slipway.errors import FieldPath, Problem
+from slipway.planning.situation import Situation, problem
+
+# Bytes of a weight in a checkpoint. Two bits are the least that any format has, and fp32 in four
+# formats side by side the most.
+_LEAST_BYTES, _MOST_BYTES = 0.2, 16.0
+# Families whose checkpoints learn a vector for each position, or build a table of them. The numbers
+# are the defaults of Hugging Face's configuration classes; few checkpoints have more.
+_POSITIONS: Mapping[str, int] = {
+    "bert": 512,
+    "distilbert": 512,
+    "roberta": 512,
+    "xlm_roberta": 512,
+    "gptj": 2048,
+    "gpt_neo": 2048,
+    "gpt2": 1024,
+    "opt": 2048,
+}
+
+
+def heads_divide_hidden_size(situation: Situation) -> Iterator[Problem]:
+    """Every head has the same width, which follows from the other two unless it is given."""
+    model = situation.config.model
+    width, heads = model.hidden_size, model.attention_heads
+    if width is None or heads is None or model.head_size is not None or width % heads == 0:
+        return
+    yield problem(
+        Code.HEADS_OF_NETWORK,
+        f"a hidden size of {width} is no multiple of {heads} attention heads",
+        "Take both from the checkpoint's config.json; `head_size` is its `head_dim`, if it has "
+        "one.",
+        ("model", "hidden_size"),
+    )
+
+
+def heads_share_keys_and_values(situation: Situation) -> Iterator[Problem]:
+    """In grouped-query attention each pair of key and value serves as many heads as the others."""
+    model = situation.config.model
+    heads, groups = model.attention_heads, model.key_value_heads
+    if heads is None or groups is None or heads % groups == 0:
+        return
+    yield problem(
+        Code.HEADS_OF_NETWORK,
+        f"{heads} attention heads are no multiple of {groups} key/value heads",
+        "Take both from the checkpoint's config.json: `num_attention_heads` and "
+        "`num_key_value_heads`.",
+        ("model", "key_value_heads"),
+    )
+
+
+def size_fits_parameters(situation: Situation) -> Iterator[Problem]:
+    """A wrong number of zeros would spoil every estimate of memory, disk and time."""
+    size_gb, parameters = situation.config.artifacts.size_gb, situation.config.model.parameters
+    if size_gb is None:
+        return
+    each = size_gb * 1e9 / parameters
+    if not _LEAST_BYTES <= each <= _MOST_BYTES:
+        yield problem(
+            Code.SIZE_CONTRADICTS,
+            f"{size_gb:g} GB for {parameters:,} parameters are {each:,.2f} bytes for each",
+            f"Correct one of them: a checkpoint has from {_LEAST_BYTES:g} to {_MOST_BYTES:g} bytes "
+            "for each parameter. `size_gb` counts in 1,000,000,000 bytes.",
+            ("artifacts", "size_gb"),
+        )
+
+
+def texts_have_positions(situation: Situation) -> Iterator[Problem]:
+    """A longer text indexes past the table of positions, which ends the request or the process."""
+    family = situation.config.model.family
+    most = _POSITIONS.get(family)
+    if most is None:
+        return
+    for field, tokens in _longest_texts(situation):
+        if tokens > most:
+            yield problem(
+                Code.TOO_MANY_TOKENS,
+                f"{tokens} tokens are more than the {most} positions of the family {family}",
+                f"Use {most} tokens at most, prompt and answer together. If the checkpoint has "
+                "more positions, set `family: other` in `model`.",
+                field,
+            )
+
+
+def _longest_texts(situation: Situation) -> Iterator[tuple[FieldPath, int]]:
+    serving = situation.config.serving
+    prompt = getattr(serving, "max_input_tokens", None)
+    answer = None if situation.is_encoder else getattr(serving, "max_new_tokens", None)
+    if prompt is not None:
+        yield ("serving", "max_input_tokens"), prompt + (answer or 0)
+    sequence = getattr(serving, "sequence_length", None)
+    if sequence is not None:
+        yield ("serving", "sequence_length"), sequence
+    for index, length in enumerate(getattr(serving, "sequence_lengths", None) or ()):
+        yield ("serving", "sequence_lengths", index), length
+
+
+RULES = (
+    heads_divide_hidden_size,
+    heads_share_keys_and_values,
+    size_fits_parameters,
+    texts_have_positions,
+)
