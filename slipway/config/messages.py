@@ -235,6 +235,11 @@ _TEXTS: Mapping[str, _Text] = {
         "{value} is not a retention period of CloudWatch Logs",
         f"The nearest is {{near}}. Allowed: {', '.join(map(str, LOG_RETENTION_DAYS))}.",
     ),
+    "degree": (
+        Code.WRONG_TYPE,
+        "{value} is neither a whole number nor `max`",
+        "Write a whole number without quotes, or `max`.",
+    ),
     "option_value": (
         Code.WRONG_TYPE,
         "{value} is not a text, a number, true or false",

@@ -1,10 +1,10 @@
 """Estimates the use of an accelerator's memory, part by part.
 
 Weights are exact, except for a few that tensor parallelism leaves on every accelerator (layer
-norms, at times embeddings). The key/value cache is sized for the largest batch of the longest
-requests; it needs the shape of the network. The rest is CUDA's context or Neuron's runtime,
-activations, and the allocator's slack. It is a flat assumption, which no measurement of Slipway
-confirms yet.
+norms, at times embeddings). `quantization.py` says how exact quantised weights are. The key/value
+cache is sized for the largest batch of the longest requests; it needs the shape of the network. The
+rest is CUDA's context or Neuron's runtime, activations, and the allocator's slack. It is a flat
+assumption, which no measurement of Slipway confirms yet.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from slipway.config.sections.model import Model
 from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.quantization import BYTES, stored_weights
 
 # Its families lay out the model.
 if TYPE_CHECKING:
     from slipway.planning.situation import Situation
 
-_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "fp8": 1}
 # Weights of one byte are computed with, and cached, in two.
 _LEAST_CACHED_BYTES = 2
 _GIB = 2**30
@@ -36,7 +36,7 @@ class MemoryEstimate:
         memory_gib: memory of one accelerator.
         available_gib: the part that the server may use: with vLLM the share that it allocates when
             it starts, else all.
-        dtype: precision that the weights are served in.
+        dtype: precision that the weights are served in, or their quantisation.
         accelerators_per_copy: accelerators that one copy of the model is spread over, evenly.
         copies: copies of the model on the instance.
         copies_per_accelerator: copies that one accelerator holds, rounded up; 1 if it holds a part.
@@ -132,14 +132,14 @@ def estimate(situation: Situation, instance: InstanceFacts) -> MemoryEstimate | 
     layout = situation.memory_layout(instance, accelerator)
     if layout is None:
         return None
-    weight_bytes = _BYTES[dtype]
-    cache = _cache_gib(situation, layout, max(weight_bytes, _LEAST_CACHED_BYTES))
-    copy_weights = config.model.parameters * weight_bytes / _GIB
+    cache = _cache_gib(situation, layout, max(BYTES[dtype], _LEAST_CACHED_BYTES))
+    weights = stored_weights(situation, dtype)
+    copy_weights = weights.size_bytes / _GIB
     return MemoryEstimate(
         accelerator=accelerator.product,
         memory_gib=accelerator.memory_gib,
         available_gib=round(accelerator.memory_gib * situation.memory_share, 3),
-        dtype=dtype,
+        dtype=weights.precision,
         accelerators_per_copy=layout.per_copy,
         copies=layout.copies,
         copies_per_accelerator=layout.copies_on_one,

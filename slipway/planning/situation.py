@@ -246,6 +246,11 @@ class Situation(ABC):
         """Returns the share of an accelerator's memory that the server may take."""
         return 1.0
 
+    @property
+    def quantization(self) -> str | None:
+        """Returns the method by which settings quantise the weights; None without one."""
+        return None
+
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
         """Yields changes of one number, the least first, that may make weights fit a type."""
         yield from ()

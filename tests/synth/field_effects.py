@@ -164,7 +164,7 @@ CHANGES: Mapping[str, Change] = {
         layers=24, hidden_size=1536, key_value_heads=4, head_size=32,
     ),
     # Without `key_value_heads` more heads are narrower ones, and the cache is as large.
-    "model.attention_heads": Change("plan", "shaped", 6, over={"model.key_value_heads": 4}),
+    "model.attention_heads": Change("plan", "shaped", 6, over={"model.key_value_heads": 3}),
     "serving[tensorrt].container": Change("template", "custom", becomes="tensorrt"),
     "serving[tensorrt].dtype": Change("request", "compiled", "fp32"),
     **_changes(

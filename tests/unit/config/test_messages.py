@@ -73,6 +73,16 @@ CASES = [
      "the variables have 32086 bytes together, names included: at most 31744",
      "Put what is long into a file of the artifact. "
      'Example: `environment: {"LOG_LEVEL": "info"}`.'),
+    ("serving", lmi_serving({}) | {"tensor_parallel_degree": "all"}, Kind.VALUE,
+     '"all" is neither a whole number nor `max`',
+     "Write a whole number without quotes, or `max`. Example: `tensor_parallel_degree: 4`."),
+    ("serving", lmi_serving({}) | {"dtype": "fp17"}, Kind.VALUE,
+     '"fp17" is not known here',
+     "Did you mean `fp16`? Allowed: 'auto', 'fp32', 'fp16', 'bf16', 'int8' or 'fp8'. "
+     'Example: `dtype: "fp16"`.'),
+    ("serving", lmi_serving({}) | {"tensor_parallel_degree": 0}, Kind.VALUE,
+     "0 is out of range: at least 1",
+     "Use a value that is at least 1. Example: `tensor_parallel_degree: 4`."),
     ("serving", lmi_serving({"stop": [1, 2]}), Kind.VALUE,
      "[1, 2] is not a text, a number, true or false",
      "A line of serving.properties holds the value: write it in quotes as the handler reads it, "

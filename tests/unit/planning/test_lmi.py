@@ -62,6 +62,31 @@ class TestProperties:
             "option.model_loading_timeout=600",
         ]
 
+    def test_keys_of_the_server_have_no_prefix(self):
+        options = {"load_on_devices": "0;1", "gpu.reserved_memory_mb": 1000, "seed": 3}
+        written = lines(lmi("djl-lmi", "0.36.0", options=options))
+        assert written[-3:] == [
+            "gpu.reserved_memory_mb=1000",
+            "load_on_devices=0;1",
+            "option.seed=3",
+        ]
+
+    @pytest.mark.parametrize(
+        ("instances", "pipeline", "degree"),
+        [
+            (["ml.g5.12xlarge", "ml.g5.2xlarge"], 1, 4),
+            (["ml.g5.12xlarge"], 2, 2),
+            (["ml.m5.xlarge"], 1, 1),
+        ],
+    )
+    def test_the_highest_degree_is_that_of_the_preferred_type(self, instances, pipeline, degree):
+        given = {"tensor_parallel_degree": "max", "pipeline_parallel_degree": pipeline}
+        config = lmi("djl-lmi", "0.36.0", **given)
+        endpoint = config.endpoint.model_copy(update={"instances": tuple(instances)})
+        there = situation(config.model_copy(update={"endpoint": endpoint}))
+        assert there.properties(WEIGHTS)["option.tensor_parallel_degree"] == str(degree)
+        assert there.settings_in_artifact["serving"]["tensor_parallel_degree"] == degree
+
     def test_our_image_names_the_handler_inside(self):
         options = {"task": "text-generation", "max_new_tokens": 128}
         config = lmi("djl-deepspeed", "0.27.0", image="built", max_batch_size=4, options=options)

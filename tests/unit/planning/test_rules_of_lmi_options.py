@@ -212,14 +212,20 @@ class TestOptions:
         assert option(lmi_options.options_have_no_field, NEURONX, "batch_size", 4) == []
         assert option(lmi_options.option_values_fit, NEURONX, "batch_size", 4) == []
 
-    def test_keys_of_the_server_are_no_options(self):
-        assert option(lmi_options.options_have_no_field, VLLM, "minWorkers", 2) == [
+    def test_keys_of_the_server_are_taken_and_checked(self):
+        assert option(lmi_options.options_have_no_field, VLLM, "minWorkers", 2) == []
+        rule = lmi_options.option_values_fit
+        assert option(rule, VLLM, "load_on_devices", "0;1") == []
+        assert option(rule, VLLM, "gpu.reserved_memory_mb", -1) == [
             (
-                "`minWorkers` is a key of the server, which does not read it as "
-                "`option.minWorkers`",
-                "Remove it.",
+                "`gpu.reserved_memory_mb` is a whole number of 0 or more, not -1",
+                "Set `gpu.reserved_memory_mb` to a whole number of 0 or more.",
             )
         ]
+        ((message, _),) = option(
+            lmi_options.options_have_no_field, VLLM, "max_dynamic_batch_size", 4
+        )
+        assert message.endswith("has a field of its own: `serving.max_batch_size`")
         assert option(lmi_options.options_are_known, VLLM, "minWorkers", 2) == []
 
     def test_misspelt_keys(self):

@@ -107,6 +107,18 @@ class TestOptions:
             )
         ]
 
+    def test_a_key_of_the_server_needs_a_variable_too(self):
+        rule = lmi_variables.options_have_variables
+        assert found(rule, VLLM, options={"load_on_devices": "0"}) == [
+            (
+                "serving.options.load_on_devices",
+                "`load_on_devices` is a key of the server, and no variable of djl-lmi 0.36.0 is "
+                "known for it",
+                "Use `configuration: file`, or remove the option.",
+            )
+        ]
+        assert found(rule, VLLM, options={"retry_threshold": 3}) == []
+
     def test_an_empty_one_would_be_passed_over(self):
         assert found(lmi_variables.options_have_variables, VLLM, options={"task": ""}) == [
             (

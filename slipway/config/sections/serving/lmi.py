@@ -2,13 +2,29 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from slipway.config.sections.base import Environment, ProjectPath, Section
-from slipway.config.sections.serving.dtype import Dtype
+from slipway.config.sections.serving.dtype import LmiDtype
 
 OptionValue = str | int | float | bool
+
+
+ALL_ACCELERATORS = 0
+"""The value of `tensor_parallel_degree: max`, until planning puts the number in its place."""
+
+
+def _degree(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(value, str) and value != "max":
+        raise PydanticCustomError("degree", "neither a number nor `max`")
+    return ALL_ACCELERATORS if value == "max" else check(value)
 
 
 def _is_scalar(value: Any) -> Any:
@@ -67,17 +83,26 @@ class LmiServing(Section):
         description="Directory with your own model.py, in place of a built-in handler.",
         examples=["handlers/flan-t5"],
     )
-    tensor_parallel_degree: int = Field(
+    tensor_parallel_degree: Annotated[
+        Annotated[int, Field(ge=1, le=1024)],
+        WrapValidator(_degree),
+        WithJsonSchema(
+            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 1024}, {"const": "max"}]}
+        ),
+    ] = Field(
         1,
-        ge=1,
-        le=1024,
-        description="Number of accelerators that one copy of the model is spread over.",
+        description="Number of accelerators that one copy of the model is spread over. `max`: all "
+        "accelerators of the preferred instance type.",
         examples=[4],
     )
     pipeline_parallel_degree: int = Field(
         1, ge=1, le=1024, description="Number of pipeline stages of one copy.", examples=[1]
     )
-    dtype: Dtype = Field(description="Precision that the weights are loaded in.", examples=["fp16"])
+    dtype: LmiDtype = Field(
+        description="Precision that the weights are loaded in. `auto`: the handler takes the "
+        "checkpoint's own, and 2 bytes for a checkpoint in fp32.",
+        examples=["fp16"],
+    )
     max_batch_size: int = Field(
         1,
         ge=1,
@@ -148,8 +173,8 @@ class LmiServing(Section):
     )
     options: dict[str, Annotated[OptionValue, BeforeValidator(_is_scalar)]] = Field(
         default_factory=dict,
-        description="Further `option.KEY` of serving.properties. They are checked against the"
-        " version.",
+        description="Further `option.KEY` of serving.properties, and keys of the server such as "
+        "`load_on_devices`. They are checked against the version.",
         examples=[{"gpu_memory_utilization": 0.9}],
     )
     environment: Environment = Field(

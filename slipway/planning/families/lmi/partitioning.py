@@ -97,6 +97,8 @@ def job_settings(found: Partitioning) -> dict[str, str]:
     if method.options is None and serving.max_rolling_batch_size is not None:
         properties["option.max_rolling_batch_size"] = str(serving.max_rolling_batch_size)
     for key, value in sorted(serving.options.items()):
+        if setup.is_server_key(key):
+            continue  # no server runs in the job
         if method.options is None or key in method.options:
             properties[f"option.{key}"] = rendered(value)
     return properties

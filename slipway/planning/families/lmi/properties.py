@@ -71,7 +71,8 @@ def lmi_properties(
         properties["option.predict_timeout"] = str(serving.predict_timeout_seconds)
         properties["option.model_loading_timeout"] = str(loading_timeout_seconds)
     for key, value in sorted(serving.options.items()):
-        properties[f"option.{key}"] = rendered(value)
+        name = key if setup.is_server_key(key) else f"option.{key}"
+        properties[name] = rendered(value)
     return properties
 
 

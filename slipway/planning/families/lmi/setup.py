@@ -146,6 +146,10 @@ class LmiSetup:
         """Returns the precision in the notation of its reader."""
         return self.version.precision_name(self.handler, self.serving.dtype)
 
+    def is_server_key(self, key: str) -> bool:
+        """Returns whether the server itself reads a key, which then has no `option.`."""
+        return key in self.version.server_keys and key not in self.every_option
+
     def reads(self, key: str) -> bool:
         """Returns whether an option has an effect, or is passed on to a possible reader."""
         return key in self.options or (self.handler is not None and self.is_open)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from slipway.config.sections.serving.lmi import LmiServing
+from slipway.config.sections.serving.lmi import ALL_ACCELERATORS, LmiServing
 from slipway.errors import Problem
 from slipway.facts.images import UnknownVersionError
 from slipway.facts.instances import Accelerator, InstanceFacts
@@ -19,7 +19,7 @@ from slipway.planning.families.lmi.partitioning import (
     partitioning,
 )
 from slipway.planning.families.lmi.properties import lmi_properties
-from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup
+from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, rendered
 from slipway.planning.families.lmi.variables import variables
 from slipway.planning.memory import Layout, layout_over_cores
 from slipway.planning.plan import ImagePlan, PartitionPlan
@@ -56,10 +56,17 @@ class Lmi(Situation):
     unpublishable: ClassVar = {("artifacts", "release"): "`release` for the container `lmi`"}
     accelerator_noun = "accelerators have"
 
-    @property
+    @cached_property
     def serving(self) -> LmiServing:
-        """Returns the config's section."""
-        return self.section(LmiServing)
+        """Returns the config's section, with a number for `tensor_parallel_degree: max`."""
+        given = self.section(LmiServing)
+        if given.tensor_parallel_degree != ALL_ACCELERATORS:
+            return given
+        accelerator = self.instance.accelerator
+        # On Neuron devices a degree counts cores.
+        parts = (accelerator.neuron_cores or accelerator.count) if accelerator else 1
+        degree = max(1, parts // given.pipeline_parallel_degree)
+        return given.model_copy(update={"tensor_parallel_degree": degree})
 
     @cached_property
     def setup(self) -> LmiSetup:
@@ -223,6 +230,18 @@ class Lmi(Situation):
             return serving.framework == "djl-lmi" and is_plain
         return serving.rolling_batch in ("vllm", "lmi-dist")
 
+    @property
+    def quantization(self) -> str | None:
+        """Returns the method that the options name; None without one."""
+        options = self.serving.options
+        for key in ("quantize", "quantization"):
+            if options.get(key) not in (None, "", "None"):
+                return str(options[key])
+        for key, method in (("load_in_4bit", "bitsandbytes4"), ("load_in_8bit", "bitsandbytes8")):
+            if rendered(options.get(key, False)).lower() == "true":
+                return method
+        return None
+
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:
         """Yields higher tensor parallel degrees that the instance has and the heads divide into."""
         accelerator = instance.accelerator
@@ -313,7 +332,7 @@ class Lmi(Situation):
             # Variables are in the template: what was published are weights, whatever is set.
             return {"configuration": serving.configuration}
         return {
-            **super().settings_in_artifact,
+            "serving": serving.model_dump(mode="json"),
             "model_loading_timeout_seconds": self.loading_timeout_seconds,
         }
 

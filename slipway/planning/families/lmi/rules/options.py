@@ -55,13 +55,6 @@ def options_have_no_field(lmi: Lmi) -> Iterator[Problem]:
                 f"Set `{field}` and remove the option.",
                 ("serving", "options", key),
             )
-        elif key in setup.version.server_keys and key not in setup.every_option:
-            yield problem(
-                Code.LMI_OPTION_HAS_FIELD,
-                f"`{key}` is a key of the server, which does not read it as `option.{key}`",
-                "Remove it.",
-                ("serving", "options", key),
-            )
 
 
 def options_are_known(lmi: Lmi) -> Iterator[Problem]:
@@ -132,6 +125,8 @@ def option_values_fit(lmi: Lmi) -> Iterator[Problem]:
     setup = lmi.setup
     for key, value in _own_options(setup).items():
         facts = setup.options.get(key)
+        if setup.is_server_key(key):
+            facts = setup.version.server_keys[key]
         if facts is None:
             continue
         wanted = _unmet(facts, value)
@@ -240,7 +235,7 @@ def _field_of(setup: LmiSetup, key: str) -> str | None:
     """Returns the field that says what an option says, by any of its names."""
     if key == "batch_size" and setup.handler == _COMPILES_BATCHES:
         return None
-    facts = setup.every_option.get(key)
+    facts = setup.every_option.get(key) or setup.version.server_keys.get(key)
     return FIELDS.get(key) or FIELDS.get((facts.alias_of or "") if facts else "")
 
 

@@ -11,6 +11,7 @@ from slipway.planning.families.lmi.situation import Lmi
 from slipway.planning.families.lmi.variables import (
     MAX_VALUE_LENGTH,
     MAX_VARIABLES,
+    SERVER_VARIABLES,
     option_variable,
     variables,
 )
@@ -77,7 +78,14 @@ def options_have_variables(lmi: Lmi) -> Iterator[Problem]:
         return
     for key, value in setup.serving.options.items():
         text = rendered(value)
-        if option_variable(key) is None:
+        if setup.is_server_key(key) and key not in SERVER_VARIABLES:
+            yield problem(
+                Code.LMI_NEEDS_FILE,
+                f"`{key}` is a key of the server, and no variable of {setup.image} is known for it",
+                "Use `configuration: file`, or remove the option.",
+                ("serving", "options", key),
+            )
+        elif option_variable(key) is None:
             yield problem(
                 Code.LMI_NEEDS_FILE,
                 f"no variable of {setup.image} leads to the option '{key}'",
