@@ -30,12 +30,31 @@ from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Kind, Location, Problem, UserError, nearest, relative
 from slipway.facts.instances import instance_types
 from slipway.image_sources import IMAGE_SOURCES, image_digest
+from slipway.planning.artifacts import has_source
 from slipway.planning.directory import LARGEST_TEXT_BYTES, Directory, Findings
 from slipway.planning.families import FAMILIES, known_situation, situation_of
 from slipway.planning.lock import Lock
-from slipway.planning.plan import DeploymentPlan, ImageBase
+from slipway.planning.plan import DeploymentPlan, ImageBase, PlanWarning
 from slipway.planning.resolve import known_problems, resolve
 from slipway.planning.situation import Situation
+
+# The folder of what programs make; git ignores it.
+_MADE_LATER = "build/"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `slipway validate` finds in one model.
+
+    Args:
+        problems: of every environment, each once, with their places.
+        warnings: of every environment, each once.
+        deploying: names of the environments that deploy the model.
+    """
+
+    problems: Sequence[Problem]
+    warnings: Sequence[PlanWarning]
+    deploying: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -242,6 +261,82 @@ class Project:
             Directory(source.path, source.field, sizes_bytes, texts, empty)
         )
 
+    def deploying_environments(self, name: str) -> list[Environment]:
+        """Returns the environments that deploy what the config names: its sample or its release.
+
+        Raises:
+            UserError: an environment, or the config in one of them, is invalid.
+        """
+        environments = [self.environment(each) for each in self.environment_names]
+        return [each for each in environments if has_source(self.situation(name, each))]
+
+    def check(self, name: str, environments: Sequence[Environment]) -> Checked:
+        """Checks one model in each environment that deploys it, or in the first if none does.
+
+        A file is read once for all environments that it has no section for.
+
+        Args:
+            name: file stem of the config.
+            environments: at least one.
+        """
+        problems: dict[Problem, None] = {}
+        warnings: dict[PlanWarning, None] = {}
+        deploying: list[str] = []
+        loaded: dict[str, LoadedConfig] = {}
+        idle: list[tuple[Environment, LoadedConfig]] = []
+        for environment in environments:
+            known = next(iter(loaded.values()), None)
+            section = environment.name
+            if known is not None and section not in known.config.environments:
+                section = ""
+            try:
+                if section not in loaded:
+                    loaded[section] = self.config(name, environment.name)
+                there = loaded[section]
+                if not has_source(situation_of(there.config, environment)):
+                    idle.append((environment, there))
+                    continue
+                deploying.append(environment.name)
+                plan = self._plan(there, environment, True)
+                warnings.update(dict.fromkeys(plan.warnings))
+            except InvalidConfigError as error:
+                deploying.append(environment.name)
+                found = self._joined(error, environment)
+                problems.update(dict.fromkeys(found.problems))
+            except UserError as error:
+                problems.update(dict.fromkeys(error.problems))
+        for environment, there in [] if deploying else idle[:1]:
+            try:
+                warnings.update(dict.fromkeys(self._plan(there, environment, True).warnings))
+            except UserError as error:
+                problems.update(dict.fromkeys(error.problems))
+        for there in loaded.values():
+            problems.update(dict.fromkeys(self._missing_paths(there)))
+        return Checked(list(problems), list(warnings), deploying)
+
+    def _missing_paths(self, loaded: LoadedConfig) -> list[Problem]:
+        """Returns the problem of each folder of files that is not there.
+
+        Programs make a release, and files below `build/`, so that those may come later.
+        """
+        artifacts = loaded.config.artifacts
+        found: list[Problem] = []
+        for name in ("sample", "weights"):
+            path = getattr(getattr(artifacts, name), "path", None)
+            if path is None or path.startswith(_MADE_LATER):
+                continue
+            if not (self.root / path).exists():
+                found.append(
+                    Problem(
+                        Code.PATH_MISSING,
+                        Kind.STATE,
+                        f"there is no {path} in the project",
+                        "Correct the path, or copy the files there.",
+                        ("artifacts", name, "path"),
+                    )
+                )
+        return loaded.locate(found)
+
     def plan(
         self, name: str, environment: Environment, *, allow_unpublished: bool = False
     ) -> DeploymentPlan:
@@ -258,12 +353,21 @@ class Project:
         try:
             loaded = self.config(name, environment.name)
         except InvalidConfigError as error:
-            known = known_situation(error.known, environment, instance_types())
-            found = known_problems(known)
-            with contextlib.suppress(UnknownValueError):  # which directory it is
-                found += self.findings(known).problems
-            raise error.joined_by(found) from None
-        lock = self.lock(name)
+            raise self._joined(error, environment) from None
+        return self._plan(loaded, environment, allow_unpublished)
+
+    def _joined(self, error: InvalidConfigError, environment: Environment) -> UserError:
+        """Returns one report of a config's invalid values and of what its valid ones break."""
+        known = known_situation(error.known, environment, instance_types())
+        found = known_problems(known)
+        with contextlib.suppress(UnknownValueError):  # which directory it is
+            found += self.findings(known).problems
+        return error.joined_by(found)
+
+    def _plan(
+        self, loaded: LoadedConfig, environment: Environment, allow_unpublished: bool, /
+    ) -> DeploymentPlan:
+        lock = self.lock(Path(loaded.document.path).stem)
         situation = situation_of(loaded.config, environment)
         # Outside the `try`: what is wrong there has no place in this config.
         family = situation.image_family

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slipway.cli.output import (
-    DEFAULT_ENVIRONMENT,
-    EnvironmentOption,
+    AnyEnvironmentOption,
     JsonOption,
     current_project,
     print_json,
     write_file,
 )
 from slipway.codes.code import Code
-from slipway.config.names import CONFIG_DIRECTORY
-from slipway.errors import Problem, UserError
+from slipway.config.names import CONFIG_DIRECTORY, LOCAL
+from slipway.errors import UserError
 
 if TYPE_CHECKING:
     from slipway.config.environments import Environment
-    from slipway.planning.plan import PlanWarning
-    from slipway.project import Project
+    from slipway.project import Checked, Project
 
 _NAMED = 4
 
@@ -42,23 +40,22 @@ def validate(
         list[str] | None,
         typer.Argument(help="Models, or patterns such as 'bert-*'. Default: all models."),
     ] = None,
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    env: AnyEnvironmentOption = None,
     sarif: Annotated[
         Path | None, typer.Option(help="SARIF file for the problems, for code review services.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check model configs: every problem of every file, with its place and remedy."""
+    """Check model configs where they are deployed: every problem, with its place and remedy."""
     from slipway.planning.advice import NO_SOURCE
 
     project = current_project()
-    environment = project.environment(env)
+    environments = [
+        project.environment(each) for each in ([env] if env else project.environment_names)
+    ]
     selected = project.select(names or ["*"]) if project.files or names else []
-    problems: list[Problem] = []
-    warnings: dict[str, list[PlanWarning]] = {}
-    for name in selected:
-        found, warnings[name] = _checked(project, name, environment)
-        problems += found
+    checked = {name: project.check(name, environments) for name in selected}
+    problems = [problem for found in checked.values() for problem in found.problems]
     if sarif is not None:
         from slipway.cli.sarif import sarif_log
 
@@ -68,18 +65,41 @@ def validate(
             problems += error.problems
     if problems:
         raise UserError(problems)
+    # Whether it was published is a question for the deploy, not for the file.
+    warnings = {
+        name: [item for item in found.warnings if item.code != "unpublished"]
+        for name, found in checked.items()
+    }
     if as_json:
         shown = {name: [asdict(item) for item in items] for name, items in warnings.items()}
-        print_json({"valid": selected, "problems": [], "warnings": shown})
-    else:
-        count = len(selected)
-        without = [n for n, items in warnings.items() if NO_SOURCE in {i.code for i in items}]
-        note = (
-            f" There is no {environment.artifacts} to deploy there of {_listed(without)}."
-            if without
-            else ""
+        deploying = {name: list(found.deploying) for name, found in checked.items()}
+        print_json(
+            {"valid": selected, "environments": deploying, "problems": [], "warnings": shown}
         )
-        typer.echo(f"{count} model config{'' if count == 1 else 's'} valid for `{env}`.{note}")
+        return
+    without = [n for n, items in warnings.items() if NO_SOURCE in {i.code for i in items}]
+    note = f" There is {_nothing(environments)} to deploy there of {_listed(without)}."
+    typer.echo(f"{_valid(env, environments, checked)}{note if without else ''}")
+
+
+def _valid(
+    env: str | None, environments: Sequence[Environment], checked: Mapping[str, Checked]
+) -> str:
+    """Returns how many configs are valid, and in which environments."""
+    count = f"{len(checked)} model config{'' if len(checked) == 1 else 's'} valid"
+    if env is not None:
+        return f"{count} for `{env}`."
+    deployed = {
+        each.name: sum(each.name in found.deploying for found in checked.values())
+        for each in environments
+    }
+    parts = [f"{number} for `{name}`" for name, number in deployed.items() if number]
+    return f"{count}: {', '.join(parts)}." if parts else f"{count}."
+
+
+def _nothing(environments: Sequence[Environment]) -> str:
+    kinds = dict.fromkeys(environment.artifacts for environment in environments)
+    return f"no {' or '.join(kinds)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -88,31 +108,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(named) + (f" and {left} more" if left > 0 else "")
 
 
-def _checked(
-    project: Project, name: str, environment: Environment
-) -> tuple[list[Problem], list[PlanWarning]]:
-    """Returns the problems of a model, and its warnings in the environment.
-
-    The problems include those in every other environment that its file has a section for.
-    """
-    problems: dict[Problem, None] = {}
-    try:
-        # Whether it was published is a question for the deploy, not for the file.
-        plan = project.plan(name, environment, allow_unpublished=True)
-        overlays = project.config(name, environment.name).config.environments
-    except UserError as error:
-        return list(error.problems), []
-    for other in overlays:
-        try:
-            project.plan(name, project.environment(other), allow_unpublished=True)
-        except UserError as error:
-            problems.update(dict.fromkeys(error.problems))
-    return list(problems), [item for item in plan.warnings if item.code != "unpublished"]
-
-
 def plan(
     name: Annotated[str, typer.Argument(help="Name of the model.")],
-    env: EnvironmentOption = DEFAULT_ENVIRONMENT,
+    env: AnyEnvironmentOption = None,
     allow_unpublished: Annotated[
         bool, typer.Option("--allow-unpublished", help="Plan without a published artifact.")
     ] = False,
@@ -122,11 +120,41 @@ def plan(
     from slipway.cli.plan_text import describe_plan
 
     project = current_project()
-    result = project.plan(name, project.environment(env), allow_unpublished=allow_unpublished)
+    environment = project.environment(env) if env else _only_environment(project, name)
+    result = project.plan(name, environment, allow_unpublished=allow_unpublished)
     if as_json:
         print_json(result.as_json())
     else:
         typer.echo(describe_plan(result))
+
+
+def _only_environment(project: Project, name: str) -> Environment:
+    """Returns the environment to plan for: the local one, or the only one that deploys the model.
+
+    Raises:
+        UserError: several others deploy it.
+    """
+    local = project.environment(LOCAL if LOCAL in project.environment_names else _first(project))
+    try:
+        deploying = project.deploying_environments(name)
+    except UserError:
+        return local  # its plan has the whole report
+    if not deploying or local in deploying:
+        return local
+    if len(deploying) > 1:
+        names = ", ".join(each.name for each in deploying)
+        raise UserError.of(
+            Code.SEVERAL_ENVIRONMENTS,
+            f"`{local.name}` deploys no {local.artifacts} of {name}, and several environments do",
+            f"Add `--env NAME` with one of them: {names}.",
+        )
+    (only,) = deploying
+    typer.echo(f"Planned for `{only.name}`, the only environment that deploys {name}.", err=True)
+    return only
+
+
+def _first(project: Project) -> str:
+    return next(iter(project.environment_names), LOCAL)
 
 
 def schema(

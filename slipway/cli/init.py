@@ -11,7 +11,7 @@ import typer
 
 from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
-from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
+from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Kind, Problem, UserError, nearest
 
 if TYPE_CHECKING:
@@ -288,6 +288,8 @@ def _next_step(
 
     every = [situation_of(config, environment) for environment in environments]
     sourced = [situation for situation in every if has_source(situation)]
+    # Nobody deploys to the environment that CI synthesises for: any other is proposed before it.
+    sourced.sort(key=lambda situation: situation.environment.name == CI)
     # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
     # one.
     reasons: list[str] = []
@@ -298,11 +300,16 @@ def _next_step(
             unready.append("the embedded AWS does not run this image")
         if not unready:
             publish, deploy = _environment_options(environment)
-            name, image = config.name, ""
+            name, image, account = config.name, "", ""
+            if environment.name == CI:
+                publish, deploy = " --env NAME", " -c env=NAME"
+                account = (
+                    f"add an environment `NAME` with your account to {ENVIRONMENTS_FILE}, then "
+                )
             if family is not None and not environment.is_local:
                 image = f"`cdk deploy image-{family}{deploy}` once, then "
             return (
-                f"{begins}: {image}`slipway publish {name}{publish}`, then "
+                f"{begins}: {account}{image}`slipway publish {name}{publish}`, then "
                 f"`cdk deploy {name}{deploy}`."
             )
         reasons += unready

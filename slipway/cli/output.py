@@ -22,6 +22,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 EnvironmentOption = Annotated[
     str, typer.Option("--env", help="Environment in environments.yaml.", envvar="SLIPWAY_ENV")
 ]
+AnyEnvironmentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--env",
+        help="Environment in environments.yaml. Default: those that deploy the model.",
+        envvar="SLIPWAY_ENV",
+    ),
+]
 DEFAULT_ENVIRONMENT = LOCAL
 ANSWER_IS_NO = 3
 """Exit code of a command that worked and found something else than its name asks for."""

@@ -165,6 +165,8 @@ class Code(StrEnum):
     AWS_SETTINGS = "SW425"
     OUTPUT_PATH = "SW426"
     LOCAL_PORT = "SW427"
+    PATH_MISSING = "SW428"
+    SEVERAL_ENVIRONMENTS = "SW429"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

@@ -144,4 +144,19 @@ ENTRIES: Sequence[Entry] = (
         "`slipway local start --port` asks for.",
         "Use the running one, or stop it first: `slipway local stop`. Its account is then lost.",
     ),
+    Entry(
+        Code.PATH_MISSING,
+        "A folder of the artifacts is missing",
+        "`artifacts.sample.path` or `artifacts.weights.path` names a folder that is not in the "
+        "project. Publishing would fail. Files below `build/` may be made later: they are not "
+        "looked for.",
+        "Correct the path, or copy the files there.",
+    ),
+    Entry(
+        Code.SEVERAL_ENVIRONMENTS,
+        "Several environments can be planned",
+        "`slipway plan` was given no environment. The model is not deployed to `local`, and there "
+        "are several others.",
+        "Add `--env` with one of the names in the printed remedy.",
+    ),
 )

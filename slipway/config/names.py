@@ -6,3 +6,5 @@ PROJECT_KEY = "project"
 ENVIRONMENTS_FILE = "environments.yaml"
 # The environment that is the embedded AWS.
 LOCAL = "local"
+# The environment of nobody's account, which CI synthesises and lints.
+CI = "ci"

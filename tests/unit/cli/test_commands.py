@@ -37,26 +37,33 @@ def test_version(run):
 
 
 def test_valid_configs_are_counted_whether_published_or_not(run, root):
-    assert run("validate") == (0, "2 model configs valid for `local`.\n", "")
+    assert run("validate") == (
+        0, "2 model configs valid: 2 for `local`, 2 for `production`.\n", "",
+    )  # fmt: skip
+    assert run("validate", "--env", "local")[1] == "2 model configs valid for `local`.\n"
     assert run("validate", "ti*", "--env", "production") == (
         0, "1 model config valid for `production`.\n", "",
     )  # fmt: skip
     code, output, _ = run("validate", "--json")
     assert code == 0
     assert json.loads(output) == {
-        "valid": ["fresh", "tiny"], "problems": [], "warnings": {"fresh": [], "tiny": []},
+        "valid": ["fresh", "tiny"],
+        "environments": {name: ["local", "production"] for name in ("fresh", "tiny")},
+        "problems": [],
+        "warnings": {"fresh": [], "tiny": []},
     }  # fmt: skip
 
 
 def test_what_an_environment_has_nothing_of_is_said(run, root):
     text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
     (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")
-    assert run("validate") == (
+    assert run("validate")[1] == ("3 model configs valid: 2 for `local`, 3 for `production`.\n")
+    assert run("validate", "--env", "local") == (
         0,
         "3 model configs valid for `local`. There is no sample to deploy there of released.\n",
         "",
     )
-    code, output, _ = run("validate", "released", "--json")
+    code, output, _ = run("validate", "released", "--json", "--env", "local")
     assert code == 0
     assert json.loads(output)["warnings"] == {
         "released": [
@@ -72,7 +79,7 @@ def test_what_an_environment_has_nothing_of_is_said(run, root):
 
 def test_a_new_project_has_nothing_to_validate(run, tmp_path, monkeypatch):
     monkeypatch.chdir(write_project(tmp_path, {}))
-    assert run("validate") == (0, "0 model configs valid for `local`.\n", "")
+    assert run("validate") == (0, "0 model configs valid.\n", "")
 
 
 def test_problems_of_all_files_are_one_report_on_standard_error(run, root):
@@ -287,6 +294,48 @@ def test_the_status_of_an_embedded_aws_that_does_not_run_ends_with_3(run, root):
     assert (code, errors) == (3, "")
     assert output == "The embedded AWS is not running. Start it with `slipway local start`.\n"
     assert run("local", "status", "--json")[0] == 3
+
+
+def test_every_environment_that_deploys_a_config_is_checked(run, root):
+    path = root / "environments.yaml"
+    path.write_text(path.read_text("utf-8").replace("210987654321", "21"), "utf-8")
+    code, _, errors = run("validate", "tiny")
+    assert code == 1
+    assert 'production.account: "21" does not have the form' in errors
+    assert run("validate", "tiny", "--env", "local")[0] == 0
+
+
+def test_a_missing_sample_or_weights_path_is_a_problem(run, root):
+    path = root / "model_configs" / "tiny.yaml"
+    text = path.read_text("utf-8").replace("path: samples/tiny", "path: samples/nowhere")
+    path.write_text(text, "utf-8")
+    code, _, errors = run("validate", "tiny")
+    assert code == 1
+    assert errors.endswith(
+        "artifacts.sample.path: there is no samples/nowhere in the project [SW428]\n"
+        "    Correct the path, or copy the files there.\n"
+    )
+    assert errors.startswith("1 problem\n")
+    path.write_text(text.replace("samples/nowhere", "build/nowhere"), "utf-8")
+    assert run("validate", "tiny")[0] == 0
+
+
+def test_a_plan_without_an_environment_is_of_the_one_that_deploys(run, root):
+    text = config_text("released", ("  sample:\n    path: samples/tiny\n", ""))
+    (root / "model_configs" / "released.yaml").write_text(text, encoding="utf-8")
+    code, output, errors = run("plan", "released", "--allow-unpublished")
+    assert code == 0
+    assert output.split()[1] == "released-production"
+    assert errors == "Planned for `production`, the only environment that deploys released.\n"
+    path = root / "environments.yaml"
+    other = '\nlive:\n  account: "222233334444"\n  region: us-east-1\n'
+    path.write_text(path.read_text("utf-8") + other, "utf-8")
+    assert run("plan", "released", "--allow-unpublished") == (
+        1,
+        "",
+        "1 problem\n- `local` deploys no sample of released, and several environments do [SW429]\n"
+        "    Add `--env NAME` with one of them: production, live.\n",
+    )
 
 
 def test_sections_of_other_environments_are_validated_too(run, root):

@@ -27,6 +27,7 @@ ci:
 """
 REVISION = "a09a35458c702b33eeacc393d103063234e8bc28"
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/search:1.4.2"
+ACCOUNT = "add an environment `NAME` with your account to environments.yaml, then "
 ON_THIS_MACHINE = (
     "On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: release` for "
     "`local` in environments.yaml; then `slipway publish search` and `cdk deploy search`.\n"
@@ -135,12 +136,12 @@ def test_every_family_gets_a_valid_and_explained_config(slipway, tmp_path, start
     # What it says next is true.
     code, _, errors = slipway("plan", "search", "--env", "ci")
     assert code == 1
-    image = f"`cdk deploy image-{starter[0]} -c env=ci` once, then "
+    image = f"`cdk deploy image-{starter[0]} -c env=NAME` once, then "
     image *= starter[0] in ("neuron", "tensorrt", "triton") and "--repository" not in starter[4]
     begins = f"{ON_THIS_MACHINE}In an account" if image else "Next"
     assert output == (
-        f"model_configs/search.yaml written. {begins}: {image}`slipway publish search --env ci`"
-        ", then `cdk deploy search -c env=ci`.\n"
+        f"model_configs/search.yaml written. {begins}: {ACCOUNT}{image}`slipway publish search "
+        "--env NAME`, then `cdk deploy search -c env=NAME`.\n"
     )
     assert "Run `slipway publish search --env ci`" in errors
 
@@ -234,8 +235,8 @@ def test_a_custom_image_and_a_real_environment_that_deploys_samples(run, tmp_pat
     )
     _, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
     assert output == (
-        "model_configs/own.yaml written. Next: `slipway publish own --env ci`, then "
-        "`cdk deploy own -c env=ci`.\n"
+        f"model_configs/own.yaml written. Next: {ACCOUNT}`slipway publish own --env NAME`, then "
+        "`cdk deploy own -c env=NAME`.\n"
     )
 
 
@@ -396,3 +397,15 @@ def test_a_name_that_no_model_can_have_is_refused(run, tmp_path, name):
         in errors
     )
     assert [path.name for path in tmp_path.rglob("*.yaml")] == ["environments.yaml"]
+
+
+def test_an_environment_of_an_account_is_proposed_before_that_of_ci(run, tmp_path):
+    real = '  artifacts: sample\nlive:\n  account: "222233334444"\n  region: us-east-1\n'
+    (tmp_path / "environments.yaml").write_text(
+        f"{ENVIRONMENTS}{real}  artifacts: sample\n", "utf-8"
+    )
+    _, output, _ = run("own", "--container", "custom", "--image-uri", IMAGE, *FLAGS)
+    assert output == (
+        "model_configs/own.yaml written. Next: `slipway publish own --env live`, then "
+        "`cdk deploy own -c env=live`.\n"
+    )
