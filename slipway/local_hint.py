@@ -1,7 +1,7 @@
 """Tells the user of the CDK CLI that the shell does not point at the running embedded AWS.
 
-The CDK CLI would only say that there are no credentials, or use those of a real account. Nothing in
-the templates depends on this.
+The CDK CLI would only say that there are no credentials, or use the credentials of a real account.
+Nothing in the templates depends on this.
 """
 
 from collections.abc import Mapping

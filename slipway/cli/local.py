@@ -30,8 +30,8 @@ def start(
     port: Annotated[
         int | None,
         typer.Option(
-            help="Loopback port; 0 takes any free one. Default: 4566, or the running one's. Exit 3 "
-            "if it runs on another port.",
+            help="Loopback port; 0 takes any free one. Default: 4566. Exit 3 if it runs on "
+            "another.",
             min=0,
             max=65535,
             envvar="SLIPWAY_LOCAL_PORT",

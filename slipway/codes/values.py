@@ -175,7 +175,7 @@ ENTRIES: Sequence[Entry] = (
         "The value has the form of a token or of an access key. The file is committed, and the "
         "value would stand in the template too.",
         'Revoke the secret. Write `"{{resolve:secretsmanager:NAME}}"` as the value of a variable: '
-        "CloudFormation puts the secret of AWS Secrets Manager in. Whoever may describe the model "
-        "sees it.",
+        "CloudFormation puts the secret of AWS Secrets Manager in. Anyone who may describe the "
+        "model sees it.",
     ),
 )

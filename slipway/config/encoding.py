@@ -5,7 +5,7 @@ import codecs
 from slipway.codes.code import Code
 from slipway.errors import Kind, Location, Problem, UserError
 
-# UTF-32 first: its mark in little-endian order begins with that of UTF-16.
+# UTF-32 first: its little-endian mark begins with the mark of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),

@@ -1,8 +1,8 @@
 """Keeps the valid parts of an invalid config, so that the rules can still check them together.
 
-No value is invented. A field that is wrong, missing or written twice has no value: whoever asks for
-it gets an `UnknownValueError`. A rule that needs it then finds nothing, and every other rule finds
-all that it would find in a valid config. A field has no default either if a field of the file that
+No value is invented. A field that is wrong, missing or written twice has no value: reading it
+raises `UnknownValueError`. A rule that needs it then finds nothing, and every other rule finds all
+that it would find in a valid config. A field has no default either if a field of the file that
 is not known may be this one, misspelt or in another section.
 """
 

@@ -435,7 +435,7 @@ def found_by(rule: Callable[[SituationT], Iterator[Problem]], of: SituationT) ->
     """Yields what a rule finds, up to the first value that it needs and that is not known.
 
     Args:
-        rule: the rule.
+        rule: a function that takes a situation and yields problems.
         of: the situation of a valid config, or of the valid part of a config.
     """
     try:

@@ -39,7 +39,7 @@ def heads_divide_hidden_size(situation: Situation) -> Iterator[Problem]:
 
 
 def heads_share_keys_and_values(situation: Situation) -> Iterator[Problem]:
-    """In grouped-query attention each pair of key and value serves as many heads as the others."""
+    """Key/value heads serve equally many attention heads each (grouped-query attention)."""
     model = situation.config.model
     heads, groups = model.attention_heads, model.key_value_heads
     if heads is None or groups is None or heads % groups == 0:
