@@ -20,6 +20,7 @@ class RemotePublishing(Section):
         description="CodeBuild's compute type, `BUILD_GENERAL1_...`. Its disk has 64, 128, 128 "
         "or 824 GB. Weights of the Hub must fit on the disk. Weights in S3 need "
         "none.",
+        examples=["2xlarge"],
     )
     time_limit_minutes: int = Field(
         480,
