@@ -111,15 +111,13 @@ class MachineSampler:
     def _use(self, variant: RunningVariant, processes: dict[int, _Process]) -> dict[str, float]:
         now = time.monotonic()
         ancestor = variant.ancestor_id
-        own = {} if ancestor is None else _descendants(ancestor, processes)
-        values = {
-            "MemoryUtilization": 100.0
-            * sum(process.memory_bytes for process in own.values())
-            / _memory_bytes(),
-            "DiskUtilization": 100.0
-            * _size_bytes(variant.home)
-            / shutil.disk_usage(_existing(variant.home)).total,
-        }
+        disk = shutil.disk_usage(_existing(variant.home)).total
+        values = {"DiskUtilization": 100.0 * _size_bytes(variant.home) / disk}
+        if ancestor is None:
+            return values
+        own = _descendants(ancestor, processes)
+        memory_bytes = sum(process.memory_bytes for process in own.values())
+        values["MemoryUtilization"] = 100.0 * memory_bytes / _memory_bytes()
         cpu = {number: process.cpu_seconds for number, process in own.items()}
         before = self._before.get(variant.home)
         self._before[variant.home] = (now, cpu)

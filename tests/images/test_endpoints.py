@@ -6,6 +6,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,6 @@ LOG_GROUP = f"/aws/sagemaker/Endpoints/{ENDPOINT}"
 def bench(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     """An embedded AWS with the sample in its image, built from the present sources."""
     with Workbench(tmp_path_factory.mktemp("project"), containers=True) as bench:
-        deploy(bench)
         tag = image_of(bench).rpartition(":")[2]
         (image,) = (
             each
@@ -44,6 +44,7 @@ def bench(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             if each.family == "tensorrt" and tag.startswith(f"{each.base_tag}-")
         )
         build(engine, image, lambda _: None, may_pull=False)
+        deploy(bench)
         await_serving(bench)
         yield bench
 
@@ -223,6 +224,29 @@ def test_an_image_that_is_not_there_fails_the_endpoint(
         sagemaker.delete_endpoint(EndpointName="other")
         sagemaker.delete_endpoint_config(EndpointConfigName="other")
         sagemaker.delete_model(ModelName="other")
+
+
+def test_its_machine_is_measured(bench: Workbench) -> None:
+    now = datetime.now(UTC)
+
+    def greatest(name: str) -> float:
+        data = bench.client("cloudwatch").get_metric_statistics(
+            Namespace="/aws/sagemaker/Endpoints",
+            MetricName=name,
+            Dimensions=[
+                {"Name": "EndpointName", "Value": ENDPOINT},
+                {"Name": "VariantName", "Value": "AllTraffic"},
+            ],
+            StartTime=now - timedelta(hours=1),
+            EndTime=now + timedelta(hours=1),
+            Period=60,
+            Statistics=["Maximum"],
+        )["Datapoints"]
+        return max((each["Maximum"] for each in data), default=0.0)
+
+    # The processes of the container, and not the client of the engine.
+    eventually(lambda: greatest("MemoryUtilization"))
+    eventually(lambda: greatest("CPUUtilization"))
 
 
 def test_no_container_outlives_its_endpoint_or_the_embedded_aws(

@@ -13,6 +13,18 @@ from tests.support.workbench import MODEL, Workbench
 
 STACK = ENDPOINT = "served"
 BUCKET = "slipway-local-123456789012-us-east-1"
+# With the right to publish the metrics of the endpoint's machine.
+_METRICS = {"Effect": "Allow", "Action": "cloudwatch:PutMetricData", "Resource": "*"}
+_ROLE: dict[str, Any] = {
+    **ROLE_PROPERTIES,
+    "Policies": [
+        *ROLE_PROPERTIES["Policies"],
+        {
+            "PolicyName": "metrics",
+            "PolicyDocument": {"Version": "2012-10-17", "Statement": [_METRICS]},
+        },
+    ],
+}
 
 
 def deploy(bench: Workbench) -> None:
@@ -25,7 +37,7 @@ def deploy(bench: Workbench) -> None:
     plan = project.plan(MODEL, environment)
     source = {"S3Uri": plan.artifact.s3_uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
     resources = {
-        "Role": ("AWS::IAM::Role", ROLE_PROPERTIES),
+        "Role": ("AWS::IAM::Role", _ROLE),
         "Model": (
             "AWS::SageMaker::Model",
             {
