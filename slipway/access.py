@@ -69,11 +69,16 @@ class Access:
     Args:
         region: the environment's region.
         variables: variables to set in the environment of clients and processes; None unsets one.
+        profile: profile of the user's files, which counts more than the shell's credentials; None
+            for what the shell has.
     """
 
-    def __init__(self, region: str, variables: Mapping[str, str | None]) -> None:
+    def __init__(
+        self, region: str, variables: Mapping[str, str | None], profile: str | None = None
+    ) -> None:
         self._region = region
         self._variables = variables
+        self._profile = profile
         # Where variables are given, they alone count: no profile and no files of the user's.
         own = _WITHOUT_USER_FILES if variables else None
         self._botocore_session = botocore.session.Session(session_vars=own)
@@ -82,7 +87,12 @@ class Access:
             aws_secret_access_key=variables.get("AWS_SECRET_ACCESS_KEY"),
             region_name=region,
             botocore_session=self._botocore_session,
+            profile_name=profile,
         )
+
+    def in_region(self, region: str) -> "Access":
+        """Returns access with the same credentials to another region."""
+        return Access(region, self._variables, self._profile)
 
     def client(self, service: str, config: Config | None = None) -> Any:
         """Returns the boto3 client of a service (botocore's name).
@@ -192,15 +202,16 @@ def _settings_problem(message: str, remedy: str | None = None) -> Problem:
     )
 
 
-def _wrong_setting(error: Exception) -> Problem | None:
+def _wrong_setting(error: Exception, profile: str | None) -> Problem | None:
     """Returns the problem of a setting that no log-in puts right; None for any other error."""
     message = str(error)
     if isinstance(error, ProfileNotFound):
         found = botocore.session.Session(session_vars={"profile": (None, None, None, None)})
         known = ", ".join(found.available_profiles) or "none"
-        return _settings_problem(
-            message, f"Set AWS_PROFILE to a profile of ~/.aws/config, or unset it. Known: {known}."
-        )
+        remedy = "Set AWS_PROFILE to a profile of ~/.aws/config, or unset it."
+        if profile is not None:
+            remedy = "Name a profile of ~/.aws/config."
+        return _settings_problem(message, f"{remedy} Known: {known}.")
     if isinstance(error, ConfigParseError):
         return _settings_problem(
             message, "Correct the file: sections such as `[profile NAME]`, and `KEY = VALUE` lines."
@@ -229,12 +240,13 @@ def account_errors() -> Iterator[None]:
         ) from None
 
 
-def open_access(environment: Environment, root: Path) -> Access:
+def open_access(environment: Environment, root: Path, profile: str | None = None) -> Access:
     """Opens access to an environment.
 
     Args:
         environment: gives account and region.
         root: the project; its embedded AWS is `local`.
+        profile: profile of the user's files; None for the shell's credentials.
 
     Raises:
         UserError: the embedded AWS is not running, there are no credentials, or they belong to
@@ -242,43 +254,71 @@ def open_access(environment: Environment, root: Path) -> Access:
     """
     if environment.is_local:
         return Access(environment.region, local_variables(root, environment.region))
-    return open_own_access(environment)
+    return open_own_access(environment, profile)
 
 
-def open_own_access(environment: Environment) -> Access:
-    """Opens access to an environment with the credentials of this process.
+def open_own_access(environment: Environment, profile: str | None = None) -> Access:
+    """Opens access to an environment with the credentials of this process, or of a profile.
 
     Args:
         environment: gives account and region.
+        profile: profile of the user's files; None for the shell's credentials.
 
     Raises:
         UserError: there are no credentials, or they belong to another account.
     """
     what = f"no usable AWS credentials for environment `{environment.name}`"
-    log_in = f"Log in to account {environment.account}, for example with `aws sso login`."
+    command = f"aws sso login --profile {profile}" if profile else "aws sso login"
+    log_in = f"Log in to account {environment.account}, for example with `{command}`."
     try:
-        access = Access(environment.region, {})
+        access = Access(environment.region, {}, profile)
         access.credentials()
     # A missing profile, a program that does not start, or an answer that is not JSON. Each is the
     # user's problem, and each raises another exception.
     except Exception as error:
-        problem = _wrong_setting(error) or credentials_problem(what, error, log_in)
+        problem = _wrong_setting(error, profile) or credentials_problem(what, error, log_in)
         raise UserError([problem]) from None
     try:
         account = access.client("sts").get_caller_identity()["Account"]
     except (BotoCoreError, ClientError) as error:
-        problem = _wrong_setting(error) or credentials_problem(what, error, log_in)
+        problem = _wrong_setting(error, profile) or credentials_problem(what, error, log_in)
         raise UserError([problem]) from None
     except ValueError as error:  # a URL that is looked at only when it is signed
         raise UserError([_settings_problem(str(error))]) from None
     if account != environment.account:
+        whose = f"the credentials of profile `{profile}`" if profile else "the credentials"
         raise UserError.of(
             Code.ANOTHER_ACCOUNT,
-            f"the credentials are of account {account}; environment `{environment.name}` is "
+            f"{whose} are of account {account}; environment `{environment.name}` is "
             f"account {environment.account}",
-            "Log in to that account, or choose another environment with `--env`.",
+            "Name a profile of that account."
+            if profile
+            else "Log in to that account, or choose another environment with `--env`.",
         )
     return access
+
+
+def open_source(
+    source: Environment, target: Environment, access: Access, root: Path, profile: str | None
+) -> tuple[Access, bool]:
+    """Opens access to the environment that an artifact is copied from.
+
+    Args:
+        source: the environment to read.
+        target: the environment that `access` is open to.
+        access: what copies the artifact.
+        root: the project; its embedded AWS is `local`.
+        profile: profile of the user's files that reads the source.
+
+    Returns:
+        The access, and whether it has the credentials that also write the target.
+
+    Raises:
+        UserError: as `open_access` does.
+    """
+    if profile is None and not source.is_local and not target.is_local:
+        return access.in_region(source.region), True
+    return open_access(source, root, profile), False
 
 
 def local_variables(root: Path, region: str) -> dict[str, str | None]:

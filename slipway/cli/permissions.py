@@ -26,22 +26,49 @@ def iam(
     remote: Annotated[
         bool, typer.Option("--remote", help="The rights with `slipway publish NAME --remote`.")
     ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="ENV",
+            help="Instead, the rights of `slipway publish --from`, which promotes the model.",
+        ),
+    ] = None,
 ) -> None:
     """Print the least IAM policy to publish, deploy, invoke and operate a model, as JSON."""
+    from slipway.config.sections.artifacts import HubWeights
+    from slipway.errors import UserError
     from slipway.operations.permissions import least_policy
+    from slipway.operations.promotion_permissions import promotion_policy
     from slipway.operations.prune_permissions import prune_policy
+    from slipway.planning.artifact_place import artifact_place
+    from slipway.planning.promotion import same_environment
     from slipway.publishing.publish import planned_job
 
-    if (name is None) != prune:
+    if (name is None) != prune or (source is not None and prune):
         raise typer.BadParameter("give the name of a model, or --prune")
-    if remote and prune:
-        raise typer.BadParameter("--remote goes with the name of a model")
+    if remote and (prune or source is not None):
+        raise typer.BadParameter("--remote goes with the name of a model, without --from")
     project = current_project()
     environment = project.environment(env)
     if name is None:
         print_json(prune_policy(environment))
         return
-    plan = project.plan(name, environment, allow_unpublished=True)
     compiling, weights = planned_job(project, name, environment)
+    if source is not None:
+        tested = project.environment(source)
+        if tested.name == environment.name:
+            raise UserError([same_environment(name, tested.name)])
+        print_json(
+            promotion_policy(
+                environment,
+                artifact_place(project.config(name, environment.name).config, environment),
+                source=tested,
+                source_place=artifact_place(project.config(name, tested.name).config, tested),
+                has_recipes=compiling is not None or isinstance(weights, HubWeights),
+            )
+        )
+        return
+    plan = project.plan(name, environment, allow_unpublished=True)
     policy = least_policy(plan, environment, compiling=compiling, weights=weights, remote=remote)
     print_json(policy)

@@ -16,9 +16,12 @@ from slipway.cli.output import (
 )
 from slipway.cli.publish_progress import ProgressBar
 from slipway.codes.code import Code
+from slipway.config.names import LOCAL
 from slipway.errors import Problem, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from slipway.access import Access
     from slipway.config.environments import Environment
     from slipway.project import Project
@@ -43,11 +46,35 @@ def publish(
     cancel: Annotated[
         bool, typer.Option("--cancel", help="With `--remote`: stop the model's running build.")
     ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="ENV",
+            help="Promote: copy what was published to this environment, and build nothing.",
+        ),
+    ] = None,
+    source_profile: Annotated[
+        str | None,
+        typer.Option(
+            "--from-profile",
+            metavar="PROFILE",
+            help="AWS profile that reads the artifacts of `--from`, if it is another account.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Publish a model: upload its files, compile them if needed, write its lock file."""
     from slipway.access import open_access
 
+    if source_profile is not None and source in (None, LOCAL):
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "`--from-profile` needs `--from` with an environment that has an account"
+            if source is None
+            else "`--from-profile` has no effect on `local`, which is the embedded AWS",
+            "Write `slipway publish NAME --env production --from staging --from-profile PROFILE`.",
+        )
     if (name is None) != every:
         raise UserError.of(
             Code.WRONG_OPTIONS,
@@ -60,18 +87,31 @@ def publish(
             "`--cancel` needs the name of a model and `--remote`",
             "Write `slipway publish NAME --remote --cancel`.",
         )
+    if remote and source is not None:
+        raise UserError.of(
+            Code.WRONG_OPTIONS,
+            "`--remote` and `--from` exclude each other",
+            "A promotion copies within S3 by itself: leave `--remote` out.",
+        )
     project = current_project()
     environment = project.environment(env)
+    tested = None if source is None else project.environment(source)
+    if tested is not None and tested.name == environment.name:
+        from slipway.planning.promotion import same_environment
+
+        raise UserError([same_environment(name or "--all", environment.name)])
     access = open_access(environment, project.root)
     if cancel and name is not None:
         _cancel(project, name, environment, access, as_json=as_json)
         return
+    publish_model = _publisher(project, environment, access, tested, source_profile, remote=remote)
     names = [name] if name is not None else _with_files(project, environment)
     problems: list[Problem] = []
     results: dict[str, Any] = {}
     for each in names:
         try:
-            result, told = _publish(project, each, environment, access, remote=remote)
+            with ProgressBar() as progress:
+                result, told = publish_model(each, progress)
         except UserError as error:
             # One bad model never blocks another.
             problems += error.problems
@@ -90,22 +130,57 @@ def publish(
         print_json(results[names[0]])
 
 
-def _publish(
-    project: Project, name: str, environment: Environment, access: Access, *, remote: bool
-) -> tuple[Published, dict[str, Any]]:
-    """Publishes one model here or in a build; returns the result, and its form as JSON."""
+def _publisher(
+    project: Project,
+    environment: Environment,
+    access: Access,
+    tested: Environment | None,
+    profile: str | None,
+    *,
+    remote: bool,
+) -> Callable[[str, ProgressBar], tuple[Published, dict[str, Any]]]:
+    """Returns the function that publishes or promotes a model by its name.
+
+    It returns the result, and its form as JSON.
+    """
     from dataclasses import asdict
 
-    from slipway.publishing.publish import publish as publish_here
+    from slipway.access import open_source
 
-    with ProgressBar() as progress:
-        if not remote:
-            result = publish_here(project, name, environment, access, progress)
-            return result, asdict(result)
+    if remote:
         from slipway.publishing.remote.publish import publish_remotely
 
-        found = publish_remotely(project, name, environment, access, progress)
-        return found.published, {**asdict(found.published), "build": found.build}
+        def in_a_build(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
+            found = publish_remotely(project, name, environment, access, progress)
+            return found.published, {**asdict(found.published), "build": found.build}
+
+        return in_a_build
+    if tested is None:
+        from slipway.publishing.publish import publish as publish_model
+
+        def here(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
+            result = publish_model(project, name, environment, access, progress)
+            return result, asdict(result)
+
+        return here
+    from slipway.publishing.promotion import promote
+
+    source_access, within_s3 = open_source(tested, environment, access, project.root, profile)
+
+    def promoted(name: str, progress: ProgressBar) -> tuple[Published, dict[str, Any]]:
+        result = promote(
+            project,
+            name,
+            environment,
+            access,
+            progress,
+            source=tested,
+            source_access=source_access,
+            within_s3=within_s3,
+        )
+        return result, asdict(result)
+
+    return promoted
 
 
 def _cancel(
@@ -150,8 +225,13 @@ def _print(result: Published, name: str, project: Project, environment: Environm
     files = "1 file" if result.file_count == 1 else f"{result.file_count} files"
     size = f"{human_size(result.size_bytes)} in {files}"
     sent = human_size(result.uploaded_bytes)
-    moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
-    typer.echo(f"Published {name} to {environment.name}: {size}, {moved}.")
+    if result.promoted_from is None:
+        moved = f"{sent} sent" if result.uploaded_bytes else "nothing to send, it was all there"
+        typer.echo(f"Published {name} to {environment.name}: {size}, {moved}.")
+    else:
+        moved = f"{sent} copied" if result.uploaded_bytes else "nothing to copy, it was all there"
+        way = f"from {result.promoted_from} to {environment.name}"
+        typer.echo(f"Promoted {name} {way}: {size}, {moved}.")
     if result.parts is not None:
         parts = f"{human_size(result.parts.size_bytes)} for {result.parts.target}"
         typer.echo(f"Partitioned into {parts}, by {result.parts.source}.")

@@ -125,6 +125,47 @@ ENTRIES: Sequence[Entry] = (
         "Correct the name, or run `git fetch --all --tags` first.",
     ),
     Entry(
+        Code.SAME_ENVIRONMENT,
+        "An environment is promoted to itself",
+        "`slipway publish --from` copies an artifact from one environment to another. Both options "
+        "name the same environment.",
+        "Name the tested environment with `--from` and the target with `--env`.",
+    ),
+    Entry(
+        Code.OTHER_ARTIFACTS,
+        "One environment deploys samples, one releases",
+        "`artifacts` in environments.yaml says whether an environment deploys the sample or the "
+        "release. A promotion copies one artifact, so both environments must deploy the same.",
+        "Promote from an environment with the same `artifacts`, or publish to the target.",
+    ),
+    Entry(
+        Code.NOT_IN_LOCK,
+        "Nothing was published to the tested environment",
+        "The lock file has no artifact for the environment that `--from` names.",
+        "Publish to this environment and test the endpoint. Then promote the artifact.",
+    ),
+    Entry(
+        Code.ENVIRONMENTS_DIFFER,
+        "The environments ask for different artifacts",
+        "A section of `environments` gives a field another value, and the artifact is made from "
+        "this field. The tested artifact would not have the target's value.",
+        "Give both environments the same value, or publish to the target.",
+    ),
+    Entry(
+        Code.PROMOTED_FOR_ANOTHER,
+        "The tested artifact fits another accelerator",
+        "A compiled artifact runs on one compute capability, or on one family of Neuron devices. "
+        "The target has another one. The embedded AWS compiles for its processor alone.",
+        "Publish to the target, or promote from an environment with the same accelerator.",
+    ),
+    Entry(
+        Code.PACKAGE_CHANGED,
+        "The checkout makes another package of code",
+        "An LMI package contains the bucket's name, so Slipway renders it for the target. The "
+        "result must have the digest in the lock. The script or Slipway itself has changed.",
+        "Check out the commit that was tested, or publish and test again.",
+    ),
+    Entry(
         Code.AWS_SETTINGS,
         "AWS settings of the shell cannot be used",
         "An `AWS_` variable, `~/.aws/config` or `~/.aws/credentials` names something that is not "

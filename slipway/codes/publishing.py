@@ -122,6 +122,34 @@ ENTRIES: Sequence[Entry] = (
         "Run the command again. Delete files that do not belong to the artifact.",
     ),
     Entry(
+        Code.NOT_PROMOTABLE,
+        "The tested artifact is not in its bucket",
+        "The lock names an artifact, and the bucket of the tested environment has no manifest for "
+        "it. It was deleted, or published by a project with another bucket.",
+        "Publish to this environment again and test the endpoint. Then promote the artifact.",
+    ),
+    Entry(
+        Code.DAMAGED_ARTIFACT,
+        "The tested artifact is damaged",
+        "An object of the artifact is missing, or its content does not have the SHA-256 that the "
+        "manifest names. Nothing damaged is written to the target.",
+        "Delete the artifact's objects as the printed remedy shows, and publish again.",
+    ),
+    Entry(
+        Code.PROMOTION_DENIED,
+        "The tested artifact may not be read",
+        "S3 refused a call on the bucket of the tested environment. By default, the target's "
+        "credentials read it.",
+        "Name a profile of the other account with `--from-profile`. `slipway iam NAME --from ENV` "
+        "prints the policy.",
+    ),
+    Entry(
+        Code.PROMOTION_STOPPED,
+        "The promotion did not finish",
+        "S3 did not answer, or an object changed during the copy.",
+        "Run the command again: files that arrived are not copied again.",
+    ),
+    Entry(
         Code.JOB_TIMED_OUT,
         "The training job reached its time limit",
         "SageMaker stopped the job after `max_runtime_seconds`.",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from slipway.config.environments import Environment
+from slipway.planning.artifact_place import ArtifactPlace
 
 Statement = dict[str, Any]
 
@@ -28,3 +29,23 @@ class Place:
     def arn(self, service: str, resource: str) -> str:
         """Returns the ARN of a service's resource in the account and region."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+
+def use_key(sid: str, actions: list[str], place: Place, artifacts: ArtifactPlace) -> Statement:
+    """Returns a statement about the key of artifacts, which S3 uses in the caller's name.
+
+    Args:
+        sid: name of the statement.
+        actions: calls of KMS.
+        place: account and region of the key.
+        artifacts: the place that the key encrypts.
+    """
+    condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
+    key = artifacts.key_arn
+    if key is None:
+        # Nobody knows the id of a key beforehand that a stack makes.
+        key = place.arn("kms", "key/*")
+        condition["ForAnyValue:StringEquals"] = {
+            "kms:ResourceAliases": f"alias/{artifacts.key_alias}"
+        }
+    return {**allow(sid, actions, key), "Condition": condition}

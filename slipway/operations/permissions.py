@@ -9,7 +9,7 @@ from typing import Any
 
 from slipway.config.environments import Environment
 from slipway.config.sections.artifacts import HubWeights, PathWeights, S3Weights
-from slipway.operations.permission_parts import Place, Statement, allow
+from slipway.operations.permission_parts import Place, Statement, allow, use_key
 from slipway.operations.remote_permissions import remote_statements
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.compiling import CompilePlan
@@ -90,7 +90,7 @@ def _publish(
             ["s3:GetObject", "s3:PutObject"] if writes else ["s3:GetObject"],
             f"{bucket}/{artifacts.artifacts_prefix}*",
         ),
-        _use_key(place, artifacts),
+        use_key("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], place, artifacts),
         allow(
             "FindFoundation",
             ["ssm:GetParameter"],
@@ -105,20 +105,6 @@ def _publish(
             actions.append("ecr:DescribeRepositories")
         statements.append(allow("FindImage", actions, repository))
     return statements
-
-
-def _use_key(place: Place, artifacts: ArtifactPlace) -> Statement:
-    """S3 asks for these rights in the caller's name."""
-    condition: Statement = {"StringEquals": {"kms:ViaService": f"s3.{place.region}.{place.domain}"}}
-    key = artifacts.key_arn
-    if key is None:
-        # Nobody knows the id of a key beforehand that a stack makes.
-        key = place.arn("kms", "key/*")
-        condition["ForAnyValue:StringEquals"] = {
-            "kms:ResourceAliases": f"alias/{artifacts.key_alias}"
-        }
-    allowed = allow("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], key)
-    return {**allowed, "Condition": condition}
 
 
 def _fetch(

@@ -92,17 +92,22 @@ def inputs_digest(situation: Situation) -> str:
     Returns:
         SHA-256 in hexadecimal.
     """
+    canonical = json.dumps(inputs(situation), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def inputs(situation: Situation) -> dict[str, Any]:
+    """Returns the config fields that the environment's artifact is made from, as plain data."""
     config, sources = situation.config, situation.config.artifacts
     is_release = situation.deploys_release
     source = situation.artifact_source
-    inputs: dict[str, Any] = {
+    found: dict[str, Any] = {
         "container": situation.container,
         "family": config.model.family,
         "source": source.model_dump(mode="json") if source else None,
     }
     if is_release and sources.weights is not None:
         # What is made of a checkpoint follows from how it is served.
-        inputs["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
-        inputs |= situation.settings_in_artifact
-    canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+        found["compile"] = sources.compile.model_dump(mode="json") if sources.compile else None
+        found |= situation.settings_in_artifact
+    return found

@@ -58,7 +58,7 @@ def publish_compiled(
         UserError: the foundation or the image is missing, or the job failed, or what it wrote was
             refused.
     """
-    recipe = _recipe(plan, weights)
+    recipe = compile_recipe(plan, weights)
     if (known := store.recall(recipe)) is not None:
         progress.note(f"The same was compiled before, by {known.source}.")
         return known, 0
@@ -109,8 +109,13 @@ def _job_key(recipe: Recipe, environment: Environment, place: ArtifactPlace) -> 
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
-    """Returns the inputs that decide the result, without the job's place and time limit."""
+def compile_recipe(plan: CompilePlan, weights: LockedPart) -> Recipe:
+    """Returns the inputs that decide the result, without the job's place and time limit.
+
+    Args:
+        plan: the training job.
+        weights: the published checkpoint.
+    """
     inputs: dict[str, Any] = {
         "weights": weights.digest,
         "image": f"{plan.image.repository}:{plan.image.tag}",

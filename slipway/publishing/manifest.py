@@ -98,6 +98,19 @@ class Manifest:
             tuple(ManifestEntry(name, sizes_bytes[name], sha256[name]) for name in sorted(files))
         )
 
+    @classmethod
+    def read(cls, content: bytes) -> "Manifest":
+        """Reads a rendered manifest; raises ValueError if it is none."""
+        try:
+            rows = json.loads(content)["files"]
+            return cls(
+                tuple(
+                    ManifestEntry(str(path), int(size), str(sha256)) for path, size, sha256 in rows
+                )
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no manifest: {error}") from None
+
     @property
     def digest(self) -> str:
         """SHA-256 of the rendered manifest, in hexadecimal."""

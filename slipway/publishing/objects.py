@@ -30,7 +30,7 @@ _CHUNK_BYTES = 1 << 20
 # A stream that breaks goes on where it stopped; this often without one new byte, and it is over.
 _FRUITLESS_READS = 5
 # S3 copies at most 5 GiB at once, and a part at a time is slow: parts of this size, ten together.
-_COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20)
+COPY = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=64 << 20)
 _BROKEN = (HTTPClientError, IncompleteReadError, ResponseStreamingError)
 
 
@@ -169,14 +169,20 @@ def publish_objects(
 
 def _sha256(client: Any, bucket: str, item: SourceObject, progress: Progress) -> str:
     digest = hashlib.sha256()
-    for chunk in _content(client, bucket, item):
+    for chunk in content(client, bucket, item):
         digest.update(chunk)
         progress.advance(len(chunk))
     return digest.hexdigest()
 
 
-def _content(client: Any, bucket: str, item: SourceObject) -> Iterator[bytes]:
-    """Reads an object through, over broken connections; never another version of it."""
+def content(client: Any, bucket: str, item: SourceObject) -> Iterator[bytes]:
+    """Yields the bytes of one version of an object, over broken connections.
+
+    Args:
+        client: boto3's S3 client for the bucket.
+        bucket: name of the bucket.
+        item: the object, with the ETag that it must still have.
+    """
     position, fruitless = 0, 0
     while position < item.size_bytes:
         begun_at = position
@@ -209,7 +215,7 @@ def _copy(
             source={"Bucket": prefix.bucket, "Key": item.key},
             etag=item.etag,
             source_client=source_client,
-            config=_COPY,
+            config=COPY,
         )
     except S3CopyFailedError:
         # s3transfer's word for an ETag that no longer matches while it copies in parts.

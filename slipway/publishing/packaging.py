@@ -4,6 +4,7 @@ An artifact may have a package of code beside the weights, and what a job wrote 
 checked. `slipway.publishing.families` has each family's `Packaging`.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from slipway.planning.lock import LockedPart
 from slipway.planning.situation import Situation
 from slipway.publishing.compiled import Inspection
 from slipway.publishing.directory import publish_files
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, ManifestEntry
 from slipway.publishing.progress import Progress
 from slipway.publishing.store import ArtifactStore
 from slipway.publishing.weights import part
@@ -33,6 +34,15 @@ class Package:
 
     files: Mapping[str, bytes]
     source: str
+
+    @property
+    def digest(self) -> str:
+        """Returns the package's content address, which is the same in every environment."""
+        entries = (
+            ManifestEntry(path, len(content), hashlib.sha256(content).hexdigest())
+            for path, content in sorted(self.files.items())
+        )
+        return Manifest(tuple(entries)).digest
 
     def rendered(self, place: ArtifactPlace) -> Mapping[str, bytes]:
         """Returns the files as a place gets them."""

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from botocore.config import Config
+
 from slipway.access import Access
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
@@ -62,6 +64,7 @@ class Published:
         uploaded_bytes: what moved into artifacts this time; 0 where all of it was there.
         lock_changed: whether there is something to commit.
         parts: what the container loads in place of the weights; None where it loads those.
+        promoted_from: the environment that it was copied from; None where it was published.
     """
 
     digest: str
@@ -73,6 +76,7 @@ class Published:
     uploaded_bytes: int
     lock_changed: bool
     parts: PublishedParts | None = None
+    promoted_from: str | None = None
 
 
 def publish(
@@ -94,7 +98,8 @@ def publish(
         UserError: the config is wrong, the foundation does not exist, an upload or a training job
             failed.
     """
-    return record(project, name, environment, make(project, name, environment, access, progress))
+    made = make(project, name, environment, access, progress)
+    return record(project, project.situation(name, environment), made)
 
 
 @dataclass(frozen=True)
@@ -128,16 +133,16 @@ def make(
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
     try:
-        _require_publishable(project, situation)
+        require_publishable(project, situation)
         # Before anything moves: a job for the wrong GPU would be paid for.
-        compiling = _compiling(project, situation)
-        store = _opened_store(situation, access)
+        compiling = compile_job(project, situation)
+        store = opened_store(situation, access)
         return Made(*_publish_parts(project, situation, compiling, store, access, progress))
     except UserError as error:
         raise UserError(located(loaded, error.problems)) from None
 
 
-def require_publishable(
+def check_publishable(
     project: Project, name: str, environment: Environment
 ) -> tuple[Situation, CompilePlan | None]:
     """Checks a config without the account; returns what is known of it, and its training job.
@@ -153,27 +158,33 @@ def require_publishable(
     loaded = project.config(name, environment.name)
     situation = situation_of(loaded.config, environment)
     try:
-        _require_publishable(project, situation)
-        found = _compiling(project, situation)
+        require_publishable(project, situation)
+        found = compile_job(project, situation)
     except UserError as error:
         raise UserError(located(loaded, error.problems)) from None
     return situation, None if found is None else found[0]
 
 
-def record(project: Project, name: str, environment: Environment, made: Made) -> Published:
-    """Writes a published artifact into the lock; returns what the publish did.
+def record(
+    project: Project,
+    situation: Situation,
+    made: Made,
+    *,
+    promoted_from: str | None = None,
+) -> Published:
+    """Writes an artifact into the lock; returns what the publish did.
 
     Args:
         project: its lock file is written.
-        name: file stem of the config.
-        environment: the environment that the artifact was published to.
+        situation: the model in the environment that has the artifact now.
         made: the artifact.
+        promoted_from: the environment that it was copied from; None where it was published.
     """
     locked = made.locked
     weights = locked.weights
     model_data = locked.code or locked.compiled or weights
     if model_data is None:
-        raise ValueError(f"{name}: nothing was published")
+        raise ValueError(f"{situation.config.name}: nothing was published")
     return Published(
         digest=model_data.digest,
         size_bytes=model_data.size_bytes,
@@ -182,20 +193,28 @@ def record(project: Project, name: str, environment: Environment, made: Made) ->
         target=model_data.target,
         weights_digest=weights.digest if weights and weights != model_data else None,
         uploaded_bytes=made.moved_bytes,
-        lock_changed=_write_lock(project, project.situation(name, environment), locked),
+        lock_changed=_write_lock(project, situation, locked),
         parts=_parts(locked),
+        promoted_from=promoted_from,
     )
 
 
-def _opened_store(situation: Situation, access: Access) -> ArtifactStore:
+def opened_store(
+    situation: Situation, access: Access, config: Config | None = None
+) -> ArtifactStore:
     """Returns the model's artifacts.
+
+    Args:
+        situation: the model in its environment.
+        access: clients of the environment's account.
+        config: of the S3 client; None for the usual one.
 
     Raises:
         UserError: the bucket is not there, or the key of an isolated model.
     """
     environment = situation.environment
     place = artifact_place(situation.config, environment)
-    client = access.client("s3")
+    client = access.client("s3", config)
     ArtifactStore(client, environment, place).require_bucket()
     if not place.is_isolated:
         return ArtifactStore(client, environment, place)
@@ -219,7 +238,7 @@ def planned_job(
         UserError: the config is wrong, or nothing can be compiled for its instances.
     """
     situation = project.situation(name, environment)
-    found = _compiling(project, situation)
+    found = compile_job(project, situation)
     weights = situation.config.artifacts.weights if situation.deploys_release else None
     return (None if found is None else found[0]), weights
 
@@ -243,7 +262,12 @@ def located(loaded: LoadedConfig, problems: Sequence[Problem]) -> list[Problem]:
     return [*(loaded.locate(about_fields) if about_fields else ()), *rest]
 
 
-def _require_publishable(project: Project, situation: Situation) -> None:
+def require_publishable(project: Project, situation: Situation) -> None:
+    """Checks that the model can be published.
+
+    Raises:
+        UserError: everything that is against it.
+    """
     refused = list(unsupported(situation.config))
     refused += [
         Problem(
@@ -262,8 +286,10 @@ def _require_publishable(project: Project, situation: Situation) -> None:
         raise UserError(refused)
 
 
-def _compiling(project: Project, situation: Situation) -> tuple[CompilePlan, DeploymentPlan] | None:
-    """Plans the training job, where the environment's artifact is compiled.
+def compile_job(
+    project: Project, situation: Situation
+) -> tuple[CompilePlan, DeploymentPlan] | None:
+    """Returns the training job and its deployment; None if nothing is compiled.
 
     Raises:
         UserError: every incompatibility of the deployment.

@@ -44,7 +44,7 @@ class ArtifactStore:
         place: ArtifactPlace,
         key_arn: str | None = None,
     ) -> None:
-        self._client = client
+        self.client = client
         self._environment = environment
         self.place = place
         self.key_arn = key_arn
@@ -56,15 +56,15 @@ class ArtifactStore:
         Raises:
             UserError: it is not, with the command that makes it.
         """
-        with self._reached():
+        with self.reached():
             try:
                 if self.place.is_isolated:
                     # The publisher of an isolated model may list its keys and no others.
-                    self._client.list_objects_v2(
+                    self.client.list_objects_v2(
                         Bucket=self.bucket, Prefix=self.place.root, MaxKeys=1
                     )
                 else:
-                    self._client.head_bucket(Bucket=self.bucket)
+                    self.client.head_bucket(Bucket=self.bucket)
             except ClientError as error:
                 if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
                     raise
@@ -80,9 +80,9 @@ class ArtifactStore:
         The manifest of an artifact that is published again is made young again: `slipway prune`
         deletes nothing that was published in the last day.
         """
-        with self._reached():
+        with self.reached():
             try:
-                found = self._client.head_object(
+                found = self.client.head_object(
                     Bucket=self.bucket, Key=self.place.manifest_key(digest)
                 )
             except ClientError as error:
@@ -97,26 +97,26 @@ class ArtifactStore:
 
     def _renew(self, digest: str) -> None:
         key = self.place.manifest_key(digest)
-        with self._reached():
-            manifest = self._client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        with self.reached():
+            manifest = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
             self._write_manifest(digest, manifest)
 
     def _write_manifest(self, digest: str, content: bytes) -> None:
-        self._client.put_object(
+        self.client.put_object(
             Bucket=self.bucket,
             Key=self.place.manifest_key(digest),
             Body=content,
             ContentType="application/json",
-            **self._encryption,
+            **self.encryption,
         )
 
     def file_sizes(self, digest: str) -> dict[str, int]:
         """Returns the files of an artifact that have arrived: path to size in bytes."""
         prefix = self.place.files_prefix(digest)
-        pages = self._client.get_paginator("list_objects_v2").paginate(
+        pages = self.client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=prefix
         )
-        with self._reached():
+        with self.reached():
             return {
                 item["Key"].removeprefix(prefix): item["Size"]
                 for page in pages
@@ -150,7 +150,7 @@ class ArtifactStore:
         Raises:
             ClientError, BotoCoreError: S3's answer; which side it is about is the caller's to say.
         """
-        self._client.copy(
+        self.client.copy(
             dict(source),
             self.bucket,
             f"{self.place.files_prefix(digest)}{path}",
@@ -160,7 +160,7 @@ class ArtifactStore:
                 "TaggingDirective": "REPLACE",
                 # Its checksum may be one of parts that the copy does not have.
                 "ChecksumAlgorithm": "CRC32",
-                **self._encryption,
+                **self.encryption,
             },
             SourceClient=source_client,
             Config=config,
@@ -187,44 +187,48 @@ class ArtifactStore:
                 "Somebody else wrote there. Run the command again; delete files that do not "
                 "belong.",
             )
-        with self._reached():
+        with self.reached():
             self._write_manifest(manifest.digest, manifest.render())
 
     def recall(self, recipe: Recipe) -> LockedPart | None:
         """Returns what a recipe gave before; None where it was never made, or is gone."""
-        with self._reached():
+        made = self.recorded(recipe)
+        return made if made is not None and self.holds(made.digest) else None
+
+    def recorded(self, recipe: Recipe) -> LockedPart | None:
+        """Returns what a recipe gave before, even if it is gone; None without a record."""
+        with self.reached():
             try:
-                body = self._client.get_object(Bucket=self.bucket, Key=self._key(recipe))["Body"]
-                made = recipe.read(body.read())
+                body = self.client.get_object(Bucket=self.bucket, Key=self._key(recipe))["Body"]
+                return recipe.read(body.read())
             except ClientError as error:
                 if error.response["Error"]["Code"] != "NoSuchKey":
                     raise
                 return None
-        return made if made is not None and self.holds(made.digest) else None
 
     def remember(self, recipe: Recipe, made: LockedPart) -> None:
         """Notes what a recipe gave; the artifact must have been committed."""
-        with self._reached():
-            self._client.put_object(
+        with self.reached():
+            self.client.put_object(
                 Bucket=self.bucket,
                 Key=self._key(recipe),
                 Body=recipe.record(made),
                 ContentType="application/json",
-                **self._encryption,
+                **self.encryption,
             )
 
     def _key(self, recipe: Recipe) -> str:
         return f"{self.place.recipes_prefix}{recipe.key}.json"
 
     @property
-    def _encryption(self) -> dict[str, str]:
+    def encryption(self) -> dict[str, str]:
         """Returns a request's members for the key; empty if the bucket's own key is used."""
         if self.key_arn is None:
             return {}
         return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": self.key_arn}
 
     @contextlib.contextmanager
-    def _reached(self) -> Iterator[None]:
+    def reached(self) -> Iterator[None]:
         """Turns errors of the bucket's answers into `UserError`."""
         try:
             yield

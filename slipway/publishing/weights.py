@@ -65,13 +65,7 @@ def _publish_commit(
 ) -> tuple[LockedPart, int]:
     """Publishes one commit of the Hub; a commit never changes, so this is done once a bucket."""
     source = f"{weights.repository}@{weights.revision}"
-    recipe = Recipe(
-        {
-            "repository": weights.repository,
-            "revision": weights.revision,
-            "allow_patterns": sorted(weights.allow_patterns),
-        }
-    )
+    recipe = commit_recipe(weights)
     if (known := store.recall(recipe)) is not None:
         progress.note(f"{source} is there already.")
         return known, 0
@@ -82,6 +76,17 @@ def _publish_commit(
     store.remember(recipe, made)
     shutil.rmtree(directory)
     return made, sent
+
+
+def commit_recipe(weights: HubWeights) -> Recipe:
+    """Returns the recipe of a commit of the Hub."""
+    return Recipe(
+        {
+            "repository": weights.repository,
+            "revision": weights.revision,
+            "allow_patterns": sorted(weights.allow_patterns),
+        }
+    )
 
 
 def part(

@@ -168,7 +168,7 @@ def test_an_object_that_is_replaced_meanwhile_is_never_mixed(source, store, keys
 def test_the_copy_asks_for_the_object_that_was_read(source, store, access):
     asked: list[dict[str, str]] = []
     copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    copying._client.meta.events.register(
+    copying.client.meta.events.register(
         "before-call.s3.CopyObject", lambda params, **_: asked.append(dict(params["headers"]))
     )
     publish_objects(source, PREFIX, copying, Progress())
@@ -186,7 +186,7 @@ def test_an_object_that_is_replaced_before_its_copy_is_not_copied(
     source, access, keys, monkeypatch, operation
 ):
     parts_of_5_mib = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
-    monkeypatch.setattr(objects, "_COPY", parts_of_5_mib)
+    monkeypatch.setattr(objects, "COPY", parts_of_5_mib)
     size_bytes = 1 if operation == "CopyObject" else 6 << 20
     source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=b"a" * size_bytes)
     copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
@@ -198,7 +198,7 @@ def test_an_object_that_is_replaced_before_its_copy_is_not_copied(
         if is_replaced.acquire(blocking=False):
             source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=b"b" * size_bytes)
 
-    copying._client.meta.events.register(f"before-call.s3.{operation}", replace)
+    copying.client.meta.events.register(f"before-call.s3.{operation}", replace)
     assert refusal(source, copying) == (
         "an object under s3://my-models/gpt2/xl/ was replaced while it was read / Run the command "
         "again once nobody writes there."
@@ -209,12 +209,12 @@ def test_an_object_that_is_replaced_before_its_copy_is_not_copied(
 
 def test_a_large_object_is_copied_in_parts(source, store, access, keys, monkeypatch):
     parts_of_5_mib = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
-    monkeypatch.setattr(objects, "_COPY", parts_of_5_mib)
+    monkeypatch.setattr(objects, "COPY", parts_of_5_mib)
     body = bytes(range(256)) * (44 << 10)
     source.put_object(Bucket=BUCKET, Key="gpt2/xl/config.json", Body=body)
     copied: list[str] = []
     copying = ArtifactStore(access.client("s3"), LOCAL, shared_place(LOCAL))
-    copying._client.meta.events.register(
+    copying.client.meta.events.register(
         "before-call.s3.UploadPartCopy",
         lambda params, **_: copied.append(params["headers"]["x-amz-copy-source-if-match"]),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.config import Config
 from botocore.credentials import ReadOnlyCredentials
 
 from slipway.access import Access
@@ -209,8 +210,8 @@ def test_the_manifest_is_the_last_object_and_the_lock_comes_after_it(root, acces
         def process_environment(self) -> dict[str, str]:
             return access.process_environment()
 
-        def client(self, service: str) -> Any:
-            client = access.client(service)
+        def client(self, service: str, config: Config | None = None) -> Any:
+            client = access.client(service, config)
             client.meta.events.register(
                 "before-call.s3.PutObject",
                 lambda **_: seen.append((sorted(keys()), lock_file(root).exists())),

@@ -14,6 +14,10 @@ _ACTIONS = {
     "s3:ListObjectsV2": "s3:ListBucket",
     "s3:HeadObject": "s3:GetObject",
     "s3:CopyObject": "s3:PutObject",
+    "s3:CreateMultipartUpload": "s3:PutObject",
+    "s3:UploadPart": "s3:PutObject",
+    "s3:UploadPartCopy": "s3:PutObject",
+    "s3:CompleteMultipartUpload": "s3:PutObject",
     "s3:DeleteObjects": "s3:DeleteObject",
     "s3:ListMultipartUploads": "s3:ListBucketMultipartUploads",
 }
@@ -81,9 +85,12 @@ class RecordedCalls:
                 yield "kms:GenerateDataKey", self._arn("kms", "key/0")
             if action == "s3:GetObject":
                 yield "kms:Decrypt", self._arn("kms", "key/0")
-            if operation == "s3:CopyObject":
-                # boto3 has made `BUCKET/KEY` of it by now.
-                yield "s3:GetObject", f"arn:aws:s3:::{params['CopySource']}"
+            if operation in ("s3:CopyObject", "s3:UploadPartCopy"):
+                copied = params["CopySource"]
+                # boto3 has made `BUCKET/KEY` of it by now, or does so later.
+                if not isinstance(copied, str):
+                    copied = f"{copied['Bucket']}/{copied['Key']}"
+                yield "s3:GetObject", f"arn:aws:s3:::{copied}"
             return
         if (of_arn := _ARNS.get(operation)) is not None:
             yield action, params[of_arn]

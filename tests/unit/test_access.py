@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.server import ThreadedMotoServer
 
-from slipway.access import Access, account_errors, open_access
+from slipway.access import Access, account_errors, open_access, open_source
 from slipway.config.environments import Environment
 from slipway.errors import UserError
 from tests.support.projects import LOCAL
@@ -164,3 +164,62 @@ def test_a_config_file_that_cannot_be_read_is_named(shell, tmp_path):
         f"{tmp_path / 'config'} [SW425]\n"
         "    Correct the file: sections such as `[profile NAME]`, and `KEY = VALUE` lines."
     )
+
+
+@pytest.fixture
+def profile(shell, tmp_path):
+    """A shell with credentials of its own and a profile `staging`."""
+    (tmp_path / "config").write_text("[profile staging]\nregion = eu-west-1\n")
+    (tmp_path / "credentials").write_text(
+        "[staging]\naws_access_key_id = profile\naws_secret_access_key = profile\n"
+    )
+    return shell
+
+
+def test_a_profile_counts_more_than_the_shells_credentials(profile, tmp_path):
+    access = open_access(environment("123456789012"), tmp_path, "staging")
+    assert access.credentials().access_key == "profile"
+    assert access.in_region("us-east-1").credentials().access_key == "profile"
+    assert access.in_region("us-east-1").client("s3").meta.region_name == "us-east-1"
+
+
+@pytest.mark.parametrize(
+    ("account", "name", "message", "remedy"),
+    [
+        (
+            "210987654321",
+            "staging",
+            "the credentials of profile `staging` are of account 123456789012; environment "
+            "`production` is account 210987654321",
+            "Name a profile of that account.",
+        ),
+        (
+            "123456789012",
+            "missing",
+            "the shell's settings for AWS cannot be used: The config profile (missing) could not be "
+            "found",
+            "Name a profile of ~/.aws/config. Known: staging.",
+        ),
+    ],
+)
+def test_an_unusable_profile_is_named(profile, tmp_path, account, name, message, remedy):
+    with pytest.raises(UserError) as caught:
+        open_access(environment(account), tmp_path, name)
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.remedy) == (message, remedy)
+
+
+def test_the_source_is_read_by_the_target_or_by_its_profile(profile, tmp_path):
+    target, source = environment("123456789012"), environment("123456789012")
+    source = source.model_copy(update={"name": "staging", "region": "us-west-2"})
+    access = open_access(target, tmp_path)
+    shared, is_shared = open_source(source, target, access, tmp_path, None)
+    assert (shared.credentials().access_key, is_shared) == ("shell", True)
+    assert shared.client("s3").meta.region_name == "us-west-2"
+    own, is_shared = open_source(source, target, access, tmp_path, "staging")
+    assert (own.credentials().access_key, is_shared) == ("profile", False)
+    # The embedded AWS and an account never share credentials.
+    real, is_shared = open_source(source, LOCAL, access, tmp_path, None)
+    assert (real.credentials().access_key, is_shared) == ("shell", False)
+    with pytest.raises(UserError, match="the embedded AWS is not running"):
+        open_source(LOCAL, target, access, tmp_path, None)

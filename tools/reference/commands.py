@@ -95,6 +95,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "slipway publish flan-t5-xxl --env production --remote --cancel",
             "Stop that build.",
         ),
+        Example(
+            "slipway publish flan-t5-xxl --env production --from staging",
+            "Copy to production what was published to staging, and build nothing.",
+        ),
     ),
     "preflight": (
         Example(

@@ -22,7 +22,7 @@ from slipway.planning.remote_place import ENVIRONMENT, INPUTS, MODEL, SOURCE_DIG
 from slipway.planning.situation import Situation
 from slipway.project import Project
 from slipway.publishing.progress import Progress
-from slipway.publishing.publish import Published, located, record, require_publishable
+from slipway.publishing.publish import Published, check_publishable, located, record
 from slipway.publishing.remote.builds import Build, BuildProject, PublishBuilds, variable_of
 from slipway.publishing.remote.result import read_result, result_key
 from slipway.publishing.remote.source import Source, make_source
@@ -63,7 +63,7 @@ def publish_remotely(
         UserError: a build cannot publish this model, could not be started, or failed.
     """
     settings = _settings(environment)
-    situation, compiling = require_publishable(project, name, environment)
+    situation, compiling = check_publishable(project, name, environment)
     _require_fit_for_a_build(project, situation, settings)
     source = make_source(project, situation)
     store = ArtifactStore(
@@ -106,7 +106,7 @@ def publish_remotely(
     if result is None:
         raise builds.failure(ended)
     made = read_result(result)
-    return RemotelyPublished(identifier, record(project, name, environment, made))
+    return RemotelyPublished(identifier, record(project, situation, made))
 
 
 def cancel(

@@ -125,3 +125,105 @@ def test_it_wants_a_model_or_prune(project, monkeypatch, slipway_command, argume
     code, output, errors = slipway_command("iam", *arguments)
     assert (code, output) == (1, "")
     assert "give the name of a model, or --prune" in errors
+
+
+STAGING = """\
+staging:
+  account: "111111111111"
+  region: us-west-2
+"""
+
+
+def promotion(project: Project, run, *more: str) -> dict[str, dict]:
+    path = project.root / "environments.yaml"
+    path.write_text(path.read_text("utf-8") + STAGING, "utf-8")
+    code, output, errors = run("iam", "tiny", "--env", "production", "--from", "staging", *more)
+    assert (code, errors) == (0, "")
+    return {each["Sid"]: each for each in json.loads(output)["Statement"]}
+
+
+def test_a_promotion_reads_one_bucket_and_writes_the_other(project, monkeypatch, slipway_command):
+    monkeypatch.chdir(project.root)
+    found = promotion(project, slipway_command)
+    source = "arn:aws:s3:::slipway-staging-111111111111-us-west-2"
+    target = "arn:aws:s3:::slipway-production-210987654321-eu-west-1"
+    assert {sid: (each["Action"], each["Resource"]) for sid, each in found.items()} == {
+        "FindArtifacts": (["s3:ListBucket"], [target]),
+        "WriteArtifacts": (
+            ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
+            [f"{target}/artifacts/*"],
+        ),
+        "UseArtifactKey": (
+            ["kms:Decrypt", "kms:GenerateDataKey"],
+            ["arn:aws:kms:eu-west-1:210987654321:key/*"],
+        ),
+        "FindSource": (["s3:ListBucket"], [source]),
+        "ReadSource": (["s3:GetObject"], [f"{source}/artifacts/*"]),
+        "UseSourceKey": (["kms:Decrypt"], ["arn:aws:kms:us-west-2:111111111111:key/*"]),
+    }
+    assert found["UseSourceKey"]["Condition"] == {
+        "StringEquals": {"kms:ViaService": "s3.us-west-2.amazonaws.com"},
+        "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/slipway-staging"},
+    }
+
+
+def test_a_promotion_of_an_isolated_model_touches_its_own_prefix_alone(
+    project, monkeypatch, slipway_command
+):
+    isolated = ("    target: sm75\n", "    target: sm75\n  isolated: true\n")
+    path = project.root / "model_configs/tiny.yaml"
+    path.write_text(config_text("tiny", isolated), "utf-8")
+    monkeypatch.chdir(project.root)
+    found = promotion(project, slipway_command)
+    for sid in ("FindArtifacts", "FindSource"):
+        assert found[sid]["Condition"] == {"StringLike": {"s3:prefix": ["models/tiny/*"]}}
+    for sid in ("WriteArtifacts", "ReadSource"):
+        (resource,) = found[sid]["Resource"]
+        assert resource.endswith("/models/tiny/artifacts/*")
+    assert found["FindArtifactKey"]["Resource"] == [
+        "arn:aws:ssm:eu-west-1:210987654321:parameter/slipway/production/models/tiny/"
+        "artifact-key-arn"
+    ]
+
+
+def test_a_promotion_needs_two_environments(project, monkeypatch, slipway_command):
+    monkeypatch.chdir(project.root)
+    for command in ("iam", "publish"):
+        code, output, errors = slipway_command(
+            command, "tiny", "--env", "production", "--from", "production"
+        )
+        assert (code, output) == (1, "")
+        assert errors == (
+            "1 problem\n- `production` is the source and the target of the promotion [SW418]\n"
+            "    Name two environments: `slipway publish tiny --env TARGET --from TESTED`. Without "
+            "`--env`, the target is `local`.\n"
+        )
+        code, _, errors = slipway_command(
+            command, "tiny", "--env", "production", "--from", "stagin"
+        )
+        assert code == 1
+        assert "there is no environment 'stagin' [SW208]" in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "`--from-profile` needs `--from` with an environment that has an account"),
+        (
+            ("--from", "local"),
+            "`--from-profile` has no effect on `local`, which is the embedded AWS",
+        ),
+    ],
+)
+def test_a_profile_without_an_account_to_read_is_refused(
+    project, monkeypatch, slipway_command, options, message
+):
+    monkeypatch.chdir(project.root)
+    code, _, errors = slipway_command(
+        "publish", "tiny", "--env", "production", "--from-profile", "mine", *options
+    )
+    assert (code, errors) == (
+        1,
+        f"1 problem\n- {message} [SW409]\n    Write `slipway publish NAME --env production --from "
+        "staging --from-profile PROFILE`.\n",
+    )

@@ -1,0 +1,62 @@
+"""The least rights that `slipway publish --from` needs, as a policy of IAM."""
+
+from typing import Any
+
+from slipway.config.environments import Environment
+from slipway.operations.permission_parts import Place, Statement, allow, use_key
+from slipway.planning.artifact_place import ArtifactPlace
+
+
+def promotion_policy(
+    environment: Environment,
+    target: ArtifactPlace,
+    *,
+    source: Environment,
+    source_place: ArtifactPlace,
+    has_recipes: bool,
+) -> dict[str, Any]:
+    """Returns the policy to copy a model's artifact from one environment to another.
+
+    With a profile for the source, the statements with `Source` in their names belong to that
+    profile, and the others to the target's credentials.
+
+    Args:
+        environment: the environment that receives the artifact.
+        target: the model's place there.
+        source: the environment that tested the artifact.
+        source_place: the model's place there.
+        has_recipes: whether another publish to the target would fetch or compile.
+    """
+    place, origin = Place(environment), Place(source)
+    written, read = [target.artifacts_prefix], [source_place.artifacts_prefix]
+    if has_recipes:
+        written.append(target.recipes_prefix)
+        read.append(source_place.recipes_prefix)
+    statements = [
+        _find("FindArtifacts", place, target),
+        allow(
+            "WriteArtifacts",
+            ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
+            *_under(place, target, written),
+        ),
+        use_key("UseArtifactKey", ["kms:Decrypt", "kms:GenerateDataKey"], place, target),
+        _find("FindSource", origin, source_place),
+        allow("ReadSource", ["s3:GetObject"], *_under(origin, source_place, read)),
+        use_key("UseSourceKey", ["kms:Decrypt"], origin, source_place),
+    ]
+    if target.is_isolated:
+        parameter = place.arn("ssm", f"parameter{target.key_parameter}")
+        statements.append(allow("FindArtifactKey", ["ssm:GetParameter"], parameter))
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _find(sid: str, place: Place, artifacts: ArtifactPlace) -> Statement:
+    """Allows to list the artifacts; HeadBucket is allowed by it as well."""
+    find = allow(sid, ["s3:ListBucket"], f"arn:{place.partition}:s3:::{artifacts.bucket}")
+    if artifacts.is_isolated:
+        find["Condition"] = {"StringLike": {"s3:prefix": [f"{artifacts.root}*"]}}
+    return find
+
+
+def _under(place: Place, artifacts: ArtifactPlace, prefixes: list[str]) -> list[str]:
+    return [f"arn:{place.partition}:s3:::{artifacts.bucket}/{prefix}*" for prefix in prefixes]

@@ -1,0 +1,181 @@
+"""Which published artifact one environment may take over from another, or why it may not.
+
+Production serves the bytes that staging tested. The lock names them; nothing is built again.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slipway.codes.code import Code
+from slipway.errors import FieldPath, Kind, Problem, UserError
+from slipway.planning.artifacts import has_source, no_source
+from slipway.planning.lock import Lock, LockedArtifact, inputs, inputs_digest
+from slipway.planning.situation import Situation
+
+_COMPILE: FieldPath = ("artifacts", "compile")
+
+
+def promotable(source: Situation, target: Situation, lock: Lock) -> LockedArtifact:
+    """Returns the artifact that was published to one environment, for another environment.
+
+    Args:
+        source: the model in the environment that tested the artifact.
+        target: the same model in the environment that will serve the artifact.
+        lock: the model's published artifacts.
+
+    Raises:
+        UserError: the environments deploy different artifacts, or none was published.
+    """
+    problems = list(_mismatches(source, target))
+    if problems:
+        raise UserError(problems)
+    locked = lock.artifact(source)
+    problems = list(_faults(source, target, locked))
+    if problems or locked is None:
+        raise UserError(problems)
+    return locked
+
+
+def same_environment(model: str, environment: str) -> Problem:
+    """Returns the problem of a promotion from an environment to itself.
+
+    Args:
+        model: name of the model.
+        environment: name of the environment.
+    """
+    return Problem(
+        Code.SAME_ENVIRONMENT,
+        Kind.VALUE,
+        f"`{environment}` is the source and the target of the promotion",
+        f"Name two environments: `slipway publish {model} --env TARGET --from TESTED`. Without "
+        "`--env`, the target is `local`.",
+    )
+
+
+def package_changed(model: str, source: str) -> Problem:
+    """Returns the problem of a package of code that this checkout would make otherwise.
+
+    Args:
+        model: name of the model.
+        source: name of the environment that tested the package.
+    """
+    return Problem(
+        Code.PACKAGE_CHANGED,
+        Kind.STATE,
+        f"the package of code that this checkout makes is not the one published to `{source}`",
+        f"Check out the commit that was published to `{source}`, or run `slipway publish {model} "
+        f"--env {source}` and test again.",
+        ("serving",),
+    )
+
+
+def _mismatches(source: Situation, target: Situation) -> Iterator[Problem]:
+    """Yields what keeps two environments from sharing any artifact."""
+    name, tested = target.config.name, source.environment
+    if source.deploys_release != target.deploys_release:
+        yield Problem(
+            Code.OTHER_ARTIFACTS,
+            Kind.COMPATIBILITY,
+            f"environment `{tested.name}` deploys the {tested.artifacts}, and "
+            f"`{target.environment.name}` deploys the {target.environment.artifacts}",
+            f"Promote from an environment with `artifacts: {target.environment.artifacts}`, or run "
+            f"`slipway publish {name} --env {target.environment.name}`.",
+            ("artifacts",),
+        )
+    elif not has_source(target):
+        yield no_source(target)
+    elif inputs_digest(source) != inputs_digest(target):
+        yield Problem(
+            Code.ENVIRONMENTS_DIFFER,
+            Kind.COMPATIBILITY,
+            f"the artifact follows from settings that differ between `{tested.name}` and "
+            f"`{target.environment.name}`: {_differences(inputs(source), inputs(target))}",
+            f"Give both environments the same values, or run `slipway publish {name} --env "
+            f"{target.environment.name}`.",
+            ("environments",),
+        )
+
+
+def _faults(
+    source: Situation, target: Situation, locked: LockedArtifact | None
+) -> Iterator[Problem]:
+    """Yields what is wrong with the locked artifact."""
+    name, tested = target.config.name, source.environment.name
+    again = f"Run `slipway publish {name} --env {tested}`, test the endpoint, then promote it."
+    if locked is None:
+        yield Problem(
+            Code.NOT_IN_LOCK,
+            Kind.STATE,
+            f"model_configs/{name}.lock.json has no artifact of `{tested}`",
+            again,
+            ("artifacts",),
+        )
+    elif locked.inputs_digest != inputs_digest(source):
+        yield Problem(
+            Code.CONFIG_CHANGED,
+            Kind.STATE,
+            f"the config changed after the {source.environment.artifacts} was published to "
+            f"`{tested}`",
+            again,
+            ("artifacts",),
+        )
+    elif source.is_compiled != target.is_compiled:
+        # The embedded AWS serves some families' weights without compiling them.
+        built, plain = (target, source) if target.is_compiled else (source, target)
+        yield Problem(
+            Code.PROMOTED_FOR_ANOTHER,
+            Kind.COMPATIBILITY,
+            f"`{built.environment.name}` serves compiled weights, and `{plain.environment.name}` "
+            "serves the weights as they are, because the embedded AWS has no accelerator",
+            _build(target),
+            _COMPILE,
+        )
+    elif target.is_compiled and locked.compiled is not None:
+        yield from _wrong_target(source, target, locked.compiled.target)
+
+
+def _wrong_target(source: Situation, target: Situation, has: str) -> Iterator[Problem]:
+    wanted = target.compile_target
+    if wanted is None or wanted == has:
+        return
+    place = f"`{target.environment.name}` needs {wanted}"
+    if source.environment.is_local:
+        place += f" for {target.instance.name}: the embedded AWS compiles for its processor alone"
+    elif target.environment.is_local:
+        place += ": the embedded AWS has no accelerator"
+    else:
+        place += f" for {target.instance.name}"
+    yield Problem(
+        Code.PROMOTED_FOR_ANOTHER,
+        Kind.COMPATIBILITY,
+        f"the artifact of `{source.environment.name}` was compiled for {has}, and {place}",
+        _build(target),
+        _COMPILE,
+    )
+
+
+def _build(target: Situation) -> str:
+    name, environment = target.config.name, target.environment.name
+    return (
+        f"Run `slipway publish {name} --env {environment}`, which compiles for `{environment}`, or "
+        "promote from an environment with the same accelerator."
+    )
+
+
+def _differences(source: Mapping[str, Any], target: Mapping[str, Any]) -> str:
+    found = _paths(source, target, "")
+    return ", ".join(f"`{path}` ({_shown(ours)}, {_shown(theirs)})" for path, ours, theirs in found)
+
+
+def _paths(ours: Any, theirs: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yields each differing field with its two values."""
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        for key in sorted({*ours, *theirs}):
+            inner = f"{path}.{key}" if path else key
+            yield from _paths(ours.get(key), theirs.get(key), inner)
+    elif ours != theirs:
+        yield path, ours, theirs
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else str(value)

@@ -1,0 +1,395 @@
+"""Copies a published artifact from one bucket to another.
+
+Each file is compared with its SHA-256 in the manifest before it can be seen in the target. A kill
+therefore leaves verified files, and the next run copies only what is missing. The manifest is
+written last.
+
+A small file comes through this machine's memory. A larger one is copied from S3 to S3 where the
+same credentials may read and write, and S3 itself computes its hash. With two sets of credentials
+no request may do both, so larger files stream through this machine as well.
+"""
+
+import base64
+import contextlib
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from s3transfer.exceptions import S3CopyFailedError
+
+from slipway.codes.code import Code
+from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.manifest import Manifest, ManifestEntry
+from slipway.publishing.objects import COPY, SourceObject, content
+from slipway.publishing.progress import Progress
+from slipway.publishing.store import ArtifactStore
+
+_WORKERS: Final = 16
+CLIENT_CONFIG: Final = Config(
+    max_pool_connections=_WORKERS,
+    # S3 answers the copy of a part of 5 GiB once it has copied the part.
+    read_timeout=900,
+)
+"""Of the S3 clients of both buckets."""
+
+# Up to this size, two short requests cost less than the three of a copy within S3.
+_SMALL_BYTES: Final = 8 << 20
+# https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html
+_LARGEST_PART_BYTES: Final = 5 << 30
+_STREAMED_PART_BYTES: Final = 16 << 20
+_MOST_PARTS: Final = 10_000
+# One cause can damage every file: more lines would tell no more.
+_MOST_REASONS: Final = 10
+
+
+class SourceStore(ArtifactStore):
+    """The bucket that an artifact is copied from; it is only read."""
+
+    @contextlib.contextmanager
+    def reached(self) -> Iterator[None]:
+        """Turns errors of the bucket's answers into `UserError`."""
+        try:
+            yield
+        except (BotoCoreError, ClientError) as error:
+            raise _not_read(self.bucket, error) from None
+
+
+@dataclass(frozen=True)
+class _File:
+    entry: ManifestEntry
+    found: SourceObject
+
+
+def copy_artifact(
+    digest: str,
+    source: SourceStore,
+    target: ArtifactStore,
+    progress: Progress,
+    *,
+    within_s3: bool,
+    remedy: str,
+) -> int:
+    """Copies one artifact; does nothing where the target has it.
+
+    Args:
+        digest: content address of the artifact.
+        source: has the artifact.
+        target: receives the artifact.
+        progress: shows the copy.
+        within_s3: whether the target's credentials may also read the source.
+        remedy: how a missing or damaged artifact is made anew.
+
+    Returns:
+        How many bytes were copied.
+
+    Raises:
+        UserError: the artifact is missing or damaged, or a bucket refuses.
+    """
+    if target.holds(digest):
+        progress.start(0, "copying")
+        return 0
+    manifest = _manifest(digest, source, remedy)
+    arrived = target.file_sizes(digest)
+    missing = [entry for entry in manifest.entries if arrived.get(entry.path) != entry.size_bytes]
+    files = _found(digest, missing, source, remedy)
+    copies = _Copies(digest, source, target, progress, within_s3=within_s3)
+    total_bytes = sum(entry.size_bytes for entry in missing)
+    progress.start(total_bytes, "copying")
+    damaged = copies.run(files)
+    if damaged:
+        raise _damaged(digest, damaged, source, remedy)
+    target.commit(manifest)
+    return total_bytes
+
+
+def _manifest(digest: str, source: SourceStore, remedy: str) -> Manifest:
+    key = source.place.manifest_key(digest)
+    with source.reached():
+        try:
+            body = source.client.get_object(Bucket=source.bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in ("NoSuchKey", "NoSuchBucket"):
+                raise
+            raise UserError.of(
+                Code.NOT_PROMOTABLE,
+                f"the lock names the artifact {digest}, and there is no s3://{source.bucket}/{key}",
+                remedy,
+            ) from None
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise _damaged(digest, ["manifest.json has another SHA-256"], source, remedy)
+    return Manifest.read(body)
+
+
+def _found(
+    digest: str, entries: list[ManifestEntry], source: SourceStore, remedy: str
+) -> list[_File]:
+    """Returns the objects of files, each with the ETag that the copy asks for."""
+    prefix = source.place.files_prefix(digest)
+    listed: dict[str, Mapping[str, Any]] = {}
+    with source.reached():
+        for page in source.client.get_paginator("list_objects_v2").paginate(
+            Bucket=source.bucket, Prefix=prefix
+        ):
+            listed |= {item["Key"].removeprefix(prefix): item for item in page.get("Contents", ())}
+    files, damaged = [], []
+    for entry in entries:
+        item = listed.get(entry.path)
+        if item is None:
+            damaged.append(f"{entry.path} is missing")
+        elif item["Size"] != entry.size_bytes:
+            damaged.append(f"{entry.path} has {item['Size']} bytes instead of {entry.size_bytes}")
+        else:
+            found = SourceObject(item["Key"], entry.path, item["Size"], item["ETag"])
+            files.append(_File(entry, found))
+    if damaged:
+        raise _damaged(digest, damaged, source, remedy)
+    return files
+
+
+class _Copies:
+    """The copies of one artifact's files, several at a time."""
+
+    def __init__(
+        self,
+        digest: str,
+        source: SourceStore,
+        target: ArtifactStore,
+        progress: Progress,
+        *,
+        within_s3: bool,
+    ) -> None:
+        self._digest = digest
+        self._source = source
+        self._target = target
+        self._progress = progress
+        self._within_s3 = within_s3
+        self._lock = threading.Lock()
+
+    def run(self, files: list[_File]) -> list[str]:
+        """Copies files; returns what is wrong with damaged ones, which do not arrive."""
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            futures = [pool.submit(self._is_copied, each) for each in files]
+            try:
+                intact = [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return [
+            f"{each.entry.path} has another SHA-256"
+            for each, is_intact in zip(files, intact, strict=True)
+            if not is_intact
+        ]
+
+    def _is_copied(self, file: _File) -> bool:
+        """Copies a file, unless its content is not the manifest's."""
+        size_bytes = file.entry.size_bytes
+        if size_bytes <= _SMALL_BYTES:
+            return self._put(file)
+        if not self._within_s3:
+            return self._stream(file)
+        if size_bytes <= _LARGEST_PART_BYTES:
+            return self._copy_whole(file)
+        return self._copy_in_parts(file)
+
+    def _put(self, file: _File) -> bool:
+        body = b"".join(self._content(file.found))
+        if hashlib.sha256(body).hexdigest() != file.entry.sha256:
+            return False
+        with self._target.reached():
+            self._target.client.put_object(
+                **self._place(file),
+                Body=body,
+                ChecksumSHA256=_base64(file.entry.sha256),
+                **self._target.encryption,
+            )
+        self._advance(len(body))
+        return True
+
+    def _stream(self, file: _File) -> bool:
+        """Uploads the parts of a file as they arrive."""
+        size_bytes = file.entry.size_bytes
+        part_bytes = max(_STREAMED_PART_BYTES, -(-size_bytes // _MOST_PARTS))
+        digest = hashlib.sha256()
+        with self._upload(file, "CRC32") as upload:
+            for body in _parts(self._content(file.found), part_bytes):
+                digest.update(body)
+                with self._target.reached():
+                    upload.add(
+                        self._target.client.upload_part(
+                            **upload.place, Body=body, ChecksumAlgorithm="CRC32"
+                        )
+                    )
+                self._advance(len(body))
+            if digest.hexdigest() != file.entry.sha256:
+                return False
+            upload.complete()
+        return True
+
+    def _copy_whole(self, file: _File) -> bool:
+        """Copies a file within S3 as the one part of an upload, whose hash S3 answers."""
+        with self._upload(file, "SHA256") as upload:
+            with _copied(self._source, self._target):
+                answer = self._target.client.upload_part_copy(
+                    **upload.place,
+                    CopySource={"Bucket": self._source.bucket, "Key": file.found.key},
+                    CopySourceIfMatch=file.found.etag,
+                )["CopyPartResult"]
+            # A server other than S3 may answer no hash, or another one: then the file is read.
+            if answer.get("ChecksumSHA256") != _base64(file.entry.sha256) and not self._is_intact(
+                file
+            ):
+                return False
+            upload.add(answer)
+            upload.complete()
+        self._advance(file.entry.size_bytes)
+        return True
+
+    def _copy_in_parts(self, file: _File) -> bool:
+        """Reads a file for its hash, which S3 cannot compute over parts, and copies it."""
+        if not self._is_intact(file):
+            return False
+        with _copied(self._source, self._target):
+            self._target.copy_in(
+                self._digest,
+                file.entry.path,
+                source={"Bucket": self._source.bucket, "Key": file.found.key},
+                etag=file.found.etag,
+                source_client=self._source.client,
+                config=COPY,
+            )
+        self._advance(file.entry.size_bytes)
+        return True
+
+    def _is_intact(self, file: _File) -> bool:
+        digest = hashlib.sha256()
+        for chunk in self._content(file.found):
+            digest.update(chunk)
+        return digest.hexdigest() == file.entry.sha256
+
+    def _content(self, found: SourceObject) -> Iterator[bytes]:
+        with self._source.reached():
+            yield from content(self._source.client, self._source.bucket, found)
+
+    def _place(self, file: _File) -> dict[str, str]:
+        prefix = self._target.place.files_prefix(self._digest)
+        return {"Bucket": self._target.bucket, "Key": f"{prefix}{file.entry.path}"}
+
+    @contextlib.contextmanager
+    def _upload(self, file: _File, checksum: str) -> Iterator["_Upload"]:
+        """Opens an upload, which leaves nothing unless it is completed."""
+        client, place = self._target.client, self._place(file)
+        with self._target.reached():
+            answer = client.create_multipart_upload(
+                **place, ChecksumAlgorithm=checksum, **self._target.encryption
+            )
+        upload = _Upload(self._target, {**place, "UploadId": answer["UploadId"]})
+        try:
+            yield upload
+        finally:
+            if not upload.is_complete:
+                # The bucket deletes unfinished uploads after a while; the problem counts more.
+                with contextlib.suppress(BotoCoreError, ClientError):
+                    client.abort_multipart_upload(**place, UploadId=answer["UploadId"])
+
+    def _advance(self, size_bytes: int) -> None:
+        with self._lock:
+            self._progress.advance(size_bytes)
+
+
+class _Upload:
+    """A multipart upload to the target."""
+
+    def __init__(self, target: ArtifactStore, address: Mapping[str, str]) -> None:
+        self._target = target
+        self._address = dict(address)
+        self._parts: list[dict[str, Any]] = []
+        self.is_complete = False
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Returns the address of the next part."""
+        return {**self._address, "PartNumber": len(self._parts) + 1}
+
+    def add(self, answer: Mapping[str, Any]) -> None:
+        """Notes S3's answer to a part."""
+        told = {
+            name: value
+            for name, value in answer.items()
+            if name == "ETag" or name in ("ChecksumCRC32", "ChecksumSHA256")
+        }
+        self._parts.append({**told, "PartNumber": len(self._parts) + 1})
+
+    def complete(self) -> None:
+        """Makes the object of the parts."""
+        with self._target.reached():
+            self._target.client.complete_multipart_upload(
+                **self._address, MultipartUpload={"Parts": self._parts}
+            )
+        self.is_complete = True
+
+
+def _parts(chunks: Iterator[bytes], part_bytes: int) -> Iterator[bytes]:
+    """Joins chunks to parts of a size; the last part may be smaller."""
+    part = bytearray()
+    for chunk in chunks:
+        part += chunk
+        while len(part) >= part_bytes:
+            yield bytes(part[:part_bytes])
+            del part[:part_bytes]
+    if part:
+        yield bytes(part)
+
+
+def _base64(sha256: str) -> str:
+    return base64.b64encode(bytes.fromhex(sha256)).decode()
+
+
+@contextlib.contextmanager
+def _copied(source: SourceStore, target: ArtifactStore) -> Iterator[None]:
+    """Turns errors of a request that reads one bucket and writes the other into `UserError`."""
+    try:
+        yield
+    except S3CopyFailedError as error:
+        # s3transfer's word for an ETag that no longer matches while it copies in parts.
+        raise _stopped(source.bucket, error) from None
+    except (BotoCoreError, ClientError) as error:
+        raise _not_read(f"{source.bucket} (to {target.bucket})", error) from None
+
+
+def _not_read(bucket: str, error: BotoCoreError | ClientError) -> UserError:
+    answer = error.response if isinstance(error, ClientError) else None
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if answer else 0
+    # 412: the object is no longer the one that was listed. S3's own trouble is from 500 on.
+    if answer and status < 500 and status != 412:
+        code = answer["Error"]["Code"]
+        return UserError.of(
+            Code.PROMOTION_DENIED,
+            f"the artifact in {bucket} may not be read: {code}",
+            "Name a profile that may read it with `--from-profile`, or give these credentials the "
+            "rights that `slipway iam NAME --env TARGET --from TESTED` prints.",
+        )
+    return _stopped(bucket, error)
+
+
+def _stopped(bucket: str, error: Exception) -> UserError:
+    return UserError.of(
+        Code.PROMOTION_STOPPED,
+        f"the artifact in {bucket} could not be copied: {error}",
+        "Run the command again: files that arrived are not copied again.",
+    )
+
+
+def _damaged(digest: str, reasons: list[str], source: SourceStore, remedy: str) -> UserError:
+    address = f"s3://{source.bucket}/{source.place.artifacts_prefix}{digest}/"
+    shown = [f"the artifact {address} is damaged: {each}" for each in reasons[:_MOST_REASONS]]
+    if len(reasons) > _MOST_REASONS:
+        shown.append(f"{len(reasons) - _MOST_REASONS} more files are damaged")
+    remedy = f"Delete it with `aws s3 rm --recursive {address}`. {remedy}"
+    return UserError(
+        Problem(Code.DAMAGED_ARTIFACT, Kind.STATE, message, remedy) for message in shown
+    )
