@@ -96,6 +96,10 @@ bench-triton: export triton ## Time T5 on Triton on the CPU against `generate` f
 	@$(BIN)/python -m benchmarks.triton $(BENCH_TRITON_ARGS)
 	@$(BIN)/python -m tools.pictures
 
+.PHONY: bench-publish
+bench-publish: $(VENV)/.ready-dev versitygw ## Time `slipway publish` beside s5cmd and the AWS CLI (9 GB of disk)
+	@$(BIN)/python -m benchmarks.publish $(BENCH_PUBLISH_ARGS)
+
 PROSE := README.md CONTRIBUTING.md CHANGELOG.md docs samples benchmarks slipway stacks containers embedded_aws tools \
   model_configs tests/containers
 

@@ -1,0 +1,140 @@
+"""Makes the files, then carries out the design: one measurement after the other."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.machine import program_path
+from benchmarks.program import Say
+from benchmarks.publish.design import GIGABYTE, MEGABYTE, Cell, Design, Way, Work
+from benchmarks.publish.projects import ENVIRONMENT, Source, settle
+from benchmarks.publish.storage import Storage, opened_storage
+from benchmarks.publish.tree import Measured, run_measured
+from benchmarks.trials import Trial, carry_out
+from slipway.errors import UserError
+from slipway.publishing import s5cmd
+from slipway.publishing.manifest import Manifest
+
+# Free space beside the files.
+_SPARE_BYTES = 2 * GIGABYTE
+
+
+@dataclass(frozen=True)
+class Session:
+    """The measurements, in the order in which they ran."""
+
+    trials: tuple[Trial[Cell, Measured], ...]
+
+    def results(self, cell: Cell) -> list[Measured]:
+        """Returns the trials of one cell."""
+        return [trial.result for trial in self.trials if trial.cell == cell]
+
+
+class _Measurement:
+    def __init__(self, design: Design, folder: Path, storage: Storage) -> None:
+        self._folder, self._storage = folder, storage
+        self._sources = {
+            work: Source(work, size, folder / work.model) for work, size in design.sizes.items()
+        }
+        self._variables = storage.variables(folder)
+        self._prefix = Manifest(())
+
+    def prepare(self) -> None:
+        """Makes every project, and what the publishes that send nothing find."""
+        for source in self._sources.values():
+            source.make()
+            self._storage.make_bucket(source.bucket)
+        settle()
+        unchanged, prefix = self._sources[Work.UNCHANGED], self._sources[Work.PREFIX]
+        self._run(Cell(Work.UNCHANGED, Way.PUBLISH))
+        self._check(unchanged)
+        self._prefix = prefix.known_manifest()
+        self._storage.put_sparse(prefix.bucket, self._prefix)
+
+    def measure(self, cell: Cell) -> Measured:
+        """Measures one cell, and checks that its work was done."""
+        source = self._sources[cell.work]
+        if cell.work.is_upload:
+            self._storage.empty(source.bucket)
+            source.forget()
+        elif cell.work is Work.PREFIX:
+            self._storage.remove_manifest(source.bucket, self._prefix)
+        # What the trial before wrote reaches the disk now, and not while this one is timed.
+        os.sync()
+        measured = self._run(cell)
+        self._check(source)
+        return measured
+
+    def _run(self, cell: Cell) -> Measured:
+        source = self._sources[cell.work]
+        target = f"s3://{source.bucket}/copied/"
+        commands = {
+            Way.PUBLISH: [_program("slipway"), "publish", cell.work.model, "--env", ENVIRONMENT],
+            Way.COPY: [_s5cmd(), "cp", f"{source.files}/", target],
+            Way.SYNC: [
+                _program("aws"), "s3", "sync", "--no-progress", str(source.files), target,
+            ],
+        }  # fmt: skip
+        log = self._folder / "output"
+        return run_measured(commands[cell.way], source.root, self._variables, log)
+
+    def _check(self, source: Source) -> None:
+        found = self._storage.sizes_bytes(source.bucket)
+        wanted = [source.size.file_bytes] * source.size.file_count
+        if found != wanted:
+            raise BenchmarkError(
+                f"{source.work}: the bucket has {len(found)} files of {sum(found)} bytes, and not "
+                f"{len(wanted)} of {sum(wanted)}"
+            )
+
+
+def measure(design: Design, server: Path, folder: Path, say: Say) -> Session:
+    """Carries out the design.
+
+    Args:
+        design: the plan of the run.
+        server: versitygw's program.
+        folder: an empty folder, on the disk that is measured.
+        say: called with lines of progress.
+
+    Raises:
+        BenchmarkError: a program is missing or failed, or the disk is too small.
+    """
+    free_bytes = shutil.disk_usage(folder).free
+    needed_bytes = design.disk_bytes + _SPARE_BYTES
+    if free_bytes < needed_bytes:
+        raise BenchmarkError(
+            f"{folder} has {free_bytes / GIGABYTE:.1f} GB free, and the files need "
+            f"{needed_bytes / GIGABYTE:.1f} GB: name another folder with --folder"
+        )
+    storage_folder = folder / "storage"
+    storage_folder.mkdir()
+    with opened_storage(storage_folder, server) as storage:
+        measurement = _Measurement(design, folder, storage)
+        say("making the files")
+        measurement.prepare()
+        trials = carry_out(
+            design.rounds(),
+            measurement.measure,
+            lambda cell, found: (
+                f"{found.seconds:7.2f} s  {found.peak_bytes / MEGABYTE:5.0f} MB  {cell}"
+            ),
+            say,
+        )
+    return Session(trials)
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name, path=program_path())
+    if found is None:
+        raise BenchmarkError(f"`{name}` is not installed: run `make .venv/.ready-dev` first")
+    return found
+
+
+def _s5cmd() -> str:
+    try:
+        return s5cmd.executable()
+    except UserError as error:
+        raise BenchmarkError(str(error)) from None

@@ -1,0 +1,163 @@
+"""versitygw on this machine, and the variables that point programs at it."""
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.machine import program_path
+from benchmarks.processes import BackgroundProcess, free_port
+from benchmarks.publish.projects import REGION
+from slipway.publishing.manifest import Manifest
+from tools.versitygw import VERSITYGW
+
+_KEY_ID, _SECRET = "benchmark", "benchmark-secret"  # of a server on loopback
+_START_SECONDS = 60.0
+_HEALTH = "/health"
+
+
+class Storage:
+    """The server's buckets, which are folders of this machine.
+
+    Args:
+        url: address of the server.
+        account_url: address of STS, which `slipway` asks for the account of the credentials.
+        folder: of the objects and their metadata.
+    """
+
+    def __init__(self, url: str, account_url: str, folder: Path) -> None:
+        self._url, self._account_url = url, account_url
+        self._folder = folder
+
+    def variables(self, home: Path) -> Mapping[str, str]:
+        """Returns the whole environment of the programs: only the search path is the user's."""
+        return {
+            "PATH": program_path(),
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "AWS_REGION": REGION,
+            "AWS_ENDPOINT_URL_S3": self._url,
+            "AWS_ENDPOINT_URL_STS": self._account_url,
+            # s5cmd's name for it.
+            "S3_ENDPOINT_URL": self._url,
+            "AWS_ACCESS_KEY_ID": _KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": _SECRET,
+        }
+
+    def make_bucket(self, bucket: str) -> None:
+        """Makes an empty bucket."""
+        client = boto3.client(
+            "s3",
+            endpoint_url=self._url,
+            region_name=REGION,
+            aws_access_key_id=_KEY_ID,
+            aws_secret_access_key=_SECRET,
+        )
+        client.create_bucket(Bucket=bucket)
+
+    def empty(self, bucket: str) -> None:
+        """Removes every object of a bucket, without the server, which keeps no state of its own."""
+        for folder in _FOLDERS:
+            root = self._folder / folder / bucket
+            for prefix in ("artifacts", "recipes", "copied"):
+                shutil.rmtree(root / prefix, ignore_errors=True)
+
+    def sizes_bytes(self, bucket: str) -> list[int]:
+        """Returns the sizes of a bucket's objects, manifests excluded."""
+        objects = self._folder / "objects" / bucket
+        return [
+            path.stat().st_size
+            for path in objects.rglob("*")
+            if path.is_file() and path.name != "manifest.json"
+        ]
+
+    def put_sparse(self, bucket: str, manifest: Manifest) -> None:
+        """Makes the objects of an artifact without its manifest, as sparse files.
+
+        Args:
+            bucket: receives the objects.
+            manifest: names the files and their sizes.
+        """
+        files = self._folder / "objects" / bucket / "artifacts" / manifest.digest / "files"
+        files.mkdir(parents=True)
+        for entry in manifest.entries:
+            path = files / entry.path
+            path.touch()
+            os.truncate(path, entry.size_bytes)
+
+    def remove_manifest(self, bucket: str, manifest: Manifest) -> None:
+        """Removes an artifact's manifest, so that the next publish looks at every file."""
+        for folder in _FOLDERS:
+            path = self._folder / folder / bucket / "artifacts" / manifest.digest / "manifest.json"
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+
+_FOLDERS = ("objects", "metadata")
+
+
+def find_server(environ: Mapping[str, str]) -> Path:
+    """Returns versitygw's program.
+
+    Args:
+        environ: HOME or XDG_CACHE_HOME.
+
+    Raises:
+        BenchmarkError: it was not built.
+    """
+    server = VERSITYGW.place(environ)
+    if server is None or not server.is_file():
+        raise BenchmarkError("versitygw is not built here: run `make versitygw` first")
+    return server
+
+
+@contextmanager
+def opened_storage(folder: Path, server: Path) -> Iterator[Storage]:
+    """Runs the server.
+
+    Args:
+        folder: an empty folder, on the disk that is measured.
+        server: from `find_server`.
+
+    Raises:
+        BenchmarkError: the server did not start.
+    """
+    for each in _FOLDERS:
+        (folder / each).mkdir()
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [
+        *(str(server), "--quiet", "--port", f"127.0.0.1:{port}", "--health", _HEALTH),
+        *("--region", REGION, "posix", "--sidecar", str(folder / "metadata")),
+        str(folder / "objects"),
+    ]
+    environment = {"ROOT_ACCESS_KEY_ID": _KEY_ID, "ROOT_SECRET_ACCESS_KEY": _SECRET}
+    # The server logs each request.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    account = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    account.start()
+    try:
+        host, account_port = account.get_host_and_port()
+        with BackgroundProcess(command, folder, environment, folder / "log") as process:
+            process.wait_until(lambda: _is_healthy(url), _START_SECONDS)
+            yield Storage(url, f"http://{host}:{account_port}", folder)
+    finally:
+        account.stop()
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        with urlopen(f"{url}{_HEALTH}") as answer:  # noqa: S310  # this machine's server
+            return bool(answer.status == 200)
+    except URLError:
+        return False
