@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from slipway.codes.code import Code
@@ -111,9 +112,9 @@ class Manifest:
         except (KeyError, TypeError) as error:
             raise ValueError(f"no manifest: {error}") from None
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rendered manifest, in hexadecimal."""
+        """SHA-256 of the rendered manifest, in hexadecimal; each file's address contains it."""
         return hashlib.sha256(self.render()).hexdigest()
 
     @property

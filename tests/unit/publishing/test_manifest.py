@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slipway.errors import UserError
-from slipway.publishing.manifest import Manifest
+from slipway.publishing.manifest import Manifest, ManifestEntry
 from tests.support.projects import messages
 
 FILES = {"b/model.onnx": b"weights", "a.json": b"{}", "b.txt": b"", "b/é.txt": b"x"}
@@ -107,3 +107,17 @@ def test_no_files_are_no_artifact(tmp_path):
     (tmp_path / "folder").mkdir()
     assert messages(refusal(tmp_path)) == ["samples/tiny has no files"]
     assert messages(refusal(tmp_path / "absent")) == ["samples/tiny is not a directory"]
+
+
+def test_the_digest_is_computed_once_however_many_addresses_contain_it() -> None:
+    manifest = Manifest((ManifestEntry("a", 1, "0" * 64),))
+    assert manifest.digest is manifest.digest
+    assert manifest == Manifest(manifest.entries)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"files": [["a", 1]]}'])
+def test_what_is_no_manifest_is_not_read(content: bytes) -> None:
+    manifest = Manifest((ManifestEntry("a", 1, "0" * 64), ManifestEntry("b/c", 2, "1" * 64)))
+    assert Manifest.read(manifest.render()) == manifest
+    with pytest.raises(ValueError):  # noqa: PT011  # json's own error is one
+        Manifest.read(content)
