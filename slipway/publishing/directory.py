@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from slipway.access import Access
+from slipway.publishing.batches import Folder, Upload
 from slipway.publishing.hashes import KnownHashes, hash_each
 from slipway.publishing.manifest import Manifest
 from slipway.publishing.progress import Progress
-from slipway.publishing.s5cmd import Upload, upload
+from slipway.publishing.s5cmd import upload
 from slipway.publishing.store import ArtifactStore
 
 
@@ -83,6 +84,9 @@ def publish_files(
             access=access,
             on_complete=lambda item: progress.advance(item.size_bytes),
             key_arn=store.key_arn,
+            folder=Folder(directory, store.address(manifest.digest, ""))
+            if len(missing) == len(manifest.entries)
+            else None,
         )
     store.commit(manifest, sizes_bytes)
     return total

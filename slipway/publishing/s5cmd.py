@@ -7,25 +7,16 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.access import Access, credentials_problem
 from slipway.codes.code import Code
 from slipway.errors import Kind, Problem, UserError
+from slipway.publishing.batches import Batch, Folder, Upload, batches
 from slipway.publishing.credential_endpoint import LEASE_SECONDS, opened_endpoint
 
 # Where the network is gone every file fails, for one reason: more lines would tell no more.
 _MOST_REASONS = 10
-
-
-@dataclass(frozen=True)
-class Upload:
-    """One file to copy to one S3 address."""
-
-    source: Path
-    destination: str
-    size_bytes: int
 
 
 def upload(
@@ -34,6 +25,7 @@ def upload(
     access: Access,
     on_complete: Callable[[Upload], None],
     key_arn: str | None = None,
+    folder: Folder | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> None:
     """Copies files to S3, with the credentials that boto3 uses.
@@ -43,6 +35,7 @@ def upload(
         access: clients of the account.
         on_complete: called after each file that has arrived.
         key_arn: KMS key to encrypt with; None for the one that the bucket uses by itself.
+        folder: the directory that holds exactly these files; None if it holds others too.
         lease_seconds: how long s5cmd uses credentials; it asks for new ones five minutes before.
 
     Raises:
@@ -50,12 +43,11 @@ def upload(
             the credentials could not be renewed.
     """
     with opened_endpoint(access.credentials, lease_seconds) as endpoint:
-        failures = _run(
-            uploads,
-            {**access.process_environment(), **endpoint.variables},
-            on_complete,
-            f"--sse aws:kms --sse-kms-key-id {_quoted(key_arn)} " if key_arn else "",
-        )
+        environment = {**access.process_environment(), **endpoint.variables}
+        encryption = ["--sse", "aws:kms", "--sse-kms-key-id", key_arn] if key_arn else []
+        failures = []
+        for batch in batches(uploads, folder):
+            failures += _run(batch, environment, on_complete, encryption)
     if failures and endpoint.failure is not None:
         # Every file that was left failed for this one reason.
         raise UserError(
@@ -83,24 +75,34 @@ def upload(
 
 
 def _run(
-    uploads: Sequence[Upload],
+    batch: Batch,
     environment: Mapping[str, str],
     on_complete: Callable[[Upload], None],
-    options: str,
+    encryption: Sequence[str],
 ) -> list[str]:
     """Returns why files did not arrive; an empty list where all of them did."""
-    by_destination = {item.destination: item for item in uploads}
+    by_destination = {item.destination: item for item in batch.uploads}
+    # --raw: `*`, `?` and brackets in a file's name are themselves.
+    copy = [
+        *("cp", "--raw", "--concurrency", str(batch.concurrency)),
+        *("--part-size", str(batch.part_mebibytes), *encryption),
+    ]
+    command = [executable(), "--json", "--log", "info", "--numworkers", str(batch.workers)]
     # A file without a name: nothing of it is left when this process is killed.
-    with tempfile.TemporaryFile("w", encoding="utf-8") as commands:
-        for item in uploads:
-            # --raw: `*`, `?` and brackets in a file's name are themselves.
-            source, destination = _quoted(str(item.source)), _quoted(item.destination)
-            commands.write(f"cp --raw {options}{source} {destination}\n")
-        commands.seek(0)
-        process = subprocess.Popen(  # noqa: S603  # fixed arguments, no shell
-            [executable(), "--json", "--log", "info", "run"],
+    with tempfile.TemporaryFile("w", encoding="utf-8") as lines:
+        if batch.folder is not None:
+            command += [*copy, f"{batch.folder.source}/", batch.folder.destination]
+        else:
+            command.append("run")
+            options = " ".join(map(_quoted, copy[1:]))
+            for item in batch.uploads:
+                source, destination = _quoted(str(item.source)), _quoted(item.destination)
+                lines.write(f"cp {options} {source} {destination}\n")
+            lines.seek(0)
+        process = subprocess.Popen(  # noqa: S603  # no shell
+            command,
             env=dict(environment),
-            stdin=commands,
+            stdin=lines,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

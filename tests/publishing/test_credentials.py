@@ -22,8 +22,9 @@ from botocore.credentials import ReadOnlyCredentials
 from slipway.access import Access, open_access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
+from slipway.publishing.batches import Upload
 from slipway.publishing.credential_endpoint import opened_endpoint
-from slipway.publishing.s5cmd import Upload, upload
+from slipway.publishing.s5cmd import upload
 from tests.publishing.aws_stand_in import (
     ACCOUNT,
     CONTAINER_TOKEN,
@@ -274,7 +275,7 @@ def test_nothing_secret_is_in_the_childs_arguments_or_environment(
     with pytest.raises(UserError, match="s5cmd ended with 3"):
         send(shell, access)
     arguments, environment = json.loads(noted.read_text())
-    assert arguments[1:] == ["--json", "--log", "info", "run"]
+    assert arguments[1:] == ["--json", "--log", "info", "--numworkers", "256", "run"]
     assert not {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"} & {*environment}
     assert "token-of-environment" not in environment.values()
     # The port is closed with the upload: what the variables lead to is gone.

@@ -1,13 +1,17 @@
 """The real s5cmd: every file arrives under exactly its name, or all that failed is named."""
 
+import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slipway.access import Access
 from slipway.errors import UserError
-from slipway.publishing import s5cmd
-from slipway.publishing.s5cmd import Upload, upload
+from slipway.publishing import batches, s5cmd
+from slipway.publishing.batches import Folder, Upload
+from slipway.publishing.s5cmd import upload
 from tests.support.projects import LOCAL, messages
 
 NAMES = [
@@ -37,6 +41,45 @@ def test_odd_names_arrive_as_they_are(tmp_path, access: Access, keys):
     assert sorted(item.destination for item in completed) == sorted(
         item.destination for item in sent
     )
+
+
+def test_a_whole_folder_has_one_command_whatever_its_names(
+    tmp_path, access: Access, keys, monkeypatch
+):
+    monkeypatch.setattr(batches, "_LEAST_FILES_OF_A_FOLDER", 1)
+    folder = tmp_path / "a 'folder' with $names*"
+    prefix = f"s3://{LOCAL.artifact_bucket}/f"
+    sent = uploads(folder, [*NAMES, ".hidden", ".dir/.x"], prefix)
+    completed: list[Upload] = []
+    run = subprocess.Popen
+    commands: list[list[str]] = []
+
+    def start(command: list[str], **options: Any) -> Any:
+        commands.append(command)
+        return run(command, **options)
+
+    monkeypatch.setattr("slipway.publishing.s5cmd.subprocess.Popen", start)
+    upload(sent, access=access, on_complete=completed.append, folder=Folder(folder, f"{prefix}/"))
+    assert [command[-2:] for command in commands] == [[f"{folder}/", f"{prefix}/"]]
+    assert keys() == {
+        f"f/{item.source.relative_to(folder)}": item.source.read_bytes() for item in sent
+    }
+    assert sorted(item.destination for item in completed) == sorted(
+        item.destination for item in sent
+    )
+
+
+def test_large_files_are_sent_in_parts_beside_small_ones(tmp_path, access: Access, monkeypatch):
+    monkeypatch.setattr(batches, "_PART_MEBIBYTES", 5)
+    sent = uploads(tmp_path, ["large", "small"], f"s3://{LOCAL.artifact_bucket}/f")
+    sent[0].source.write_bytes(bytes(11 << 20))
+    sent[0] = replace(sent[0], size_bytes=11 << 20)
+    completed: list[str] = []
+    upload(sent, access=access, on_complete=lambda item: completed.append(item.source.name))
+    assert completed == ["large", "small"]
+    client = access.client("s3")
+    etag = client.head_object(Bucket=LOCAL.artifact_bucket, Key="f/large")["ETag"]
+    assert etag.endswith('-3"')
 
 
 def test_a_missing_bucket_is_reported_for_every_file(tmp_path, access: Access):
