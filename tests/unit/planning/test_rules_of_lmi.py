@@ -244,6 +244,17 @@ class TestAccelerators:
         assert found(rule, VLLM, options={"max_model_len": 8}) == []
         assert found(rule, NEURONX, options={"n_positions": 2048}, **lengths) != []
 
+    @pytest.mark.parametrize("degree", [12, 24])
+    def test_neuron_pads_heads_from_its_sdk_2_14_on(self, degree):
+        llama = {"family": "llama", "parameters": 6_738_415_616, "attention_heads": 32}
+        rule, given = lmi.degree_divides_heads, {"model": llama, "tensor_parallel_degree": degree}
+        for version in ("0.24.0", "0.27.0", "0.29.0"):
+            assert found(rule, ("djl-neuronx", version), **given) == []
+        assert found(rule, ("djl-neuronx", "0.23.0"), **given) != []
+        grouped = llama | {"key_value_heads": 32}
+        kept = {**given, "model": grouped}
+        assert found(lmi.degree_fits_key_value_heads, NEURONX, **kept) == []
+
     def test_the_degree_divides_the_heads(self):
         rule, model = lmi.degree_divides_heads, {"attention_heads": 12}
         model |= {"family": "gpt2", "parameters": 1}

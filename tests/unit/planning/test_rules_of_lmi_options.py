@@ -212,6 +212,16 @@ class TestOptions:
         assert option(lmi_options.options_have_no_field, NEURONX, "batch_size", 4) == []
         assert option(lmi_options.option_values_fit, NEURONX, "batch_size", 4) == []
 
+    def test_neurons_handler_serves_stable_diffusion_too(self):
+        for version in ("0.23.0", "0.27.0"):
+            image = ("djl-neuronx", version)
+            for rule in lmi_options.RULES:
+                assert option(rule, image, "use_stable_diffusion", True) == [], rule.__name__
+            ((message, _),) = option(
+                lmi_options.option_values_fit, image, "use_stable_diffusion", False
+            )
+            assert message.startswith("any value of `use_stable_diffusion` switches it on")
+
     def test_keys_of_the_server_are_taken_and_checked(self):
         assert option(lmi_options.options_have_no_field, VLLM, "minWorkers", 2) == []
         rule = lmi_options.option_values_fit

@@ -11,6 +11,8 @@ from slipway.planning.families.lmi.handlers import OurHandler, brings_handler, o
 
 OFF = "disable"
 AUTO = "auto"
+# The first image with transformers-neuronx 0.8, of Neuron SDK 2.14.
+_PADS_SINCE = (0, 24, 0)
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
 
@@ -76,6 +78,15 @@ class LmiSetup:
     def is_for_neuron(self) -> bool:
         """Returns whether the image is for Inferentia 2 and Trainium; the others are for GPUs."""
         return self.version.framework == "djl-neuronx"
+
+    @property
+    def pads_heads(self) -> bool:
+        """Returns whether the engine pads attention heads up to the degree, so that any fits.
+
+        Source: AWS serves Llama-2-7B with its 32 heads on 12 and on 24 NeuronCores
+        (sagemaker-python-sdk, JumpStart's meta-textgenerationneuron-llama-2-7b; Neuron SDK 2.14).
+        """
+        return self.is_for_neuron and ordered(self.version.version) >= _PADS_SINCE
 
     @property
     def device_name(self) -> str:

@@ -249,6 +249,8 @@ class Lmi(Situation):
             return
         serving, heads = self.serving, self.config.model.attention_heads
         groups = self.config.model.key_value_heads
+        if self.is_known and self.setup.pads_heads:
+            heads = groups = None
         # On Neuron devices a degree counts cores.
         parts = accelerator.neuron_cores or accelerator.count
         most = parts // serving.pipeline_parallel_degree

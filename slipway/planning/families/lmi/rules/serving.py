@@ -158,7 +158,7 @@ def copy_fits_instance(lmi: Lmi) -> Iterator[Problem]:
 def degree_divides_heads(lmi: Lmi) -> Iterator[Problem]:
     """Attention is split by its heads, where more than whole layers are spread."""
     setup, heads = lmi.setup, lmi.config.model.attention_heads
-    if heads is None or not setup.runs_python or not splits_layers(setup):
+    if heads is None or not setup.runs_python or not splits_layers(setup) or setup.pads_heads:
         return
     degree = setup.serving.tensor_parallel_degree
     if heads % degree:
@@ -174,7 +174,7 @@ def degree_fits_key_value_heads(lmi: Lmi) -> Iterator[Problem]:
     """The engine asserts it while it loads: the heads are split evenly, or copied evenly."""
     setup, model = lmi.setup, lmi.config.model
     heads, groups = model.attention_heads, model.key_value_heads
-    if groups is None or not setup.runs_python or not splits_layers(setup):
+    if groups is None or not setup.runs_python or not splits_layers(setup) or setup.pads_heads:
         return
     degree = setup.serving.tensor_parallel_degree
     if fits_key_value_heads(degree, groups) or (heads is not None and heads % degree):
