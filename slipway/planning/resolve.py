@@ -18,6 +18,7 @@ from slipway.planning.families import FAMILIES, situation_of
 from slipway.planning.images import image_plan, inference_ami
 from slipway.planning.lock import Lock
 from slipway.planning.memory import estimate
+from slipway.planning.partial import found_by
 from slipway.planning.plan import (
     AlarmPlan,
     AutoscalingPlan,
@@ -27,7 +28,7 @@ from slipway.planning.plan import (
     VariantPlan,
 )
 from slipway.planning.rules import RULES
-from slipway.planning.situation import Situation, found_by, variants_of
+from slipway.planning.situation import Situation, variants_of
 from slipway.planning.support import unsupported
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from slipway.codes.code import Code
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
-from slipway.config.sections.base import Section, UnknownValueError
+from slipway.config.sections.base import Section
 from slipway.config.sections.endpoint import Variant
 from slipway.errors import FieldPath, Kind, Problem
 from slipway.facts.images import ImageFacts, UnknownImageError, image
@@ -40,7 +40,6 @@ CPU = "cpu"
 _BF16_SINCE = 80
 
 SectionT = TypeVar("SectionT", bound=Section)
-SituationT = TypeVar("SituationT", bound="Situation")
 _ENCODERS = ("bert", "distilbert", "roberta", "xlm_roberta")
 
 
@@ -393,55 +392,8 @@ class Situation(ABC):
         return None
 
 
-class UnknownFamily(Situation):
-    """A deployment whose container is not known: shared rules may ask for the config alone."""
-
-    _KNOWN: ClassVar = (
-        "config",
-        "deploys_release",
-        "environment",
-        "instance",
-        "instances",
-        "instances_of",
-        "placements",
-        "region",
-    )
-
-    def __getattribute__(self, name: str) -> Any:
-        """Returns what does not follow from the container; raises `UnknownValueError` else."""
-        if name.startswith("__") or name in UnknownFamily._KNOWN:
-            return super().__getattribute__(name)
-        raise UnknownValueError(name)
-
-    def container_environment(self) -> dict[str, str]:
-        """Raises `UnknownValueError`, as `__getattribute__` says."""
-        raise UnknownValueError("serving")
-
-    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
-        """Raises `UnknownValueError`, as `__getattribute__` says."""
-        raise UnknownValueError("serving")
-
-    @property
-    def cached_tokens(self) -> int | str:
-        """Raises `UnknownValueError`, as `__getattribute__` says."""
-        raise UnknownValueError("serving")
-
-
 Rule = Callable[[Situation], Iterator[Problem]]
 Fits = Callable[[Situation, InstanceFacts], bool]
-
-
-def found_by(rule: Callable[[SituationT], Iterator[Problem]], of: SituationT) -> Iterator[Problem]:
-    """Yields what a rule finds, up to the first value that it needs and that is not known.
-
-    Args:
-        rule: a function that takes a situation and yields problems.
-        of: the situation of a valid config, or of the valid part of a config.
-    """
-    try:
-        yield from rule(of)
-    except UnknownValueError:
-        return
 
 
 def placements_of(

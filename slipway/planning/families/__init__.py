@@ -16,7 +16,8 @@ from slipway.extensions import extensions
 from slipway.facts.instances import InstanceFacts, instance_types
 from slipway.planning.families import custom, lmi, neuron, tensorrt, triton
 from slipway.planning.families.family import Family
-from slipway.planning.situation import Situation, UnknownFamily, placements_of
+from slipway.planning.partial import UnknownFamily
+from slipway.planning.situation import Situation, placements_of
 
 FAMILIES: Mapping[str, Family[Any]] = {
     "tensorrt": tensorrt.FAMILY,

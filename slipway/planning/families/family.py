@@ -7,8 +7,9 @@ from typing import Generic, TypeVar
 from slipway.config.environments import Environment
 from slipway.config.sections.base import UnknownValueError
 from slipway.errors import Problem
+from slipway.planning.partial import found_by
 from slipway.planning.plan import ImageBase, PlanWarning
-from slipway.planning.situation import Situation, found_by
+from slipway.planning.situation import Situation
 
 SituationT = TypeVar("SituationT", bound=Situation)
 

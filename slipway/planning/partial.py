@@ -1,0 +1,63 @@
+"""Rules over the valid part of an invalid config, whose other values raise `UnknownValueError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from slipway.config.sections.base import UnknownValueError
+from slipway.errors import Problem
+from slipway.facts.instances import Accelerator, InstanceFacts
+from slipway.planning.situation import Situation
+
+if TYPE_CHECKING:
+    from slipway.planning.memory import Layout
+
+SituationT = TypeVar("SituationT", bound=Situation)
+
+
+def found_by(rule: Callable[[SituationT], Iterator[Problem]], of: SituationT) -> Iterator[Problem]:
+    """Yields what a rule finds, up to the first value that it needs and that is not known.
+
+    Args:
+        rule: a function that takes a situation and yields problems.
+        of: the situation of a valid config, or of the valid part of a config.
+    """
+    try:
+        yield from rule(of)
+    except UnknownValueError:
+        return
+
+
+class UnknownFamily(Situation):
+    """A deployment whose container is not known: shared rules may ask for the config alone."""
+
+    _KNOWN: ClassVar = (
+        "config",
+        "deploys_release",
+        "environment",
+        "instance",
+        "instances",
+        "instances_of",
+        "placements",
+        "region",
+    )
+
+    def __getattribute__(self, name: str) -> Any:
+        """Returns what does not follow from the container; raises `UnknownValueError` else."""
+        if name.startswith("__") or name in UnknownFamily._KNOWN:
+            return super().__getattribute__(name)
+        raise UnknownValueError(name)
+
+    def container_environment(self) -> dict[str, str]:
+        """Raises `UnknownValueError`, as `__getattribute__` says."""
+        raise UnknownValueError("serving")
+
+    def memory_layout(self, instance: InstanceFacts, accelerator: Accelerator) -> Layout | None:
+        """Raises `UnknownValueError`, as `__getattribute__` says."""
+        raise UnknownValueError(f"layout on {instance.name}, {accelerator.product}")
+
+    @property
+    def cached_tokens(self) -> int | str:
+        """Raises `UnknownValueError`, as `__getattribute__` says."""
+        raise UnknownValueError("serving")
