@@ -196,8 +196,8 @@ def test_a_profile_counts_more_than_the_shells_credentials(profile, tmp_path):
         (
             "123456789012",
             "missing",
-            "the shell's settings for AWS cannot be used: The config profile (missing) could not be "
-            "found",
+            "the shell's settings for AWS cannot be used: The config profile (missing) could not "
+            "be found",
             "Name a profile of ~/.aws/config. Known: staging.",
         ),
     ],

@@ -156,6 +156,11 @@ PROGRAM_VARIABLES: Mapping[str, tuple[str, str, str]] = {
         "what `make djl-serving` built",
         "Directories of DJL Serving, separated by colons, for LMI endpoints.",
     ),
+    "AWS_ENDPOINT_URL": (
+        "all commands that reach an account",
+        "AWS",
+        "Address of the embedded AWS, or of another service that answers as AWS does.",
+    ),
     "HF_ENDPOINT": (
         "`publish`",
         "`https://huggingface.co`",

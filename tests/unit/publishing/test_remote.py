@@ -13,6 +13,7 @@ from slipway.codes.code import Code
 from slipway.config.sections.remote_publishing import RemotePublishing
 from slipway.errors import Problem, UserError
 from slipway.facts.builds import build_disk_gb
+from slipway.planning.lock import Lock, LockedArtifact, LockedPart
 from slipway.project import Project
 from slipway.publishing.remote.builds import BuildProject
 from slipway.publishing.remote.publish import _limits, publish_remotely
@@ -133,8 +134,15 @@ def test_an_environment_without_the_setting(tmp_path: Path) -> None:
 def test_weights_of_the_hub_must_fit_on_the_disk(
     tmp_path: Path, size_gb: int, compute: str, remedy: str
 ) -> None:
-    setting = f"{{compute: {compute}}}"
-    (problem,) = refused(project(tmp_path, f"{HUB}  size_gb: {size_gb}\n", setting))
+    found = project(tmp_path, HUB, f"{{compute: {compute}}}")
+    # The size of an earlier publish is known best.
+    weights = LockedPart(
+        digest="0" * 64, size_bytes=size_gb * 10**9, file_count=1, source="hub", target="any"
+    )
+    artifact = LockedArtifact(inputs_digest="0" * 64, weights=weights)
+    lock = Lock(environments={"production": artifact})
+    found.lock_path("tiny").write_text(lock.render(), "utf-8")
+    (problem,) = refused(found)
     assert problem.code is Code.BUILD_DISK
     assert problem.message == (
         f"the weights have {size_gb} GB, and a build of compute type {compute} has "
