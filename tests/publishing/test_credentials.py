@@ -370,10 +370,6 @@ def test_an_mfa_code_that_would_be_needed_again_is_told(shell: Shell, aws: Stand
     )
 
 
-def no_such_profile(shell: Shell) -> None:
-    shell.patch.setenv("AWS_PROFILE", "gone")
-
-
 def no_such_program(shell: Shell) -> None:
     shell.config("[default]\ncredential_process = /no/such/program\n")
 
@@ -402,7 +398,6 @@ LOG_IN = f"Log in to account {ACCOUNT}, for example with `aws sso login`."
 @pytest.mark.parametrize(
     ("kind", "message", "remedy"),
     [
-        (no_such_profile, "The config profile (gone) could not be found", LOG_IN),
         (no_such_program, "[Errno 2] No such file or directory: '/no/such/program'", LOG_IN),
         (a_program_that_babbles, "Extra data: line 1 column 3 (char 2)", LOG_IN),
         (
