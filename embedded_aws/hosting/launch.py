@@ -1,4 +1,4 @@
-"""The interface by which a variant starts its container, as a process or in its image."""
+"""The interface through which a variant starts its container: as a process, or in its image."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

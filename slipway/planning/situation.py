@@ -247,7 +247,7 @@ class Situation(ABC):
 
     @property
     def quantization(self) -> str | None:
-        """Returns the method by which settings quantise the weights; None without one."""
+        """Returns the quantisation method of the settings; None if they name none."""
         return None
 
     def other_settings(self, instance: InstanceFacts) -> Iterator[tuple[str, Situation]]:

@@ -145,7 +145,7 @@ def make(
 def check_publishable(
     project: Project, name: str, environment: Environment
 ) -> tuple[Situation, CompilePlan | None]:
-    """Checks a config without the account; returns what is known of it, and its training job.
+    """Returns the situation and the training job of a config, checked without the account.
 
     Args:
         project: gives config, lock and image sources.
