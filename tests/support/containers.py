@@ -6,7 +6,7 @@ import json
 import secrets
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -232,17 +232,20 @@ class Container:
 
 
 @contextlib.contextmanager
-def container(engine: Engine, image: str, *options: str) -> Iterator[Container]:
+def container(
+    engine: Engine, image: str, *options: str, command: Sequence[str] = ()
+) -> Iterator[Container]:
     """Starts a container of an image; yields it, and removes it.
 
     Args:
         engine: runs it.
         image: the image.
         options: of `docker run`.
+        command: takes the place of the image's own.
     """
     count_start("server")
     name = _new_name()
-    engine.answer("run", "--detach", "--name", name, *options, image)
+    engine.answer("run", "--detach", "--name", name, *options, image, *command)
     try:
         yield Container(engine, name)
     finally:

@@ -35,6 +35,9 @@ BUILD = ROOT / "build"
 # The releases of DJL Serving's Python package that `make djl` brings.
 JARS = tuple(f"python-{release}.jar" for release in ("0.20.0", "0.25.0", "0.34.0"))
 
+# Of the newest TensorRT.
+COMPILER_IMAGE = "tensorrt-10.13-compiler"
+
 # Names of groups, with commas, that cannot be had on this machine; `.ci/run` sets it.
 NOT_TO_BE_HAD_VARIABLE = "SLIPWAY_NOT_TO_BE_HAD"
 
@@ -116,6 +119,10 @@ def _lacks_versitygw() -> str:
 
 def _lacks_images() -> str:
     return "" if images.recorded(os.environ) else "not built here"
+
+
+def _lacks_compiler_image() -> str:
+    return "" if COMPILER_IMAGE in images.recorded(os.environ) else "not built here (5 GB)"
 
 
 def _lacks_podman() -> str:
@@ -227,6 +234,12 @@ GROUPS: Mapping[str, Group] = {
         size="all",
         install="make images buildx",
         lacks=_lacks_buildx,
+    ),
+    "compiler_image": Group(
+        needs="Slipway's image that compiles for TensorRT, and a container engine that runs it",
+        size="deep",
+        install=f"python -m tools.images {COMPILER_IMAGE} --stand-ins",
+        lacks=_lacks_compiler_image,
     ),
     "vllm": Group(
         needs="vLLM for the CPU in build/vllm",

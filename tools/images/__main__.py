@@ -9,7 +9,7 @@ from pathlib import Path
 
 from embedded_aws.containers.engine import Engine, EngineError
 from tools.images.build import Built, build
-from tools.images.catalogue import Image, catalogue
+from tools.images.catalogue import Image, catalogue, compilers
 from tools.images.engine import open_engine
 from tools.images.record import record
 from tools.installs import InstallError, UnavailableError
@@ -29,10 +29,12 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     """
     parser = _parser()
     options = parser.parse_args(arguments)
-    images = {image.name: image for image in catalogue()}
+    serving = list(catalogue())
+    images = {image.name: image for image in (*serving, *compilers())}
     if unknown := [name for name in options.names if name not in images]:
         parser.error(f"no image is called {', '.join(unknown)}; there are {', '.join(images)}")
-    chosen = [images[name] for name in options.names] or list(images.values())
+    # An image that compiles has PyTorch: several GB and a quarter of an hour.
+    chosen = [images[name] for name in options.names] or serving
     try:
         with open_engine(environ) as engine:
             built, failures = _build_each(engine, chosen, environ, options)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from embedded_aws.containers.images import built_name
 from slipway.facts import images
@@ -17,6 +17,8 @@ from slipway.planning.families.triton import image as triton
 from tools.images.pythons import Version
 
 ROOT: Final = Path(__file__).parents[2]
+SERVING: Final = "serving"
+COMPILER: Final = "compiler"
 _REGION: Final = "us-east-1"
 # NVIDIA's container release notes 24.09 and 25.09.
 _PYTHONS_OF_TENSORRT: Final = {"24.09-py3": (3, 10), "25.09-py3": (3, 12)}
@@ -43,12 +45,18 @@ class Image:
     base_tag: str
     base: str
     python: Version
-    target: str = "serving"
+    target: str = SERVING
 
     @property
     def tag(self) -> str:
         """Returns the name under which the engine keeps it, apart from images of a deployment."""
-        return built_name(self.family, self.base_tag)
+        serving = built_name(self.family, self.base_tag)
+        return serving if self.target == SERVING else f"{serving}-{self.target}"
+
+    @property
+    def compiler(self) -> Self:
+        """Returns the image of the same base and sources that compiles."""
+        return replace(self, name=f"{self.name}-{COMPILER}", target=COMPILER)
 
     @property
     def dockerfile(self) -> Path:
@@ -63,7 +71,7 @@ class Image:
 
 
 def catalogue() -> Iterator[Image]:
-    """Yields every image that serves, and the one that compiles for TensorRT."""
+    """Yields every image that serves."""
     for release in tensorrt_releases().values():
         base = release.base_image
         address = f"nvcr.io/nvidia/tensorrt:{base}"
@@ -79,6 +87,15 @@ def catalogue() -> Iterator[Image]:
     for framework, version in _LMI_BASES:
         found = images.image(framework, version, _REGION)
         yield _aws(f"lmi-{version}", "lmi", found.tag, found)
+
+
+def compilers() -> Iterator[Image]:
+    """Yields the images that compile for the TensorRT container.
+
+    The Neuron compiler's packages are on an index of AWS's. The compiler of Triton's models has the
+    same program and the same packages as TensorRT's.
+    """
+    return (image.compiler for image in catalogue() if image.family == "tensorrt")
 
 
 def _aws(name: str, family: str, base_tag: str, found: images.ImageFacts) -> Image:
