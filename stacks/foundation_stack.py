@@ -120,6 +120,19 @@ class FoundationStack(cdk.Stack):
                 conditions={"StringEquals": {"aws:SourceAccount": environment.account}},
             )
         )
+        if readers := _readers(environment):
+            # Through S3 alone, whose name has another ending in China. The readers' own policies
+            # say which of their roles may.
+            service = f"s3.{environment.region}.amazonaws.com*"
+            key.add_to_resource_policy(
+                iam.PolicyStatement(
+                    sid="ArtifactReaders",
+                    principals=readers,
+                    actions=["kms:Decrypt"],
+                    resources=["*"],
+                    conditions={"StringLike": {"kms:ViaService": service}},
+                )
+            )
         # Whatever `log_key` says: otherwise log lines encrypted with this key before could not be
         # read.
         key.add_to_resource_policy(
@@ -206,6 +219,8 @@ class FoundationStack(cdk.Stack):
                 ),
             ],
         )
+        if readers := _readers(environment):
+            self._let_read(artifacts, environment, readers)
         resource = artifacts.node.default_child
         assert isinstance(resource, s3.CfnBucket)  # noqa: S101  # for the type checker
         resource.logging_configuration = s3.CfnBucket.LoggingConfigurationProperty(
@@ -213,6 +228,32 @@ class FoundationStack(cdk.Stack):
         )
         if access_logs.policy is not None:
             artifacts.node.add_dependency(access_logs.policy)
+
+    def _let_read(
+        self, artifacts: s3.Bucket, environment: Environment, readers: list[iam.IPrincipal]
+    ) -> None:
+        place = shared_place(environment)
+        # Without the right to list, S3 answers 403 for a file that is not there. A condition on the
+        # prefix would take that right away, because such a request has none.
+        artifacts.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="ArtifactReadersList",
+                principals=readers,
+                actions=["s3:ListBucket"],
+                resources=[artifacts.bucket_arn],
+            )
+        )
+        artifacts.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="ArtifactReadersRead",
+                principals=readers,
+                actions=["s3:GetObject"],
+                resources=[
+                    artifacts.arn_for_objects(f"{prefix}*")
+                    for prefix in (place.artifacts_prefix, place.recipes_prefix)
+                ],
+            )
+        )
 
     def _topic(self, environment: Environment, key: kms.IKey) -> sns.Topic:
         topic = sns.Topic(self, "Notifications", master_key=key, enforce_ssl=True)
@@ -243,3 +284,7 @@ class FoundationStack(cdk.Stack):
             type="String",
             value=value,
         )
+
+
+def _readers(environment: Environment) -> list[iam.IPrincipal]:
+    return [iam.AccountPrincipal(account) for account in environment.artifact_readers]

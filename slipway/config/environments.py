@@ -18,6 +18,7 @@ from slipway.config.sections.remote_publishing import RemotePublishing
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
 _NAME_PATTERN = r"^[a-z][a-z0-9]*$"
+_ACCOUNT = r"^[0-9]{12}$"
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 LONGEST_BUCKET_NAME = 63
 
@@ -61,7 +62,7 @@ class Environment(EnvironmentName):
         examples=["search"],
     )
     account: str = Field(
-        pattern=r"^[0-9]{12}$",
+        pattern=_ACCOUNT,
         description="AWS account, 12 digits in quotes. The CDK CLI refuses any other account.",
         examples=["123456789012"],
     )
@@ -80,6 +81,15 @@ class Environment(EnvironmentName):
         "makes a key. CloudWatch needs permission to use it, because alarms write"
         " to an encrypted topic.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+    )
+    artifact_readers: tuple[Annotated[str, Field(pattern=_ACCOUNT)], ...] = Field(
+        (),
+        strict=False,
+        description="Other AWS accounts that may read the published artifacts, for "
+        "`slipway publish --from` this environment. The owner of an existing "
+        "artifact key has to allow them `kms:Decrypt`. Models with "
+        "`artifacts.isolated` stay unreadable.",
+        examples=[["111122223333"]],
     )
     log_key: KeyChoice | None = Field(
         None,
@@ -113,6 +123,15 @@ class Environment(EnvironmentName):
         if value is not None and region is not None and not is_of_region(value, region):
             raise PydanticCustomError(
                 "key_of_another_region", "the key is in another region than the environment"
+            )
+        return value
+
+    @field_validator("artifact_readers")
+    @classmethod
+    def _other_accounts(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if info.data.get("account") in value:
+            raise PydanticCustomError(
+                "own_account", "the environment's own account reads its artifacts without this"
             )
         return value
 

@@ -187,6 +187,12 @@ _TEXTS: Mapping[str, _Text] = {
         "{value} is in another region than the environment",
         "A key encrypts in its own region alone: name a key of the environment's region.",
     ),
+    "own_account": (
+        Code.REFUSED_VALUE,
+        "{value} has the environment's own account",
+        "Leave it out: the foundation lets its own account read the artifacts. The list is for "
+        "other accounts.",
+    ),
     "reserved_name": (
         Code.RESERVED_NAME,
         "{value} is reserved for Slipway's stacks",

@@ -44,6 +44,7 @@ CHANGES: Mapping[str, Any] = {
     "artifact_key_arn": (
         "arn:aws:kms:eu-west-1:210987654321:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     ),
+    "artifact_readers": ["111122223333"],
     "log_key": "artifact",
     "notification_emails": ["on-call@example.com"],
     "image_builds.repository_key": "artifact",

@@ -2,9 +2,13 @@
 
 import json
 import re
+from pathlib import Path
 
-from tests.support.projects import LOCAL
-from tests.synth.assemblies import Assembly
+import aws_cdk as cdk
+
+from stacks.foundation_stack import FoundationStack
+from tests.support.projects import LOCAL, PRODUCTION
+from tests.synth.assemblies import Assembly, new_app
 
 
 def buckets(assembly: Assembly) -> dict[str, dict]:
@@ -157,3 +161,47 @@ def test_the_guard_may_look_at_its_stack_and_its_bucket_and_change_nothing(assem
         "SeeTheBucketsKey": "s3:GetEncryptionConfiguration",
         "WriteLogs": ["logs:CreateLogStream", "logs:PutLogEvents"],
     }
+
+
+def statements(resource: dict, policy: str) -> dict[str, dict]:
+    found = resource["Properties"][policy]["Statement"]
+    return {each["Sid"]: each for each in found if "Sid" in each}
+
+
+def test_other_accounts_read_published_artifacts_if_the_environment_names_them(tmp_path: Path):
+    readers = ("111122223333", "444455556666")
+    environment = PRODUCTION.model_copy(update={"artifact_readers": readers})
+    app = new_app(tmp_path)
+    target = cdk.Environment(account=environment.account, region=environment.region)
+    FoundationStack(app, "foundation", environment=environment, env=target)
+    app.synth()
+    assembly = Assembly(tmp_path)
+    roots = [f"arn:aws:iam::{account}:root" for account in readers]
+    key = statements(assembly.only("foundation", "AWS::KMS::Key"), "KeyPolicy")
+    assert key["ArtifactReaders"] == {
+        "Sid": "ArtifactReaders",
+        "Effect": "Allow",
+        "Principal": {"AWS": roots},
+        "Action": "kms:Decrypt",
+        "Resource": "*",
+        "Condition": {"StringLike": {"kms:ViaService": "s3.eu-west-1.amazonaws.com*"}},
+    }
+    found = {}
+    for policy in assembly.resources("foundation", "AWS::S3::BucketPolicy").values():
+        found |= {
+            name: statement
+            for name, statement in statements(policy, "PolicyDocument").items()
+            if name.startswith("ArtifactReaders")
+        }
+    assert {name: each["Action"] for name, each in found.items()} == {
+        "ArtifactReadersList": "s3:ListBucket",
+        "ArtifactReadersRead": "s3:GetObject",
+    }
+    assert all(each["Principal"] == {"AWS": roots} for each in found.values())
+    # Neither the output of jobs nor the files of isolated models.
+    read = [each["Fn::Join"][1][1] for each in found["ArtifactReadersRead"]["Resource"]]
+    assert read == ["/artifacts/*", "/recipes/*"]
+
+
+def test_nobody_else_reads_artifacts_without_the_setting(assembly: Assembly):
+    assert "ArtifactReaders" not in json.dumps(assembly.template("foundation"))

@@ -253,6 +253,21 @@ def test_the_secret_of_a_build_is_of_the_environments_region(tmp_path):
     ).startswith("1 problem\n- environments.yaml:9:23: production.remote_publishing.compute: ")
 
 
+def test_readers_of_the_artifacts_are_other_accounts(tmp_path):
+    lines = '  artifact_readers: ["210987654321"]\n'
+    assert report(tmp_path, ENVIRONMENTS + lines, "production") == (
+        "1 problem\n"
+        '- environments.yaml:9:3: production.artifact_readers: ["210987654321"] has the '
+        "environment's own account [SW223]\n"
+        "    Leave it out: the foundation lets its own account read the artifacts. The list is for "
+        'other accounts. Example: `artifact_readers: ["111122223333"]`.'
+    )
+    lines = "  artifact_readers: [111122223333]\n"
+    assert report(tmp_path, ENVIRONMENTS + lines, "production").startswith(
+        "1 problem\n- environments.yaml:9:22: production.artifact_readers[0]: 111122223333 is not "
+    )
+
+
 def test_an_alias_is_no_key(tmp_path):
     assert "environments.yaml:9:3: production.log_key: " in report(
         tmp_path, ENVIRONMENTS + "  log_key: alias/logs\n", "production"
