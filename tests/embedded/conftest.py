@@ -9,6 +9,18 @@ from tests.support.workbench import MODEL, SHIPPED, SHIPPED_MODELS, Workbench
 
 
 @pytest.fixture
+def users_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Gives this process the AWS profile of a user.
+
+    The profile exists, because an embedded AWS in this process makes clients of its own.
+    """
+    config = tmp_path / "config"
+    config.write_text("[profile mine]\n", "utf-8")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+
+
+@pytest.fixture
 def empty_account(tmp_path: Path) -> Iterator[Workbench]:
     """A bootstrapped account with nothing else in it."""
     with Workbench(tmp_path) as bench:

@@ -64,10 +64,10 @@ def test_archive_that_leads_out_of_the_directory_fails(account: Any) -> None:
     assert "Failed to download model data" in described["FailureReason"]
 
 
+@pytest.mark.usefixtures("users_profile")
 def test_container_gets_its_environment_and_nobody_elses(
     account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "theirs")
     monkeypatch.setenv("THEIR_TOKEN", "secret")
     environment = json.loads(account.invoke(account.endpoint(mark="m"), "environment"))
     assert environment["MARK"] == "m"
@@ -75,7 +75,7 @@ def test_container_gets_its_environment_and_nobody_elses(
     assert environment["AWS_REGION"] == "us-east-1"
     assert environment["AWS_ACCESS_KEY_ID"] == "embedded-aws"
     assert environment["HOME"] != os.environ["HOME"]
-    assert not {"AWS_PROFILE", "THEIR_TOKEN"} & set(environment)
+    assert not {"AWS_CONFIG_FILE", "AWS_PROFILE", "THEIR_TOKEN"} & set(environment)
 
 
 def test_isolated_container_has_no_aws(account: Any) -> None:

@@ -46,8 +46,8 @@ def test_a_job_goes_from_weights_to_model_with_every_status(account):
     assert list((account.directory / "training").iterdir()) == []
 
 
+@pytest.mark.usefixtures("users_profile")
 def test_the_program_sees_what_a_container_sees(account, monkeypatch):
-    monkeypatch.setenv("AWS_PROFILE", "mine")
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     found = account.done(
         HyperParameters={"target": "sm75", "max_batch_size": "8"},
@@ -71,7 +71,7 @@ def test_the_program_sees_what_a_container_sees(account, monkeypatch):
     assert environment["OWN"] == "variable"
     assert environment["FROM_IMAGE"] == "yes"
     assert environment["AWS_ENDPOINT_URL"] == account.url
-    assert not {"AWS_PROFILE", "HF_TOKEN"} & set(environment)
+    assert not {"AWS_CONFIG_FILE", "AWS_PROFILE", "HF_TOKEN"} & set(environment)
 
 
 def test_an_isolated_job_has_no_aws(account):
