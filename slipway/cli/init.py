@@ -33,7 +33,6 @@ _QUESTIONS = {
     "repository": "Directory of your model repository",
     "image_uri": "Image in ECR",
 }
-_NUMBERS = ("parameters", "latency_milliseconds")
 
 
 def register(app: typer.Typer) -> None:
@@ -101,7 +100,7 @@ def init(
     if given["weights"] is not None:
         given["weights"] = parse_weights(given["weights"])
         given = _with_facts(given, project.root)
-    given = _answered(known, given)
+    given = _answered(known, given, container, project.root)
     if isinstance(given["weights"], str):
         given["weights"] = parse_weights(given["weights"])
     answers = {key: value for key, value in given.items() if key not in own}
@@ -235,8 +234,17 @@ def _missing(starter: Starter, given: Mapping[str, Any]) -> list[str]:
     return [name for name in wanted if given[name] is None]
 
 
-def _answered(starter: Starter, given: dict[str, Any]) -> dict[str, Any]:
-    """Asks for missing answers on a terminal; without a terminal, names all of them in an error."""
+def _answered(
+    starter: Starter, given: dict[str, Any], container: str, root: Path
+) -> dict[str, Any]:
+    """Asks for missing answers on a terminal; without a terminal, names all of them in an error.
+
+    Args:
+        starter: the container's.
+        given: the options.
+        container: family of the container.
+        root: the project.
+    """
     missing = _missing(starter, given)
     if missing and not sys.stdin.isatty():
         options = ", ".join(
@@ -248,11 +256,13 @@ def _answered(starter: Starter, given: dict[str, Any]) -> dict[str, Any]:
             "some options are missing, and there is no terminal to ask for them",
             f"Give {options}.",
         )
+    from slipway.cli.init_answers import reader_of
+
     answered = dict(given)
     # The family may bring another question with it.
     while missing := _missing(starter, answered):
-        kind = int if missing[0] in _NUMBERS else str
-        answered[missing[0]] = typer.prompt(_QUESTIONS[missing[0]], type=kind)
+        read = reader_of(missing[0], container, root)
+        answered[missing[0]] = typer.prompt(_QUESTIONS[missing[0]], value_proc=read)
     return answered
 
 

@@ -250,7 +250,7 @@ def _validate(
         return model.model_validate(document.content if content is None else content)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            if _follows_from_another(detail):
+            if follows_from_another(detail):
                 continue
             problem = describe(detail, model, document.written, prefix)
             if problem.field not in known:
@@ -258,8 +258,12 @@ def _validate(
         return None
 
 
-def _follows_from_another(detail: ErrorDetails) -> bool:
-    """Returns whether a list is "too short" only because its wrong items were not counted."""
+def follows_from_another(detail: ErrorDetails) -> bool:
+    """Returns whether a list is "too short" only because its wrong items were not counted.
+
+    Args:
+        detail: a finding of pydantic's.
+    """
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
