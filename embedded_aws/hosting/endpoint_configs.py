@@ -13,7 +13,6 @@ from embedded_aws.hosting.tags import Tags
 _UNSUPPORTED = {
     "AsyncInferenceConfig": "asynchronous inference",
     "ExplainerConfig": "explainers",
-    "ShadowProductionVariants": "shadow variants",
     "ExecutionRoleArn": "inference components",
     "VpcConfig": "inference components",
     "EnableNetworkIsolation": "inference components",
@@ -68,14 +67,16 @@ class EndpointConfigs(DeclaredResources):
         metrics = parameters.get("MetricsConfig", {})
         if metrics.get("EnableEnhancedMetrics") or metrics.get("EnableDetailedObservability"):
             raise ApiError(VALIDATION, "The embedded AWS does not emulate enhanced metrics.")
-        variants = parameters["ProductionVariants"]
-        names = [variant["VariantName"] for variant in variants]
+        variants, shadows = parameters["ProductionVariants"], _shadows(parameters)
+        names = [variant["VariantName"] for variant in (*variants, *shadows)]
         for repeated in {name for name in names if names.count(name) > 1}:
             raise ApiError(VALIDATION, f'Duplicate variant name "{repeated}".')
-        for variant in variants:
+        for variant in (*variants, *shadows):
             self._check_variant(caller, variant)
-        weighted = [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
-        return self.store(caller, {**parameters, "ProductionVariants": weighted})
+        weighted = {"ProductionVariants": _weighted(variants)}
+        if shadows:
+            weighted["ShadowProductionVariants"] = _weighted(shadows)
+        return self.store(caller, {**parameters, **weighted})
 
     def _check_variant(self, caller: Caller, variant: Mapping[str, Any]) -> None:
         name = variant["VariantName"]
@@ -106,6 +107,27 @@ class EndpointConfigs(DeclaredResources):
                         f"VolumeSizeInGB is not supported for instance type {instance_type} of "
                         f'variant "{name}": it has local storage.',
                     )
+
+
+def _shadows(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the shadow variant, if there is one.
+
+    Raises:
+        ApiError: there are several, or several production variants beside it.
+    """
+    shadows: list[dict[str, Any]] = parameters.get("ShadowProductionVariants", [])
+    if shadows and (len(shadows), len(parameters["ProductionVariants"])) != (1, 1):
+        # botocore's documentation of CreateEndpointConfig.
+        raise ApiError(
+            VALIDATION,
+            "With ShadowProductionVariants, you can only specify one variant for "
+            "ProductionVariants and one variant for ShadowProductionVariants.",
+        )
+    return shadows
+
+
+def _weighted(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
 
 
 def instance_types(variant: Mapping[str, Any]) -> list[str]:

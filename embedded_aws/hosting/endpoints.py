@@ -137,7 +137,7 @@ class Endpoints:
             for change in changes:
                 self._check_change(endpoint, live, change)
             for change in changes:
-                variant = live.variants[change["VariantName"]]
+                variant = live.every_variant[change["VariantName"]]
                 variant.weight = float(change.get("DesiredWeight", variant.weight))
                 variant.instance_count = change.get("DesiredInstanceCount", variant.instance_count)
             endpoint.failure_reason = None
@@ -174,17 +174,21 @@ class Endpoints:
     def _fleet(self, caller: Caller, endpoint_name: str, config: Declared) -> Fleet:
         if self._closing.is_set():
             raise ApiError(VALIDATION, "The embedded AWS is being stopped.")
-        variants = [
-            RunningVariant(
+
+        def variant(declared: Mapping[str, Any]) -> RunningVariant:
+            return RunningVariant(
                 self._context,
                 region=caller.region,
                 endpoint_name=endpoint_name,
                 declared=declared,
                 model=self._models.get(caller, choices(declared)[0][1]).parameters,
             )
-            for declared in config.parameters["ProductionVariants"]
+
+        production = [variant(declared) for declared in config.parameters["ProductionVariants"]]
+        shadows = [
+            variant(declared) for declared in config.parameters.get("ShadowProductionVariants", ())
         ]
-        return Fleet(config, variants, now())
+        return Fleet(config, production, now(), shadows[0] if shadows else None)
 
     def _scalable(self, endpoint: Endpoint) -> ScalableVariants:
         return ScalableVariants(self._context.clients, endpoint.region, endpoint.name)
@@ -205,7 +209,7 @@ class Endpoints:
 
     def _check_change(self, endpoint: Endpoint, live: Fleet, change: Mapping[str, Any]) -> None:
         name = change["VariantName"]
-        if name not in live.variants:
+        if name not in live.every_variant:
             raise ApiError(
                 VALIDATION, f'The endpoint "{endpoint.arn}" has no variant named "{name}".'
             )

@@ -20,12 +20,26 @@ class Fleet:
         config: the endpoint configuration.
         variants: one for each of its production variants, not started.
         started: time of the request, in UTC.
+        shadow: its shadow variant, not started; None without one.
     """
 
-    def __init__(self, config: Declared, variants: list[RunningVariant], started: datetime) -> None:
+    def __init__(
+        self,
+        config: Declared,
+        variants: list[RunningVariant],
+        started: datetime,
+        shadow: RunningVariant | None = None,
+    ) -> None:
         self.config_name = config.name
         self.variants = {variant.name: variant for variant in variants}
+        self.shadow = shadow
         self.started = started
+
+    @property
+    def every_variant(self) -> dict[str, RunningVariant]:
+        """Returns the production variants and the shadow variant, by name."""
+        shadows = {} if self.shadow is None else {self.shadow.name: self.shadow}
+        return {**self.variants, **shadows}
 
     @property
     def instance_count(self) -> int:
@@ -42,8 +56,9 @@ class Fleet:
         Raises:
             VariantStartError: the first failure, in the configuration's order.
         """
-        with ThreadPoolExecutor(len(self.variants), "variant-start") as pool:
-            starts = [pool.submit(variant.start) for variant in self.variants.values()]
+        every = self.every_variant.values()
+        with ThreadPoolExecutor(len(every), "variant-start") as pool:
+            starts = [pool.submit(variant.start) for variant in every]
         for start in starts:
             if (error := start.exception()) is not None:
                 self.stop()
@@ -56,18 +71,18 @@ class Fleet:
 
     def request_stop(self) -> None:
         """Begins to stop every variant; a start in progress fails."""
-        for variant in self.variants.values():
+        for variant in self.every_variant.values():
             variant.request_stop()
 
     def stop(self) -> None:
         """Stops every variant, all at the same time, and waits."""
         self.request_stop()
-        for variant in self.variants.values():
+        for variant in self.every_variant.values():
             variant.stop()
 
     def drain(self, timeout_seconds: float) -> None:
         """Waits until no request is in flight."""
-        for variant in self.variants.values():
+        for variant in self.every_variant.values():
             variant.drain(timeout_seconds)
 
     def retain(self, previous: "Fleet", excluded: set[str]) -> None:
@@ -77,8 +92,8 @@ class Fleet:
             previous: the fleet in service.
             excluded: VariantPropertyTypes that the new configuration sets nevertheless.
         """
-        for name, variant in self.variants.items():
-            live = previous.variants.get(name)
+        for name, variant in self.every_variant.items():
+            live = previous.every_variant.get(name)
             if live is None:
                 continue
             if "DesiredInstanceCount" not in excluded:
@@ -89,6 +104,27 @@ class Fleet:
     def describe(self) -> list[dict[str, Any]]:
         """Returns the ProductionVariants of DescribeEndpoint."""
         return [self._describe(variant) for variant in self.variants.values()]
+
+    def describe_shadow(self) -> list[dict[str, Any]] | None:
+        """Returns the ShadowProductionVariants of DescribeEndpoint; None without one."""
+        return None if self.shadow is None else [self._describe(self.shadow)]
+
+    def enter_shadow(self) -> RunningVariant | None:
+        """Returns the shadow variant if it gets a copy of the present request, else None.
+
+        The copy is counted in; the caller must call `leave`. The share of the copies is the
+        shadow's weight, relative to the production variant's weight: AWS's example copies all
+        requests with 1 and 1 (model-shadow-deployment.html).
+        """
+        if self.shadow is None:
+            return None
+        (production,) = self.variants.values()
+        share = self.shadow.weight / production.weight if production.weight else 0.0
+        # S311: used for sampling, not for cryptography.
+        if random.random() >= share:  # noqa: S311
+            return None
+        self.shadow.enter()
+        return self.shadow
 
     def _describe(self, variant: RunningVariant) -> dict[str, Any]:
         pools = variant.declared.get("InstancePools")
@@ -155,21 +191,24 @@ class Endpoint:
     deployment_config: Mapping[str, Any] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def enter(self, variant_name: str | None) -> RunningVariant | None:
+    def enter(
+        self, variant_name: str | None
+    ) -> tuple[RunningVariant | None, RunningVariant | None]:
         """Chooses the variant of one request and counts the request in.
 
         Args:
             variant_name: TargetVariant, or None to choose by weight.
 
         Returns:
-            The variant, whose `leave` the caller must call; None if nothing serves.
+            The variant, or None if nothing serves; and the shadow variant that gets a copy, or
+            None. The caller must call `leave` of both.
         """
         with self.lock:
             fleet = self.live
             if self.pending is not None and random.random() < self.pending_share:  # noqa: S311
                 fleet = self.pending
             if fleet is None or self.status == "Deleting":
-                return None
+                return None, None
             if variant_name is not None:
                 chosen = fleet.variants.get(variant_name)
             else:
@@ -181,9 +220,10 @@ class Endpoint:
                     if sum(weights) > 0
                     else None
                 )
-            if chosen is not None:
-                chosen.enter()
-            return chosen
+            if chosen is None:
+                return None, None
+            chosen.enter()
+            return chosen, fleet.enter_shadow()
 
     def fleets(self) -> list[Fleet]:
         """Returns every fleet that may have a process."""
@@ -203,6 +243,7 @@ class Endpoint:
                     "CreationTime": self.created,
                     "LastModifiedTime": self.modified,
                     "ProductionVariants": self.live.describe() if self.live else None,
+                    "ShadowProductionVariants": self.live.describe_shadow() if self.live else None,
                     "FailureReason": self.failure_reason,
                     "LastDeploymentConfig": self.deployment_config,
                     "PendingDeploymentSummary": self._pending_summary(),
@@ -212,8 +253,11 @@ class Endpoint:
     def _pending_summary(self) -> dict[str, Any] | None:
         if self.pending is None or self.live is None:
             return None
-        return {
-            "EndpointConfigName": self.pending.config_name,
-            "ProductionVariants": self.pending.describe(),
-            "StartTime": self.pending.started,
-        }
+        return without_none(
+            {
+                "EndpointConfigName": self.pending.config_name,
+                "ProductionVariants": self.pending.describe(),
+                "ShadowProductionVariants": self.pending.describe_shadow(),
+                "StartTime": self.pending.started,
+            }
+        )

@@ -19,7 +19,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from embedded_aws.api import respond
@@ -29,6 +29,7 @@ from embedded_aws.hosting.connections import (
     ContainerTimeoutError,
     ContainerUnreachableError,
 )
+from embedded_aws.hosting.copies import Copies
 from embedded_aws.hosting.metrics import Invocation, MetricPublisher
 from embedded_aws.hosting.service import Hosting
 from embedded_aws.hosting.variants import RunningVariant
@@ -104,6 +105,7 @@ class InvocationApi:
     ) -> None:
         self._hosting = hosting
         self._timeout_seconds = timeout_seconds
+        self._copies = Copies()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request (PEP 3333)."""
@@ -147,14 +149,14 @@ class InvocationApi:
         region: str = environ["slipway.region"]
         endpoint = self._hosting.find_endpoint(region, name)
         target = environ.get(_TARGET_VARIANT)
-        variant = endpoint.enter(target) if endpoint is not None else None
+        variant, shadow = endpoint.enter(target) if endpoint is not None else (None, None)
         if variant is None:
             if endpoint is not None and endpoint.live is not None and target is not None:
                 raise _validation_error(
                     f"Variant {target} of endpoint {name} of account {ACCOUNT_ID} not found."
                 )
             raise _validation_error(f"Endpoint {name} of account {ACCOUNT_ID} not found.")
-        return _Invocation(
+        invocation = _Invocation(
             variant=variant,
             body=body,
             headers={
@@ -167,6 +169,25 @@ class InvocationApi:
             begun=begun,
             metrics=self._hosting.metrics,
         )
+        if shadow is not None:
+            self._copy(invocation, shadow)
+        return invocation
+
+    def _copy(self, invocation: _Invocation, shadow: RunningVariant) -> None:
+        """Sends a copy of a request to a shadow variant, and discards the answer."""
+        now = time.perf_counter()
+        copy = replace(invocation, variant=shadow, begun=now, sent=now)
+
+        def send() -> None:
+            try:
+                # An error is only in the shadow variant's metrics and log.
+                with contextlib.suppress(_InvocationError):
+                    copy.whole(copy.ask())
+            finally:
+                copy.finish()
+
+        if not self._copies.send(send):
+            shadow.leave()
 
 
 @dataclass(kw_only=True)

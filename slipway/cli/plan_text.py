@@ -52,6 +52,11 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     first = plan.variants[0]
     for variant in plan.variants:
         yield "instances", _instances(variant, plan)
+    if plan.shadow is not None:
+        yield (
+            "shadow",
+            f"{_count(plan.shadow)}, with copies of {100 * plan.shadow.weight:g} % of the requests",
+        )
     if first.inference_ami_version is not None:
         yield "host image", first.inference_ami_version
     if plan.neuron is not None:
@@ -75,11 +80,15 @@ def describe_memory(memory: MemoryEstimate) -> str:
 
 
 def _instances(variant: VariantPlan, plan: DeploymentPlan) -> str:
-    text = f"{variant.instance_count} x {', or '.join(variant.instance_types)}"
+    text = _count(variant)
     if len(plan.variants) > 1:
         share = variant.weight / sum(each.weight for each in plan.variants)
         text += f" ({variant.name}, {share:.0%} of the requests)"
     return text
+
+
+def _count(variant: VariantPlan) -> str:
+    return f"{variant.instance_count} x {', or '.join(variant.instance_types)}"
 
 
 def _scaling(scaling: AutoscalingPlan) -> str:

@@ -83,6 +83,7 @@ class Code(StrEnum):
     HEADS_OF_NETWORK = "SW328"
     SIZE_CONTRADICTS = "SW329"
     TOO_MANY_TOKENS = "SW330"
+    SHADOW_EXCLUDES = "SW335"
 
     # Of the LMI container.
     LMI_ENGINE = "SW340"

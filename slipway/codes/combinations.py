@@ -229,4 +229,11 @@ ENTRIES: Sequence[Entry] = (
         "Lower the number of tokens. `family: other` turns the check off, for a checkpoint with "
         "more positions.",
     ),
+    Entry(
+        Code.SHADOW_EXCLUDES,
+        "The setting excludes a shadow variant",
+        "SageMaker copies the requests of an endpoint with one production variant, and only "
+        "requests that wait for their answer.",
+        "Remove `endpoint.shadow`, or the setting that the message names.",
+    ),
 )

@@ -66,6 +66,7 @@ def find_differences(
     deployed = {
         **_model(model),
         **_variants(variants, is_scaled=plan.autoscaling is not None),
+        **_shadow(config),
         **_scaling(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
         **_alarms(access, plan.endpoint_name, [item["VariantName"] for item in variants]),
     }
@@ -87,6 +88,10 @@ def _planned(plan: DeploymentPlan) -> _Settings:
     for variant in plan.variants:
         suffix = f" of {variant.name}" if several else ""
         found |= {f"{name}{suffix}": value for name, value in _of_variant(plan, variant).items()}
+    if plan.shadow is not None:
+        found |= _shadow_settings(
+            plan.shadow.weight, list(plan.shadow.instance_types), plan.shadow.instance_count
+        )
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -156,6 +161,26 @@ def _variants(variants: list[dict[str, Any]], *, is_scaled: bool) -> _Settings:
         }
         found |= _named(settings, item["VariantName"], several=several)
     return found
+
+
+def _shadow(config: Mapping[str, Any]) -> _Settings:
+    found: _Settings = {}
+    # There is one at most.
+    for item in config.get("ShadowProductionVariants", ()):
+        found |= _shadow_settings(
+            item["InitialVariantWeight"],
+            list(instance_types_of(item)),
+            item.get("InitialInstanceCount"),
+        )
+    return found
+
+
+def _shadow_settings(share: float, instances: list[str], count: int | None) -> _Settings:
+    return {
+        "endpoint.shadow.sampling_percent": 100 * share,
+        "endpoint.shadow.instances": instances,
+        "endpoint.shadow.instance_count": count,
+    }
 
 
 def _scaling(access: Access, endpoint_name: str, variants: list[str]) -> _Settings:

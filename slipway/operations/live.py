@@ -43,7 +43,8 @@ def served_by(sagemaker: Any, config: str) -> tuple[Served, Mapping[str, tuple[s
     if described is None:
         return Served(config), {}
     variants: list[dict[str, Any]] = described["ProductionVariants"]
-    types = {item["VariantName"]: instance_types_of(item) for item in variants}
+    shadows: list[dict[str, Any]] = described.get("ShadowProductionVariants", [])
+    types = {item["VariantName"]: instance_types_of(item) for item in (*variants, *shadows)}
     model = described_model(sagemaker, variants[0].get("ModelName", ""))
     if model is None:
         return Served(config), types

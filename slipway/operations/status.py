@@ -265,7 +265,10 @@ def _declared(
 def _endpoint(sagemaker: Any, access: Access, described: dict[str, Any]) -> EndpointStatus:
     name = described["EndpointName"]
     served, types = served_by(sagemaker, described["EndpointConfigName"])
-    live = described.get("ProductionVariants", [])
+    live = [
+        *described.get("ProductionVariants", ()),
+        *described.get("ShadowProductionVariants", ()),
+    ]
     bounds = _scaling_bounds(access, [f"endpoint/{name}/variant/{v['VariantName']}" for v in live])
     variants = []
     for item in live:

@@ -269,6 +269,8 @@ class DeploymentPlan:
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
         variants: the production variants; with more than one, requests are shared by weight.
+        shadow: gets copies of the requests, and its answers are discarded; None without one. Its
+            weight is the share of the requests, from 0 to 1.
         routing_strategy: how an instance is chosen for a request.
         neuron: layout of the model on NeuronCores.
         memory: estimate of the accelerator's memory; None if nothing is known.
@@ -301,6 +303,7 @@ class DeploymentPlan:
     container_environment: Mapping[str, str]
     network_isolation: bool
     variants: tuple[VariantPlan, ...]
+    shadow: VariantPlan | None
     routing_strategy: str
     neuron: NeuronPlacement | None
     memory: MemoryEstimate | None

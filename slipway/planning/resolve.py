@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
 from slipway.config.sections.alarms import ALARM_KINDS, Alarms
 from slipway.config.sections.base import UnknownValueError
+from slipway.config.sections.endpoint import Shadow, Variant
 from slipway.errors import Problem, UserError
 from slipway.facts.instances import InstanceFacts
 from slipway.planning.advice import ADVICE, Subject
@@ -28,7 +30,7 @@ from slipway.planning.plan import (
     VariantPlan,
 )
 from slipway.planning.rules import RULES
-from slipway.planning.situation import Situation, variants_of
+from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, variants_of
 from slipway.planning.support import unsupported
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
 
@@ -67,7 +69,10 @@ def resolve(
     if isinstance(parts, Problem) or isinstance(image, Problem):
         raise UserError([found for found in (parts, image) if isinstance(found, Problem)])
     full_name = environment.stack_name(config.name)
-    variants = tuple(_variants(situation))
+    variants, shadow = tuple(_variants(situation)), _shadow(situation)
+    fleets = [_fleet(variant, config) for variant in variants]
+    if shadow is not None:
+        fleets.append(_fixed_fleet(shadow))
     subject = Subject(situation, parts.model_data, parts.weights)
     return DeploymentPlan(
         name=config.name,
@@ -89,10 +94,11 @@ def resolve(
         container_environment=situation.container_environment(),
         network_isolation=config.endpoint.network_isolation,
         variants=variants,
+        shadow=shadow,
         routing_strategy=config.endpoint.routing.upper(),
         neuron=situation.neuron_placement,
         memory=estimate(situation, situation.instance),
-        cost=estimate_cost([_fleet(variant, config) for variant in variants], environment.region),
+        cost=estimate_cost(fleets, environment.region),
         autoscaling=_autoscaling(config),
         alarms=_alarms(config.alarms),
         rollout=_rollout(config),
@@ -138,24 +144,38 @@ def _state(situation: Situation, lock: Lock, *, allow_unpublished: bool) -> list
 
 
 def _variants(situation: Situation) -> Iterator[VariantPlan]:
-    endpoint = situation.config.endpoint
     for _, name, variant in variants_of(situation.config):
-        types = (variant.instances if variant else None) or endpoint.instances
-        own = situation.instances_of(name)
-        yield VariantPlan(
-            name=name,
-            weight=variant.weight if variant else 1.0,
-            instance_types=types,
-            instance_provision_timeout_seconds=(
-                endpoint.instance_provision_timeout_seconds if len(types) > 1 else None
-            ),
-            instance_count=(variant.instance_count if variant else None) or endpoint.instance_count,
-            model_data_download_timeout_seconds=download_timeout_seconds(situation),
-            container_startup_health_check_timeout_seconds=startup_timeout_seconds(situation),
-            volume_size_gb=endpoint.volume_size_gb,
-            inference_ami_version=inference_ami(situation, own),
-            gpu_count=own[0].gpu_count,
-        )
+        yield _variant(situation, name, variant, weight=variant.weight if variant else 1.0)
+
+
+def _shadow(situation: Situation) -> VariantPlan | None:
+    """Returns the shadow variant; its weight is relative to the 1.0 of the production variant."""
+    shadow = situation.config.endpoint.shadow
+    if shadow is None:
+        return None
+    return _variant(situation, SHADOW_VARIANT_NAME, shadow, weight=shadow.sampling_percent / 100)
+
+
+def _variant(
+    situation: Situation, name: str, section: Variant | Shadow | None, *, weight: float
+) -> VariantPlan:
+    endpoint = situation.config.endpoint
+    types = (section.instances if section else None) or endpoint.instances
+    own = situation.instances_of(name)
+    return VariantPlan(
+        name=name,
+        weight=weight,
+        instance_types=types,
+        instance_provision_timeout_seconds=(
+            endpoint.instance_provision_timeout_seconds if len(types) > 1 else None
+        ),
+        instance_count=(section.instance_count if section else None) or endpoint.instance_count,
+        model_data_download_timeout_seconds=download_timeout_seconds(situation),
+        container_startup_health_check_timeout_seconds=startup_timeout_seconds(situation),
+        volume_size_gb=endpoint.volume_size_gb,
+        inference_ami_version=inference_ami(situation, own),
+        gpu_count=own[0].gpu_count,
+    )
 
 
 def _alarms(alarms: Alarms) -> AlarmPlan:
@@ -195,11 +215,22 @@ def _autoscaling(config: ModelConfig) -> AutoscalingPlan | None:
 
 def _fleet(variant: VariantPlan, config: ModelConfig) -> Fleet:
     """Returns the numbers of instances of a variant that are paid for."""
-    scaling, count = config.autoscaling, variant.instance_count
+    scaling = config.autoscaling
+    if scaling is None:
+        return _fixed_fleet(variant)
+    return replace(
+        _fixed_fleet(variant),
+        minimum_count=scaling.min_instance_count,
+        maximum_count=scaling.max_instance_count,
+    )
+
+
+def _fixed_fleet(variant: VariantPlan) -> Fleet:
+    count = variant.instance_count
     return Fleet(
         variant.instance_types,
-        minimum_count=scaling.min_instance_count if scaling else count,
+        minimum_count=count,
         expected_count=count,
-        maximum_count=scaling.max_instance_count if scaling else count,
+        maximum_count=count,
         volume_size_gb=variant.volume_size_gb,
     )

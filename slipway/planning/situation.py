@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # SageMaker's console gives a single variant this name.
 DEFAULT_VARIANT_NAME = "AllTraffic"
+SHADOW_VARIANT_NAME = "Shadow"
 CPU = "cpu"
 """Target of what the containers' CPU back ends serve; the embedded AWS has no accelerator."""
 
@@ -399,7 +400,7 @@ Fits = Callable[[Situation, InstanceFacts], bool]
 def placements_of(
     config: ModelConfig, instances: Mapping[str, InstanceFacts]
 ) -> tuple[Placement, ...]:
-    """Returns the instance types of each variant, with their facts.
+    """Returns the instance types of each variant and of the shadow, with their facts.
 
     Args:
         config: a valid config.
@@ -412,6 +413,14 @@ def placements_of(
             (variant.instances if variant else None) or config.endpoint.instances
         )
     ]
+    if (shadow := config.endpoint.shadow) is not None:
+        field: FieldPath = ("endpoint", "instances")
+        if shadow.instances:
+            field = ("endpoint", "shadow", "instances")
+        placements += [
+            Placement((*field, index), SHADOW_VARIANT_NAME, instances[instance_type])
+            for index, instance_type in enumerate(shadow.instances or config.endpoint.instances)
+        ]
     return tuple(dict.fromkeys(placements))
 
 

@@ -10,7 +10,6 @@ from slipway.planning.situation import Situation
 
 DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
     ("endpoint", "mode"): "realtime",
-    ("endpoint", "shadow"): None,
     ("endpoint", "data_capture"): None,
     ("endpoint", "vpc"): None,
     ("endpoint", "volume_key_arn"): None,

@@ -71,6 +71,11 @@ class HostedEndpoint(Construct):
                 _production_variant(variant, model, plan.routing_strategy)
                 for variant in plan.variants
             ],
+            shadow_production_variants=(
+                [_production_variant(plan.shadow, model, plan.routing_strategy)]
+                if plan.shadow is not None
+                else None
+            ),
         )
         self.endpoint = sagemaker.CfnEndpoint(
             self,

@@ -298,7 +298,7 @@ CHANGES: Mapping[str, Change] = {
         accelerators_per_copy=1, vcpus_per_copy=1,
     ),
     **_section(
-        "refused", "endpoint.shadow", {"sampling_percent": 50},
+        "template", "endpoint.shadow", {"sampling_percent": 50},
         instances=["ml.g4dn.2xlarge"], instance_count=2,
     ),
     **_section(

@@ -283,12 +283,16 @@ endpoint:
       instances: [ml.g4dn.2xlarge]
 """,
     ),
-    "endpoint.shadow": _refused("""\
+    "endpoint.shadow": _part(
+        _GPT2,
+        """\
 endpoint:
   shadow:
     sampling_percent: 50
+    instances: [ml.g4dn.2xlarge]
     instance_count: 1
-"""),
+""",
+    ),
     "endpoint.data_capture": _refused("""\
 endpoint:
   data_capture:

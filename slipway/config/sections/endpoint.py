@@ -49,7 +49,7 @@ class Variant(Section):
 
 
 class Shadow(Section):
-    """A variant that gets a copy of the requests. SageMaker discards its answers."""
+    """A variant of the same model that gets copies of the requests. Its answers are discarded."""
 
     sampling_percent: float = Field(
         gt=0,
@@ -225,7 +225,11 @@ class Endpoint(Section):
         description="Several production variants of the model. Without it there is one, "
         "`AllTraffic`.",
     )
-    shadow: Shadow | None = Field(None, description="A shadow variant.")
+    shadow: Shadow | None = Field(
+        None,
+        description="A shadow variant. It is not scaled and has no alarms. It needs "
+        "`mode: realtime`, and excludes `variants`.",
+    )
     routing: Literal["least_outstanding_requests", "random"] = Field(
         "least_outstanding_requests",
         description="How SageMaker chooses the instance for a request.",

@@ -15,6 +15,7 @@ from slipway.planning.rules import (
     network,
     rollouts,
     serving,
+    shadows,
     sizes,
 )
 from slipway.planning.situation import Rule
@@ -31,4 +32,5 @@ RULES: tuple[Rule, ...] = (
     *capacity.RULES,
     *components.RULES,
     *rollouts.RULES,
+    *shadows.RULES,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.codes.code import Code
 from slipway.errors import FieldPath, Problem
-from slipway.planning.situation import Situation, problem, variants_of
+from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, problem, variants_of
 
 _TARGETS = (
     "target_invocations_per_instance_per_minute",
@@ -46,6 +46,8 @@ def provision_timeout_needs_pool(situation: Situation) -> Iterator[Problem]:
     """The timeout is until the next type of the pool is tried."""
     endpoint = situation.config.endpoint
     pools = [endpoint.instances, *(variant.instances or () for variant in endpoint.variants)]
+    if endpoint.shadow is not None:
+        pools.append(endpoint.shadow.instances or ())
     if endpoint.instance_provision_timeout_seconds is not None and all(len(p) < 2 for p in pools):
         yield problem(
             Code.NO_SECOND_TYPE,
@@ -66,6 +68,8 @@ def instance_types_differ(situation: Situation) -> Iterator[Problem]:
         for index, variant in enumerate(endpoint.variants)
         if variant.instances
     ]
+    if endpoint.shadow is not None and endpoint.shadow.instances:
+        lists.append((("endpoint", "shadow", "instances"), endpoint.shadow.instances))
     for field, types in lists:
         for index, name in enumerate(types):
             if name in types[:index]:
@@ -166,6 +170,9 @@ def burstable_types_do_not_scale(situation: Situation) -> Iterator[Problem]:
     if situation.config.autoscaling is None:
         return
     for placement in situation.placements:
+        # A shadow variant has a fixed count.
+        if placement.variant == SHADOW_VARIANT_NAME:
+            continue
         if placement.instance.name.startswith("ml.t"):
             # ml.trn is an accelerator's family.
             if placement.instance.name.startswith("ml.trn"):

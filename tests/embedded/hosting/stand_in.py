@@ -1,7 +1,8 @@
 """A container's program for tests: the contract, with a mode for each way to fail at it.
 
 MODE (from the model's Environment, or a file `mode` in its model directory): ok, slow (ready after
-half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM). A request's body
+half a second), unready (never), dead (ends at start), stubborn (ignores SIGTERM), failing (answers
+every request with 500), lagging (answers after 0.7 s), silent (never answers). A request's body
 asks for more: `exit`, `cut` (the connection breaks within the answer), `error STATUS TEXT`, `sleep
 SECONDS`, `large BYTES`, `environment`, `files`, `headers`, `pid`, `stream PART ...` (a chunk for
 each, then what the last says: `end`, `break` or `hang`); anything else is echoed with the MARK
@@ -33,6 +34,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         word, _, rest = body.decode(errors="replace").partition(" ")
+        if MODE == "failing":
+            self.answer(500, b"out of order")
+            return
+        if MODE in ("lagging", "silent"):
+            # The caller of a silent one has left long before.
+            time.sleep(0.7 if MODE == "lagging" else 5)
         if word == "exit":
             os._exit(3)
         if word == "cut":

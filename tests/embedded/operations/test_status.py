@@ -93,6 +93,12 @@ def test_settings_of_the_files_that_are_not_deployed_are_listed(
         ("autoscaling.max_instance_count", "6", "8"),
         ("autoscaling.scale_in_cooldown_seconds", "300", "60"),
     ]
+    shadowed = planned("ml.g4dn.xlarge", endpoint={"shadow": {"sampling_percent": 25}})
+    assert differences(shadowed) == [
+        ("endpoint.shadow.sampling_percent", None, "25"),
+        ("endpoint.shadow.instances", None, "ml.g4dn.xlarge"),
+        ("endpoint.shadow.instance_count", None, "2"),
+    ]
     fixed = dataclasses.replace(planned("ml.g4dn.xlarge"), autoscaling=None)
     assert differences(fixed) == [
         ("autoscaling.min_instance_count", "2", None),

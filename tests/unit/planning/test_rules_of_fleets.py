@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from slipway.planning.families.tensorrt import rules as tensorrt
-from slipway.planning.rules import capacity, compiling, components, hardware, rollouts, serving
+from slipway.planning.rules import (
+    capacity,
+    compiling,
+    components,
+    hardware,
+    rollouts,
+    serving,
+    shadows,
+)
 from tests.support.projects import PRODUCTION
 from tests.unit.planning.rule_findings import findings, on, scaling
 
@@ -445,6 +453,52 @@ class TestModes:
             )
         ]
         assert findings(rule, rollout=watched, alarms={"client_error_rate_percent": 5}) == []
+
+
+class TestShadow:
+    def test_it_follows_one_production_variant(self):
+        rule = shadows.shadow_follows_one_variant
+        shadow = {"shadow": {"sampling_percent": 50}}
+        assert findings(rule, endpoint=shadow) == []
+        assert findings(rule, endpoint=shadow | variants(("a", 1), ("b", 1))) == [
+            (
+                "endpoint.shadow",
+                "`shadow` and 2 variants exclude each other: SageMaker copies the requests of one "
+                "production variant",
+                "Remove `shadow`, or remove `variants`.",
+            )
+        ]
+
+    def test_its_copies_are_asked_in_real_time(self):
+        rule = shadows.shadow_is_asked_in_real_time
+        queued = {"mode": "async", "async_inference": {"output": "s3://answers/"}}
+        assert findings(rule, endpoint=queued) == []
+        assert messages(rule, endpoint=queued | {"shadow": {"sampling_percent": 50}}) == [
+            (
+                "endpoint.shadow",
+                "`shadow` and `mode: async` exclude each other: SageMaker copies requests in real "
+                "time alone",
+            )
+        ]
+
+    def test_its_instance_types_are_checked_as_all_others(self):
+        shadow = {"sampling_percent": 50, "instances": ["ml.g4dn.xlarge", "ml.g4dn.xlarge"]}
+        assert messages(capacity.instance_types_differ, endpoint={"shadow": shadow}) == [
+            ("endpoint.shadow.instances[1]", "ml.g4dn.xlarge is named twice")
+        ]
+        pool = {"sampling_percent": 50, "instances": ["ml.g4dn.xlarge", "ml.g4dn.2xlarge"]}
+        rule = capacity.provision_timeout_needs_pool
+        waits = {"instance_provision_timeout_seconds": 600}
+        assert findings(rule, endpoint={**waits, "shadow": pool}) == []
+        without_gpu = {"sampling_percent": 50, "instances": ["ml.c5.xlarge"]}
+        assert [
+            field
+            for field, _ in messages(tensorrt.needs_nvidia_gpu, endpoint={"shadow": without_gpu})
+        ] == ["endpoint.shadow.instances[0]"]
+        # It is not scaled, so that it may be burstable.
+        burstable = {"sampling_percent": 50, "instances": ["ml.t2.medium"]}
+        rule = capacity.burstable_types_do_not_scale
+        assert findings(rule, endpoint={"shadow": burstable}, autoscaling=scaling(1, 2)) == []
 
 
 class TestScaleToZero:

@@ -1,0 +1,141 @@
+"""A shadow variant gets copies of the requests, and has no effect on the answers."""
+
+import threading
+import time
+
+import pytest
+from botocore.exceptions import ClientError
+
+from embedded_aws.hosting.copies import Copies
+from tests.embedded.hosting.conftest import Account
+from tests.support.waiting import eventually
+
+
+def config_with_shadow(account: Account, mode: str = "ok", *, share: float = 1.0) -> str:
+    model = account.model(mode, "shadow ")
+    shadow = account.variant(model, "Shadow", InitialVariantWeight=share)
+    return account.config(
+        account.variant(account.model("ok", "production ")), ShadowProductionVariants=[shadow]
+    )
+
+
+def served(account: Account, config: str) -> str:
+    name = account.begin(config)
+    described = account.settled(name)
+    assert described["EndpointStatus"] == "InService", described
+    return name
+
+
+def count(account: Account, name: str, metric: str, variant: str) -> float:
+    now = time.time()
+    points = account.cloudwatch.get_metric_statistics(
+        Namespace="AWS/SageMaker",
+        MetricName=metric,
+        Dimensions=[
+            {"Name": "EndpointName", "Value": name},
+            {"Name": "VariantName", "Value": variant},
+        ],
+        StartTime=now - 600,
+        EndTime=now + 60,
+        Period=60,
+        Statistics=["Sum"],
+    )["Datapoints"]
+    return sum(point["Sum"] for point in points)
+
+
+def test_every_request_is_copied_and_production_answers(account: Account) -> None:
+    name = served(account, config_with_shadow(account))
+    for number in range(4):
+        assert account.invoke(name, str(number)) == f"production {number}"
+    eventually(lambda: count(account, name, "Invocations", "Shadow") == 4)
+    eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 4)
+    described = account.sagemaker.describe_endpoint(EndpointName=name)
+    (shadow,) = described["ShadowProductionVariants"]
+    assert shadow["VariantName"] == "Shadow"
+    assert (shadow["CurrentWeight"], shadow["CurrentInstanceCount"]) == (1.0, 1)
+    assert [each["VariantName"] for each in described["ProductionVariants"]] == ["AllTraffic"]
+    account.delete(name)
+
+
+def test_a_weight_copies_that_share_of_the_requests(account: Account) -> None:
+    name = served(account, config_with_shadow(account, share=0.25))
+    for _ in range(200):
+        account.invoke(name)
+    eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 200)
+    # Five standard deviations on both sides: it fails once in a million runs.
+    assert 20 <= count(account, name, "Invocations", "Shadow") <= 80
+    account.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName=name,
+        DesiredWeightsAndCapacities=[{"VariantName": "Shadow", "DesiredWeight": 0.0}],
+    )
+    account.settled(name)
+    before = count(account, name, "Invocations", "Shadow")
+    for _ in range(20):
+        account.invoke(name)
+    eventually(lambda: count(account, name, "Invocations", "AllTraffic") == 220)
+    assert count(account, name, "Invocations", "Shadow") == before
+    account.delete(name)
+
+
+@pytest.mark.parametrize("mode", ["failing", "silent"])
+def test_a_shadow_that_fails_changes_no_answer(account: Account, mode: str) -> None:
+    name = served(account, config_with_shadow(account, mode))
+    begun = time.monotonic()
+    assert [account.invoke(name) for _ in range(5)] == ["production x"] * 5
+    # A silent shadow answers after 5 seconds.
+    assert time.monotonic() - begun < 4
+    if mode == "failing":
+        eventually(lambda: count(account, name, "Invocation5XXErrors", "Shadow") == 5)
+    assert count(account, name, "InvocationModelErrors", "AllTraffic") == 0
+    account.delete(name)
+
+
+def test_no_request_can_name_the_shadow(account: Account) -> None:
+    name = served(account, config_with_shadow(account))
+    with pytest.raises(ClientError) as caught:
+        account.invoke(name, TargetVariant="Shadow")
+    assert f"Variant Shadow of endpoint {name}" in str(caught.value)
+    account.delete(name)
+
+
+def test_copies_that_would_be_too_many_are_left_out() -> None:
+    copies, may_end, ended = Copies(most_at_a_time=1), threading.Event(), threading.Event()
+
+    def copy() -> None:
+        may_end.wait(5)
+        ended.set()
+
+    assert copies.send(copy)
+    assert not copies.send(copy)
+    may_end.set()
+    assert ended.wait(5)
+    eventually(lambda: copies.send(copy))
+
+
+def test_a_shadow_that_does_not_start_fails_the_endpoint(account: Account) -> None:
+    name = account.begin(config_with_shadow(account, "dead"))
+    described = account.settled(name)
+    assert described["EndpointStatus"] == "Failed"
+    assert "production variant Shadow did not pass the ping" in described["FailureReason"]
+    account.delete(name)
+
+
+def test_what_sagemaker_refuses(account: Account) -> None:
+    def refusal(production: int, shadows: int, name: str = "Shadow") -> str:
+        model = account.model()
+        with pytest.raises(ClientError) as caught:
+            account.config(
+                *(account.variant(model, f"Variant{index}") for index in range(production)),
+                ShadowProductionVariants=[
+                    account.variant(model, f"{name}{index or ''}") for index in range(shadows)
+                ],
+            )
+        return str(caught.value.response["Error"]["Message"])
+
+    one_each = (
+        "With ShadowProductionVariants, you can only specify one variant for ProductionVariants "
+        "and one variant for ShadowProductionVariants."
+    )
+    assert refusal(2, 1) == one_each
+    assert refusal(1, 2) == one_each
+    assert refusal(1, 1, "Variant0") == 'Duplicate variant name "Variant0".'
