@@ -15,6 +15,7 @@ from pathlib import Path
 from containers.serving.logs import configure_logging
 from containers.serving.server import run_until_terminated
 from containers.serving.settings import EnvironmentReader, ServingSettings
+from containers.tensorrt.answers import Answers
 from containers.tensorrt.predictor import TextGenerationPredictor, TextInput
 from containers.tensorrt.settings import GenerationSettings
 
@@ -37,14 +38,14 @@ class StaticTextGeneration:
         """Parses a body."""
         return self._stepwise.parse(body)
 
-    def predict(self, batch: Sequence[TextInput]) -> list[list[str]]:
+    def predict(self, batch: Sequence[TextInput]) -> list[Answers]:
         """Decodes all inputs from their first token to the last."""
-        texts = dict(self._stepwise.join(dict(enumerate(batch))).outputs)
-        while len(texts) < len(batch):
-            texts |= self._stepwise.step().outputs
-        return [texts[place] for place in range(len(batch))]
+        answers = dict(self._stepwise.join(dict(enumerate(batch))).outputs)
+        while len(answers) < len(batch):
+            answers |= self._stepwise.step().outputs
+        return [answers[place] for place in range(len(batch))]
 
-    def render(self, outputs: Sequence[Sequence[str]]) -> bytes:
+    def render(self, outputs: Sequence[Answers]) -> bytes:
         """Returns the answer's body."""
         return self._stepwise.render(outputs)
 

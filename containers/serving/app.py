@@ -38,6 +38,8 @@ from containers.serving.errors import (
     classify,
     error_body,
 )
+from containers.serving.events import MEDIA_TYPE as _STREAM_MEDIA_TYPE
+from containers.serving.events import event
 from containers.serving.logs import log_event
 from containers.serving.metrics import SECONDS_BUCKETS, Metrics
 from containers.serving.service import InferenceService, ServiceState
@@ -52,7 +54,6 @@ ResultT = TypeVar("ResultT")
 _StreamItem: TypeAlias = bytes | BatchedOutputs[Any]
 
 _MEDIA_TYPE: Final = "application/json"
-_STREAM_MEDIA_TYPE: Final = "text/event-stream"
 _REQUEST_ID_HEADER: Final = "X-Amzn-RequestId"
 _INFERENCE_ID_HEADER: Final = "X-Amzn-SageMaker-Inference-Id"
 # Limits the alphabet and length of a client's value, because it goes into the log and a header.
@@ -277,9 +278,7 @@ class _Endpoint:
 
 
 class _EventStream(StreamingResponse):
-    """The pieces of an answer as server-sent events; an error is the last event.
-
-    (https://html.spec.whatwg.org/multipage/server-sent-events.html)
+    """The pieces of an answer, which are server-sent events; an error is the last event.
 
     Args:
         first: the first piece, which is computed already.
@@ -324,7 +323,7 @@ class _EventStream(StreamingResponse):
         try:
             item = self._first
             while not isinstance(item, BatchedOutputs):
-                yield b"data:" + item + b"\n\n"
+                yield item
                 # Sending to a disconnected client, and taking a piece that is ready, return without
                 # waiting. This yields to the event loop, so that it notices the disconnection and
                 # serves other requests.
@@ -333,7 +332,7 @@ class _EventStream(StreamingResponse):
             self._record.cost(item)
         except Exception as error:
             kind, message = self._record.failed(error)
-            yield b"data:" + error_body(kind.code, message) + b"\n\n"
+            yield event(error_body(kind.code, message))
         self._has_ended = True
 
 

@@ -3,6 +3,7 @@
 `containers.serving.objects` explains how a request is made of them.
 """
 
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -23,11 +24,15 @@ class Kind(ABC):
     Attributes:
         default: value of the attribute if the request does not set the field.
         is_required: whether a request must set the field.
+        is_nullable: whether null stands for the default.
+        is_offered: whether a problem may suggest the field.
         meaning: describes the field in the OpenAPI document; the annotation gives it.
     """
 
     default: Bound = None
     is_required: bool = False
+    is_nullable: bool = False
+    is_offered: ClassVar[bool] = True
     meaning: Bound = ""
 
     @property
@@ -57,6 +62,8 @@ class Kind(ABC):
             path: names the value in problems, as in `inputs[3]`.
             problems: collects the problems.
         """
+        if value is None and self.is_nullable:
+            return self.default
         if type(value) in self.json_types:
             problem = self.problem(value)
         else:
@@ -90,7 +97,11 @@ class Kind(ABC):
     def schema(self) -> Schema:
         """Returns the JSON Schema of the field."""
         default = {} if self.default is None else {"default": self.default}
-        return self.value_schema() | default | self.description()
+        return self.or_null(self.value_schema()) | default | self.description()
+
+    def or_null(self, schema: Schema) -> Schema:
+        """Returns the schema, extended by null if the field accepts it."""
+        return {"anyOf": [schema, {"type": "null"}]} if self.is_nullable else schema
 
     def description(self) -> Schema:
         """Returns the part of a JSON Schema that has the meaning."""
@@ -249,7 +260,7 @@ class Texts(Kind):
     max_texts: int
 
     expected = "an array of strings"
-    json_types = (list,)
+    json_types: ClassVar[tuple[type, ...]] = (list,)
 
     def problem(self, value: Any) -> str | None:
         """Returns the problem with an array that has too few or too many strings."""
@@ -267,6 +278,59 @@ class Texts(Kind):
         """Returns the JSON Schema of the array."""
         items = {"items": self.text.schema()}
         return {"type": "array"} | items | {"minItems": self.min_texts, "maxItems": self.max_texts}
+
+
+@dataclass(frozen=True)
+class TextOrTexts(Texts):
+    """A string, or an array of strings."""
+
+    expected = "a string or an array of strings"
+    json_types = (str, list)
+
+    def problem(self, value: Any) -> str | None:
+        """Returns the problem with an array that has too few or too many strings."""
+        return None if isinstance(value, str) else super().problem(value)
+
+    def convert(self, value: Any, path: str, problems: Problems) -> tuple[str, ...]:
+        """Returns the strings."""
+        if isinstance(value, str):
+            return (self.text.read(value, path, problems),)
+        return super().convert(value, path, problems)
+
+    def value_schema(self) -> Schema:
+        """Returns the JSON Schema of a string or an array."""
+        return {"oneOf": [self.text.schema(), super().value_schema()]}
+
+
+@dataclass(frozen=True)
+class Unsupported(Kind):
+    """A field of another server that this one refuses by name.
+
+    Attributes:
+        neutral: the values that ask for nothing, and are accepted.
+    """
+
+    neutral: tuple[Any, ...] = ()
+
+    is_offered = False
+    expected = "left out"
+    json_types = ()
+
+    def read(self, value: Any, path: str, problems: Problems) -> None:
+        """Reports a value that asks for something."""
+        is_neutral = any(
+            value == each and isinstance(value, bool) == isinstance(each, bool)
+            for each in self.neutral
+        )
+        if not is_neutral and not (value is None and self.is_nullable):
+            problems.add(path, f"{path} is not supported: leave it out{self._remedy()}.")
+
+    def value_schema(self) -> Schema:
+        """Returns the JSON Schema of the neutral values."""
+        return {"enum": list(self.neutral)}
+
+    def _remedy(self) -> str:
+        return f" or send {json.dumps(self.neutral[0])}" if self.neutral else ""
 
 
 def _bound(value: Any, limits: object) -> Any:

@@ -96,7 +96,7 @@ class Object(Kind, Generic[ReadT]):
 
     def schema(self) -> Schema:
         """Returns a reference to the object's schema."""
-        return self.value_schema()
+        return self.or_null(self.value_schema())
 
     def value_schema(self) -> Schema:
         """Returns a reference to the object's schema."""
@@ -114,8 +114,9 @@ class Object(Kind, Generic[ReadT]):
     def _unknown(self, name: str, where: str) -> str:
         shown = name[:LONGEST_SHOWN_CHARACTERS]
         place = f" in {where.removesuffix('.')}" if where else ""
-        hint = nearest_name_hint(shown, self.kinds)
-        return f"Unknown {self.noun} {shown!r}{place}{hint}; allowed: {', '.join(self.kinds)}."
+        offered = [name for name, kind in self.kinds.items() if kind.is_offered]
+        hint = nearest_name_hint(shown, offered)
+        return f"Unknown {self.noun} {shown!r}{place}{hint}; allowed: {', '.join(offered)}."
 
 
 class Inputs(NamedTuple, Generic[ReadT]):

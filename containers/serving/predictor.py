@@ -114,7 +114,7 @@ class StepResult(Generic[OutputT]):
 
     Attributes:
         outputs: outputs of the finished inputs, by key; these inputs have left the batch.
-        pieces: new pieces of streamed answers, by key, ready to be sent.
+        pieces: new pieces of streamed answers, by key; each is one or more server-sent events.
     """
 
     outputs: Mapping[Hashable, OutputT] = field(default_factory=dict)

@@ -188,7 +188,7 @@ class InferenceService:
     def stream(
         self, inputs: Sequence[Any], *, deadline: float
     ) -> AsyncGenerator[bytes | BatchedOutputs[Any], None]:
-        """Yields the pieces of the answer, each as JSON, then its cost; see `answer`."""
+        """Yields the pieces of the answer, as events, then its cost; see `answer`."""
         if not isinstance(self._batcher, ContinuousBatcher):
             raise TypeError("this model does not compute in steps")
         return self._batcher.stream(inputs, deadline=deadline)

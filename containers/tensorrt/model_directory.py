@@ -1,8 +1,8 @@
 """The contents of a model directory of this family, checked before anything is loaded.
 
 Required: config.json, tokenizer.json, and a graph (model.onnx) or an engine (*.engine, *.plan).
-generation_config.json is optional. The weights of a graph may lie in other files, which the graph
-names.
+generation_config.json is optional, and so are the files with the chat template. The weights of a
+graph may lie in other files, which the graph names.
 """
 
 import json
@@ -18,6 +18,8 @@ from containers.serving.predictor import ModelLoadError
 
 GRAPH_FILE: Final = "model.onnx"
 GENERATION_CONFIG_FILE: Final = "generation_config.json"
+TOKENIZER_CONFIG_FILE: Final = "tokenizer_config.json"
+CHAT_TEMPLATE_FILE: Final = "chat_template.jinja"
 ENGINE_SUFFIXES: Final = (".engine", ".plan")
 
 _SIZES: Final = dict.fromkeys(

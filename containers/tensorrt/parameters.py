@@ -12,17 +12,17 @@ from containers.tensorrt.beam_search import Beams
 from containers.tensorrt.sampling import Sampling
 from containers.tensorrt.settings import GenerationSettings
 
-_MAX_SEED: Final = 2**63 - 1
-_MAX_TOP_K: Final = 1_000_000
+MAX_SEED: Final = 2**63 - 1
+MAX_TOP_K: Final = 1_000_000
 _MAX_TEMPERATURE: Final = 100.0
 # Logits divided by less leave the range in which float64 can still tell them apart.
-_MIN_TEMPERATURE: Final = 0.001
+MIN_TEMPERATURE: Final = 0.001
 # Every new token is checked against each stop text.
-_MAX_STOP_TEXTS: Final = 16
+MAX_STOP_TEXTS: Final = 16
 _MAX_STOP_CHARACTERS: Final = 1000
 # A length to a higher power exceeds the largest float64.
 _MAX_LENGTH_PENALTY: Final = 10.0
-_PER_BATCH: Final = ", the endpoint's max_batch_size"
+PER_BATCH: Final = ", the endpoint's max_batch_size"
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ class _StopText(Text):
         return f" has {characters} characters: it must have {limits}."
 
 
+STOP_TEXT: Final = _StopText(max_characters=_MAX_STOP_CHARACTERS)
+
+
 class Parameters(NamedTuple):
     """The parameters of a request.
 
@@ -74,12 +77,12 @@ class Parameters(NamedTuple):
     ]
     temperature: Annotated[
         float,
-        Number(_MIN_TEMPERATURE, _MAX_TEMPERATURE, default=1.0),
+        Number(MIN_TEMPERATURE, _MAX_TEMPERATURE, default=1.0),
         "Evens out the tokens' chances above 1, sharpens them below. With do_sample.",
     ]
     top_k: Annotated[
         int | None,
-        WholeNumber(1, _MAX_TOP_K),
+        WholeNumber(1, MAX_TOP_K),
         "Draws among that many most likely tokens; without it among all. With do_sample.",
     ]
     top_p: Annotated[
@@ -89,23 +92,23 @@ class Parameters(NamedTuple):
     ]
     seed: Annotated[
         int | None,
-        WholeNumber(0, _MAX_SEED),
+        WholeNumber(0, MAX_SEED),
         "The same seed draws the same tokens; without it another one for each request. "
         "With do_sample.",
     ]
     stop: Annotated[
         tuple[str, ...] | None,
-        Texts(_StopText(max_characters=_MAX_STOP_CHARACTERS), 1, _MAX_STOP_TEXTS),
+        Texts(STOP_TEXT, 1, MAX_STOP_TEXTS),
         "The answer ends just before the first of these texts. Not with beams.",
     ]
     num_return_sequences: Annotated[
         int,
-        WholeNumber(1, _max_batch_size, reason=_PER_BATCH, default=1),
+        WholeNumber(1, _max_batch_size, reason=PER_BATCH, default=1),
         "Answers to each text. Above 1 with do_sample, or with as many beams.",
     ]
     num_beams: Annotated[
         int,
-        WholeNumber(1, _max_batch_size, reason=_PER_BATCH, default=1),
+        WholeNumber(1, _max_batch_size, reason=PER_BATCH, default=1),
         "Above 1: beam search, without do_sample.",
     ]
     length_penalty: Annotated[

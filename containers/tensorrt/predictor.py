@@ -1,6 +1,5 @@
 """The family's predictor: text in, generated text out."""
 
-import json
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,18 +13,23 @@ from containers.serving.metrics import Metrics
 from containers.serving.model_files import TOKENIZER_FILE
 from containers.serving.predictor import ModelLoadError, StepResult
 from containers.serving.settings import ServingSettings
+from containers.tensorrt.answers import Answer, AnswerForm, Answers
+from containers.tensorrt.beam_search import TokenIds
+from containers.tensorrt.bodies import BodyReader
 from containers.tensorrt.generation import Continuation, DecodingBatch, Prompt, generate
 from containers.tensorrt.model_directory import (
     ModelConfig,
     check_files,
     read_config,
 )
+from containers.tensorrt.openai.chat_template import ChatTemplate, read_chat_template
+from containers.tensorrt.openai.requests import NO_TEMPLATE, UNUSABLE_TEMPLATE
 from containers.tensorrt.parameters import RequestLimits
-from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.runtimes import selection
 from containers.tensorrt.settings import GenerationSettings
 from containers.tensorrt.stepping import StepSession
 from containers.tensorrt.stop_sequences import AnswerText
+from containers.tensorrt.tasks import GenerationTask
 from containers.tensorrt.tokenization import PromptTokenizer
 
 _logger = logging.getLogger(__name__)
@@ -40,13 +44,15 @@ class TextInput:
 
     Attributes:
         prompt: the prompt in tokens, and how it is continued.
+        form: writes the answers to the request.
         text_before: beginning of every answer, "" or the prompt itself.
         stop_texts: texts before which the answer is cut.
         is_streamed: whether the answer is sent piece by piece; the request then has one input.
     """
 
     prompt: Prompt
-    text_before: str
+    form: AnswerForm
+    text_before: str = ""
     stop_texts: tuple[str, ...] = ()
     is_streamed: bool = False
 
@@ -73,7 +79,7 @@ class TextGenerationPredictor:
         open_session: OpenSession | None = None,
     ) -> None:
         self._settings = settings
-        self._requests = GenerationRequests(RequestLimits(settings, max_batch_size, max_texts))
+        self._bodies = BodyReader(RequestLimits(settings, max_batch_size, max_texts))
         self._open_session = open_session or partial(
             selection.open_session, max_batch_size=max_batch_size
         )
@@ -87,11 +93,13 @@ class TextGenerationPredictor:
         self._max_input_tokens = 0
         self._config: ModelConfig
         self._tokenizer: PromptTokenizer
+        # The reason takes the template's place where there is none.
+        self._chat_template: ChatTemplate | str = NO_TEMPLATE
         self._session: StepSession[Any]
         self._batch: DecodingBatch
         # The inputs in the batch.
         self._keys: dict[Continuation, Hashable] = {}
-        self._answers: dict[Hashable, _Answer] = {}
+        self._answers: dict[Hashable, _GrowingAnswer] = {}
 
     def load(self, model_dir: Path) -> None:
         """Checks the directory, opens the session and runs one step through it.
@@ -115,6 +123,7 @@ class TextGenerationPredictor:
                 f"{TOKENIZER_FILE} has {self._tokenizer.vocabulary_size} tokens and the model "
                 f"only {self._config.vocabulary_size}: they do not belong together"
             )
+        self._chat_template = _chat_template(model_dir)
         self._session = self._open_session(model_dir, self._config, self._settings)
         self._batch = DecodingBatch(self._session, eos_token_ids=self._config.eos_token_ids)
         self._warm_up()
@@ -126,6 +135,7 @@ class TextGenerationPredictor:
             max_input_tokens=self._max_input_tokens,
             max_new_tokens=self._settings.max_new_tokens,
             default_new_tokens=self._settings.default_new_tokens,
+            has_chat_template=not isinstance(self._chat_template, str),
         )
 
     def parse(self, body: bytes) -> tuple[TextInput, ...]:
@@ -138,28 +148,32 @@ class TextGenerationPredictor:
         Raises:
             InvalidRequestError: the body is not a valid request.
         """
-        request = self._requests.parse(body)
-        texts, asked = request.inputs.values, request.parameters
-        sampling, beams = asked.sampling, asked.beams
-        encoded = self._tokenizer.encode(texts, max_tokens=self._max_input_tokens)
+        task = self._bodies.read(body, self._chat_template)
+        sampling = task.sampling
+        encoded = self._tokenizer.encode(
+            task.texts,
+            max_tokens=self._max_input_tokens,
+            adds_special_tokens=task.adds_special_tokens,
+        )
         inputs: list[TextInput] = []
-        for index, (text, token_ids) in enumerate(zip(texts, encoded, strict=True)):
+        for index, (text, token_ids) in enumerate(zip(task.texts, encoded, strict=True)):
             prompt = Prompt(
                 token_ids=token_ids,
-                max_new_tokens=self._new_tokens(len(token_ids), asked.max_new_tokens, index=index),
+                max_new_tokens=self._new_tokens(len(token_ids), task, index=index),
                 sampling=sampling,
-                beams=beams,
+                beams=task.beams,
             )
             inputs += [
                 TextInput(
                     replace(
                         prompt, sampling=sampling and replace(sampling, stream=(index, completion))
                     ),
-                    text_before=text if asked.return_full_text else "",
-                    stop_texts=asked.stop or (),
-                    is_streamed=request.stream,
+                    form=task.form,
+                    text_before=text if task.has_prompt else "",
+                    stop_texts=task.stop_texts,
+                    is_streamed=task.is_streamed,
                 )
-                for completion in range(1 if beams else asked.num_return_sequences)
+                for completion in range(task.sequences)
             ]
         return tuple(inputs)
 
@@ -171,9 +185,10 @@ class TextGenerationPredictor:
         """Returns 1, or the number of beams."""
         return value.prompt.rows
 
-    def join(self, inputs: Mapping[Hashable, TextInput]) -> StepResult[list[str]]:
+    def join(self, inputs: Mapping[Hashable, TextInput]) -> StepResult[Answers]:
         """Computes the first tokens of some inputs and adds them to the batch."""
-        answers = {key: _Answer(value, self._tokenizer.decode) for key, value in inputs.items()}
+        decode = self._tokenizer.decode
+        answers = {key: _GrowingAnswer(value, decode) for key, value in inputs.items()}
         prompts = [answer.prompt for answer in answers.values()]
         continuations = self._batch.join(prompts)
         self._count_prompt_tokens(sum(len(prompt.token_ids) for prompt in prompts))
@@ -181,7 +196,7 @@ class TextGenerationPredictor:
         self._answers |= answers
         return self._result([each for each in continuations if each.is_finished])
 
-    def step(self) -> StepResult[list[str]]:
+    def step(self) -> StepResult[Answers]:
         """Computes the next token of every input."""
         return self._result(self._batch.step())
 
@@ -198,41 +213,35 @@ class TextGenerationPredictor:
         self._keys.clear()
         self._answers.clear()
 
-    def render(self, outputs: Sequence[Sequence[str]]) -> bytes:
-        """Returns `[{"generated_text": ...}, ...]`: all answers to a text, then the next text's.
+    def render(self, outputs: Sequence[Answers]) -> bytes:
+        """Returns the JSON answer in the form of the request."""
+        return outputs[0].form.body(outputs)
 
-        The array is flat. It has as many entries as the request's texts times its
-        `num_return_sequences`.
-        """
-        return json.dumps(
-            [{"generated_text": text} for texts in outputs for text in texts], ensure_ascii=False
-        ).encode()
-
-    def _result(self, finished: Sequence[Continuation]) -> StepResult[list[str]]:
-        """Returns the texts of finished inputs, and the new pieces of streamed inputs."""
-        outputs: dict[Hashable, list[str]] = {}
+    def _result(self, finished: Sequence[Continuation]) -> StepResult[Answers]:
+        """Returns the answers to finished inputs, and the new pieces of streamed inputs."""
+        outputs: dict[Hashable, Answers] = {}
         pieces: dict[Hashable, bytes] = {}
         for continuation in finished:
             key = self._keys.pop(continuation)
             answer = self._answers.pop(key)
-            outputs[key] = answer.texts(continuation)
+            outputs[key] = answer.finish(continuation)
             self._count_generated_tokens(sum(map(len, continuation.results)))
             if answer.is_streamed:
-                pieces[key] = answer.last_piece(continuation)
+                pieces[key] = answer.last_piece(outputs[key])
         for key, answer in self._answers.items():
             if answer.is_streamed and (piece := answer.piece()):
                 pieces[key] = piece
         return StepResult(outputs, pieces)
 
-    def _new_tokens(self, prompt_tokens: int, asked: int | None, *, index: int) -> int:
+    def _new_tokens(self, prompt_tokens: int, task: GenerationTask, *, index: int) -> int:
         """Returns how many tokens to generate: the number asked for, or the default if it fits."""
-        positions = self._config.max_positions
+        positions, asked = self._config.max_positions, task.max_new_tokens
         if asked is None:
             return min(self._settings.default_new_tokens, positions - prompt_tokens)
         if prompt_tokens + asked > positions:
             raise InvalidRequestError(
-                f"Input {index} has {prompt_tokens} tokens and max_new_tokens is {asked}: together "
-                f"they exceed the model's {positions} positions; at most "
+                f"Input {index} has {prompt_tokens} tokens and {task.length_field} is {asked}: "
+                f"together they exceed the model's {positions} positions; at most "
                 f"{positions - prompt_tokens} new tokens fit."
             )
         return asked
@@ -242,8 +251,8 @@ class TextGenerationPredictor:
         generate(self._session, [Prompt((0,), max_new_tokens=2)], eos_token_ids=frozenset())
 
 
-class _Answer:
-    """The text of one input while it is generated.
+class _GrowingAnswer:
+    """The answers to one input while they are generated.
 
     Args:
         text_input: the input.
@@ -254,6 +263,7 @@ class _Answer:
         self._text_input = text_input
         self._decode = decode
         self.is_streamed = text_input.is_streamed
+        self._is_first = True
         # Text is decoded token by token only if stop texts or a stream need it.
         self._growing = (
             AnswerText(decode, text_input.stop_texts)
@@ -267,36 +277,43 @@ class _Answer:
         prompt = self._text_input.prompt
         return prompt if self._growing is None else replace(prompt, is_complete=self._growing.add)
 
-    def texts(self, continuation: Continuation) -> list[str]:
+    def finish(self, continuation: Continuation) -> Answers:
         """Returns the answers; a beam search may have several."""
-        texts = (
-            [self._growing.finish()]
-            if self._growing
-            else [self._decode(list(token_ids)) for token_ids in continuation.results]
+        before, prompt = self._text_input.text_before, self._text_input.prompt
+        reason = None if prompt.beams else continuation.finish_reason
+        return Answers(
+            answers=tuple(
+                Answer(before + self._text(token_ids), len(token_ids), reason)
+                for token_ids in continuation.results
+            ),
+            prompt_tokens=len(prompt.token_ids),
+            form=self._text_input.form,
         )
-        return [self._text_input.text_before + text for text in texts]
 
     def piece(self) -> bytes | None:
-        """Returns the new text as JSON, or None if there is none."""
+        """Returns the event of the new text, or None if there is none."""
         text = self._growing.take() if self._growing else ""
-        return _piece(text) if text else None
+        if not text:
+            return None
+        is_first, self._is_first = self._is_first, False
+        return self._text_input.form.piece(text, is_first=is_first)
 
-    def last_piece(self, continuation: Continuation) -> bytes:
-        """Returns the rest of the text as JSON, with the whole text and the reason of its end."""
-        [generated_text] = self.texts(continuation)
-        return _piece(
-            self._growing.take_rest() if self._growing else "",
-            generated_text=generated_text,
-            details={
-                "finish_reason": continuation.finish_reason,
-                "generated_tokens": len(continuation.results[0]),
-            },
-        )
+    def last_piece(self, answers: Answers) -> bytes:
+        """Returns the events of the rest of the text and of its end; called after `finish`."""
+        rest = self._growing.take_rest() if self._growing else ""
+        return self._text_input.form.last_piece(rest, answers, is_first=self._is_first)
+
+    def _text(self, token_ids: TokenIds) -> str:
+        return self._growing.finish() if self._growing else self._decode(list(token_ids))
 
 
-def _piece(
-    text: str, generated_text: str | None = None, details: Mapping[str, object] | None = None
-) -> bytes:
-    """Returns an event of a stream, with a part of the fields of Text Generation Inference."""
-    event = {"token": {"text": text}, "generated_text": generated_text, "details": details}
-    return json.dumps(event, ensure_ascii=False).encode()
+def _chat_template(model_dir: Path) -> ChatTemplate | str:
+    """Returns the model's chat template, or the reason why chats are refused.
+
+    A template that cannot be used does not end the program, because other requests need none.
+    """
+    try:
+        return read_chat_template(model_dir) or NO_TEMPLATE
+    except ModelLoadError as error:
+        log_event(_logger, logging.WARNING, "chat_template_unusable", message=str(error))
+        return UNUSABLE_TEMPLATE

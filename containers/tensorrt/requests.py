@@ -1,4 +1,4 @@
-"""The requests that clients send: Hugging Face's text-generation task, checked in full.
+"""Requests in the form of Hugging Face's text-generation task, checked in full.
 
 `{"inputs": TEXT or [TEXT, ...], "parameters": {...}, "stream": false}`. `return_full_text` is false
 unless the request says otherwise, as in the task's specification
@@ -10,14 +10,15 @@ A request that asks for more than one sequence per text must fit one batch. Its 
 greater of `num_beams` and `num_return_sequences` are at most `max_batch_size`.
 """
 
-from collections.abc import Collection, Iterator
-from typing import Annotated, Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Final, NamedTuple
 
 from containers.serving.fields import Flag, Text
-from containers.serving.json_requests import parse_json_object
-from containers.serving.objects import Inputs, Object, OneOrMany, request_description
+from containers.serving.objects import Inputs, Object, OneOrMany
 from containers.serving.problems import Problems
+from containers.tensorrt.answers import HuggingFaceForm
 from containers.tensorrt.parameters import Parameters, RequestLimits
+from containers.tensorrt.tasks import GenerationTask
 
 _SAMPLING_PARAMETERS: Final = ("temperature", "top_k", "top_p", "seed")
 _BEAM_PARAMETERS: Final = ("length_penalty", "early_stopping")
@@ -59,6 +60,22 @@ class GenerationRequest(NamedTuple):
     ]
     stream: Annotated[bool, Flag(default=False), "Sends the one answer to one text piece by piece."]
 
+    @property
+    def task(self) -> GenerationTask:
+        """Returns the request in the terms of the decode loop."""
+        asked = self.parameters
+        return GenerationTask(
+            texts=self.inputs.values,
+            form=HuggingFaceForm(),
+            max_new_tokens=asked.max_new_tokens,
+            sampling=asked.sampling,
+            beams=asked.beams,
+            sequences=1 if asked.beams else asked.num_return_sequences,
+            stop_texts=asked.stop or (),
+            has_prompt=asked.return_full_text,
+            is_streamed=self.stream,
+        )
+
 
 class GenerationRequests:
     """Reads the requests to one endpoint.
@@ -68,18 +85,18 @@ class GenerationRequests:
     """
 
     def __init__(self, limits: RequestLimits) -> None:
-        self.description = request_description(GenerationRequest, limits)
+        self.description = Object(GenerationRequest, "TextGeneration").within(limits)
         self._limits = limits
 
-    def parse(self, body: bytes) -> GenerationRequest:
-        """Returns the request in a body.
+    # Any: JSON.
+    def read(self, document: Mapping[str, Any]) -> GenerationRequest:
+        """Returns the request in the document of a body.
 
         Raises:
             InvalidRequestError: the message names every problem: the field, its value and the
                 allowed values.
         """
         problems = Problems()
-        document = parse_json_object(body)
         request = self.description.convert(document, "", problems)
         values = document.get("parameters")
         given = values if isinstance(values, dict) else {}

@@ -51,8 +51,15 @@ class PromptTokenizer:
         tokenizer.no_padding()
         return cls(tokenizer)
 
-    def encode(self, texts: Sequence[str], *, max_tokens: int) -> list[tuple[int, ...]]:
+    def encode(
+        self, texts: Sequence[str], *, max_tokens: int, adds_special_tokens: bool = True
+    ) -> list[tuple[int, ...]]:
         """Returns the tokens of each text.
+
+        Args:
+            texts: at least one.
+            max_tokens: most tokens of a text.
+            adds_special_tokens: whether the tokenizer adds its special tokens.
 
         Raises:
             InvalidRequestError: a text has no token, or more than `max_tokens`; the message says
@@ -66,7 +73,9 @@ class PromptTokenizer:
                 )
         token_ids: list[tuple[int, ...]] = []
         for group in _groups(texts):
-            for encoding in self._tokenizer.encode_batch(group):
+            for encoding in self._tokenizer.encode_batch(
+                group, add_special_tokens=adds_special_tokens
+            ):
                 index = len(token_ids)
                 token_ids.append(tuple(encoding.ids))
                 if not token_ids[-1]:

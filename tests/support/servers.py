@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from containers.serving.errors import InvalidRequestError
+from containers.serving.events import event
 from containers.serving.json_requests import parse_json_object
 from containers.serving.logs import JsonFormatter
 from containers.serving.predictor import StepResult
@@ -188,7 +189,7 @@ class CountdownPredictor:
         pieces: dict[Hashable, bytes] = {}
         for key in keys:
             name, steps = self._batch[key]
-            pieces[key] = json.dumps(f"{name}{steps}").encode()
+            pieces[key] = event(json.dumps(f"{name}{steps}").encode())
             self._batch[key] = (name, steps - 1)
             if steps == 1:
                 del self._batch[key]

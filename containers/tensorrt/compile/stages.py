@@ -25,7 +25,11 @@ from containers.tensorrt.engine_metadata import (
     graph_digest,
     write_metadata,
 )
-from containers.tensorrt.model_directory import GENERATION_CONFIG_FILE
+from containers.tensorrt.model_directory import (
+    CHAT_TEMPLATE_FILE,
+    GENERATION_CONFIG_FILE,
+    TOKENIZER_CONFIG_FILE,
+)
 
 CheckpointT = TypeVar("CheckpointT", bound=CheckpointFiles)
 
@@ -96,6 +100,18 @@ def write_configs(checkpoint: CheckpointFiles, model: Any, scratch: Path) -> Non
         shutil.copyfile(generation_config, scratch / GENERATION_CONFIG_FILE)
     else:
         model.generation_config.to_json_file(str(scratch / GENERATION_CONFIG_FILE))
+
+
+def copy_chat_files(checkpoint_directory: Path, scratch: Path) -> None:
+    """Copies the files that may have a chat template, as far as a checkpoint has them.
+
+    Args:
+        checkpoint_directory: Hugging Face's directory.
+        scratch: the model directory.
+    """
+    for name in (TOKENIZER_CONFIG_FILE, CHAT_TEMPLATE_FILE):
+        if (checkpoint_directory / name).is_file():
+            shutil.copyfile(checkpoint_directory / name, scratch / name)
 
 
 def build_engines(

@@ -19,7 +19,13 @@ from containers.tensorrt.compile.checkpoint import Checkpoint, prepare
 from containers.tensorrt.compile.gpu import Gpu
 from containers.tensorrt.compile.job import Job
 from containers.tensorrt.compile.profiles import profiles
-from containers.tensorrt.compile.stages import build_engines, run_worker, sizes, write_configs
+from containers.tensorrt.compile.stages import (
+    build_engines,
+    copy_chat_files,
+    run_worker,
+    sizes,
+    write_configs,
+)
 from containers.tensorrt.engine_metadata import ENGINE_FILE
 from containers.tensorrt.model_directory import GRAPH_FILE
 
@@ -58,6 +64,7 @@ def compile_checkpoint(job: Job[Checkpoint], gpu: Gpu | None, scratch: Path) -> 
             problem = tokenizer_problem(tokenizer, checkpoint.config.vocabulary_size)
             if problem is not None:
                 raise CompileError(problem)
+        copy_chat_files(checkpoint.directory, scratch)
     graph = scratch / GRAPH_FILE
     try:
         with stage("export_graph") as fields:

@@ -242,7 +242,7 @@ async def test_pieces_arrive_while_the_rest_is_computed() -> None:
         for _ in range(3):
             harness.predictor.release()
             seen.append(await anext(items))
-        assert seen == [b'"a3"', b'"a2"', b'"a1"']
+        assert seen == [b'data:"a3"\n\n', b'data:"a2"\n\n', b'data:"a1"\n\n']
         end = await anext(items)
         assert isinstance(end, BatchedOutputs)
         assert end.outputs == ("a",)
@@ -264,7 +264,7 @@ async def test_a_stream_ends_with_the_error() -> None:
     async with batching(CountdownPredictor(gated=True)) as harness:
         items = harness.stream(("late", 10_000), seconds=0.1)
         harness.predictor.release()
-        assert await anext(items) == b'"late10000"'
+        assert await anext(items) == b'data:"late10000"\n\n'
         with pytest.raises(RequestExpiredError):
             await anext(items)
 

@@ -22,8 +22,9 @@ from containers.tensorrt.openapi import openapi_document
 from containers.tensorrt.parameters import Parameters, RequestLimits
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
+from tests.containers.tensorrt.openai_bodies import model_with_template
 
-SAMPLE = Path("samples/gpt2-autocomplete/model")
+TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=6, default_new_tokens=3)
 LIMITS = RequestLimits(SETTINGS, max_batch_size=4, max_texts=12)
 DOCUMENT = openapi_document(LIMITS)
@@ -44,10 +45,23 @@ def schema_of(name: str) -> Draft202012Validator:
     )
 
 
+def ended(document: dict[str, Any]) -> bool:
+    """Whether the last event with text, of any form, says why the answer ended."""
+    if "choices" in document:
+        return bool(document["choices"][0]["finish_reason"])
+    return bool(document["details"]["finish_reason"])
+
+
+_CONTENT = DOCUMENT["paths"]["/invocations"]["post"]["responses"]["200"]["content"]
+ANSWERS = Draft202012Validator(
+    {**_CONTENT["application/json"]["schema"], "components": DOCUMENT["components"]}
+)
+
+
 class Endpoint:
     """The program's application without its sockets, on an event loop of its own."""
 
-    def __init__(self, runner: asyncio.Runner) -> None:
+    def __init__(self, runner: asyncio.Runner, model_dir: Path) -> None:
         self._runner = runner
         predictor = TextGenerationPredictor(
             SETTINGS, max_batch_size=LIMITS.max_batch_size, max_texts=LIMITS.max_texts
@@ -55,7 +69,7 @@ class Endpoint:
         self.server = ModelServer(
             predictor,
             ServingSettings(
-                model_dir=SAMPLE,
+                model_dir=model_dir,
                 max_batch_size=LIMITS.max_batch_size,
                 max_queue_length=LIMITS.max_texts,
                 max_request_bytes=20_000,
@@ -86,11 +100,16 @@ class Endpoint:
             schema_of("Error").validate(response.json())
             assert response.json()["error"]["message"]
         elif response.headers["content-type"] == "application/json":
-            schema_of("Answers").validate(response.json())
+            ANSWERS.validate(response.json())
         else:
             events = response.text.removesuffix("\n\n").split("\n\n")
-            assert all(json.loads(event.removeprefix("data:")) for event in events)
-            assert json.loads(events[-1].removeprefix("data:"))["details"]
+            is_openai = events[-1] == "data: [DONE]"
+            documents = [
+                json.loads(event.removeprefix("data:"))
+                for event in events[: -1 if is_openai else None]
+            ]
+            end = documents[-1]
+            assert end["usage"] if is_openai and not end["choices"] else ended(end)
         return response
 
     def check_health(self) -> None:
@@ -107,9 +126,10 @@ class Endpoint:
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[Endpoint]:
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    model_dir = model_with_template(tmp_path_factory.mktemp("fuzz") / "model", TEMPLATE)
     with asyncio.Runner() as runner:
-        opened = Endpoint(runner)
+        opened = Endpoint(runner, model_dir)
         yield opened
         opened.close()
 
@@ -190,6 +210,30 @@ def sensible_requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def openai_requests(draw: st.DrawFn) -> dict[str, Any]:
+    """Completions and chats; most of them can be answered."""
+    likely: dict[str, st.SearchStrategy[Any]] = {
+        "max_tokens": st.integers(1, 6),
+        "temperature": st.floats(0.0, 2.0),
+        "top_p": st.floats(0.01, 1.0),
+        "top_k": st.integers(1, 5),
+        "n": st.integers(1, 3),
+        "seed": st.integers(0, 5),
+        "stop": st.text(min_size=1, max_size=3) | st.lists(st.text(min_size=1), max_size=3),
+        "stream": st.booleans(),
+        "stream_options": st.sampled_from([None, {"include_usage": True}, {}]),
+        "frequency_penalty": st.sampled_from([0, 0.0, None, 1.0]),
+        "model": SHORT_TEXTS,
+    }
+    request = {name: draw(likely[name]) for name in draw(st.sets(st.sampled_from(list(likely))))}
+    if draw(st.booleans()):
+        return request | {"prompt": draw(SHORT_TEXTS | st.lists(SHORT_TEXTS, max_size=2))}
+    roles = st.sampled_from(["system", "user", "assistant", "tool"])
+    message = st.fixed_dictionaries({"role": roles, "content": SHORT_TEXTS})
+    return request | {"messages": draw(st.lists(message, max_size=2))}
+
+
+@st.composite
 def odd_requests(draw: st.DrawFn) -> Any:
     """The right names with any values, and other names."""
     parameters: dict[str, Any] = {
@@ -244,6 +288,19 @@ def test_requests_that_make_sense(endpoint: Endpoint) -> None:
     endpoint.check_health()
     # Or the others say little.
     assert endpoint.statuses[200] > sum(endpoint.statuses.values()) * 0.3
+
+
+def test_requests_in_openais_forms(endpoint: Endpoint) -> None:
+    endpoint.statuses.clear()
+
+    @requests_of(2000)
+    @given(request=openai_requests())
+    def send(request: dict[str, Any]) -> None:
+        endpoint.check(json.dumps(request).encode())
+
+    send()
+    endpoint.check_health()
+    assert endpoint.statuses[200] > sum(endpoint.statuses.values()) * 0.2
 
 
 def test_requests_with_any_values(endpoint: Endpoint) -> None:

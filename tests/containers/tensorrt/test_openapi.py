@@ -19,9 +19,10 @@ from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.requests import GenerationRequests
 from containers.tensorrt.settings import GenerationSettings
 from embedded_aws.hosting.families import PROGRAMS
+from tests.containers.tensorrt.openai_bodies import model_with_template
+from tests.containers.tensorrt.openapi_schemas import schema_of
 from tests.containers.tensorrt.running_program import PATIENCE_SECONDS, running_program
 
-SAMPLE = Path("samples/gpt2-autocomplete/model")
 SETTINGS = GenerationSettings(max_input_tokens=16, max_new_tokens=42, default_new_tokens=12)
 LIMITS = RequestLimits(SETTINGS, max_batch_size=8, max_texts=20)
 SMALLEST = RequestLimits(
@@ -32,13 +33,6 @@ SMALLEST = RequestLimits(
 IS_DEEP = settings.get_current_profile_name() == "deep"
 
 
-def schema_of(document: dict[str, Any], name: str) -> Draft202012Validator:
-    """A schema of the document, with what it refers to."""
-    return Draft202012Validator(
-        {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
-    )
-
-
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
 def test_it_is_a_valid_openapi_document(limits: RequestLimits) -> None:
     document = openapi_document(limits)
@@ -47,17 +41,17 @@ def test_it_is_a_valid_openapi_document(limits: RequestLimits) -> None:
 
 
 @pytest.mark.parametrize("limits", [LIMITS, SMALLEST])
-def test_its_examples_are_answered(limits: RequestLimits) -> None:
+def test_its_examples_are_answered(limits: RequestLimits, tmp_path: Path) -> None:
     document = openapi_document(limits)
     predictor = TextGenerationPredictor(
         limits.generation,
         max_batch_size=limits.max_batch_size,
         max_texts=limits.max_texts,
     )
-    predictor.load(SAMPLE)
+    predictor.load(model_with_template(tmp_path / "model"))
     content = document["paths"]["/invocations"]["post"]["requestBody"]["content"]
     examples = content["application/json"]["examples"]
-    assert len(examples) == (5 if limits is LIMITS else 3)
+    assert len(examples) == (7 if limits is LIMITS else 5)
     for example in examples.values():
         schema_of(document, "Request").validate(example["value"])
         inputs = dict(enumerate(predictor.parse(json.dumps(example["value"]).encode())))
@@ -65,7 +59,8 @@ def test_its_examples_are_answered(limits: RequestLimits) -> None:
         while len(outputs) < len(inputs):
             outputs |= predictor.step().outputs
         answer = json.loads(predictor.render([outputs[place] for place in inputs]))
-        schema_of(document, "Answers").validate(answer)
+        content = document["paths"]["/invocations"]["post"]["responses"]["200"]["content"]
+        schema_of(document, content["application/json"]["schema"]).validate(answer)
 
 
 def test_it_holds_the_limits_of_this_endpoint() -> None:
@@ -74,7 +69,7 @@ def test_it_holds_the_limits_of_this_endpoint() -> None:
     assert parameters["max_new_tokens"]["maximum"] == 42
     assert parameters["num_beams"]["maximum"] == 8
     assert parameters["num_return_sequences"]["maximum"] == 8
-    texts = schemas["Request"]["properties"]["inputs"]
+    texts = schemas["TextGeneration"]["properties"]["inputs"]
     assert texts["oneOf"][1]["maxItems"] == 20
     assert "at most 16 tokens" in texts["description"]
     assert "Without max_new_tokens it is 12" in schemas["Parameters"]["description"]
@@ -133,7 +128,7 @@ def test_both_know_the_same_fields(field: str) -> None:
         body[field] = {"inputs": ["a"], "stream": True}[field]
     is_valid = schema_of(document, "Request").is_valid(body)
     try:
-        GenerationRequests(LIMITS).parse(json.dumps(body).encode())
+        GenerationRequests(LIMITS).read(body)
         is_taken = True
     except InvalidRequestError:
         is_taken = False

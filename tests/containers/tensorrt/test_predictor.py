@@ -9,6 +9,7 @@ import pytest
 
 from containers.serving.errors import InvalidRequestError
 from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.answers import Answers
 from containers.tensorrt.predictor import TextGenerationPredictor
 from containers.tensorrt.settings import GenerationSettings
 
@@ -26,10 +27,10 @@ def predictor() -> TextGenerationPredictor:
 def answer(predictor: TextGenerationPredictor, inputs: Any, **parameters: Any) -> list[str]:
     body = json.dumps({"inputs": inputs, "parameters": parameters}).encode()
     parsed = dict(enumerate(predictor.parse(body)))
-    texts = dict(predictor.join(parsed).outputs)
-    while len(texts) < len(parsed):
-        texts |= predictor.step().outputs
-    outputs = json.loads(predictor.render([texts[place] for place in parsed]))
+    found = dict(predictor.join(parsed).outputs)
+    while len(found) < len(parsed):
+        found |= predictor.step().outputs
+    outputs = json.loads(predictor.render([found[place] for place in parsed]))
     return [output["generated_text"] for output in outputs]
 
 
@@ -117,7 +118,9 @@ def stream(predictor: TextGenerationPredictor, text: str, **parameters: Any) -> 
     results = [predictor.join({"key": inputs[0]})]
     while not results[-1].outputs:
         results.append(predictor.step())
-    return [json.loads(piece) for result in results for piece in result.pieces.values()]
+    pieces = [piece.decode() for result in results for piece in result.pieces.values()]
+    assert all(piece.startswith("data:") and piece.endswith("\n\n") for piece in pieces)
+    return [json.loads(piece.removeprefix("data:")) for piece in pieces]
 
 
 def test_a_stream_tells_the_text_piece_by_piece(predictor: TextGenerationPredictor) -> None:
@@ -153,10 +156,12 @@ def test_an_input_that_left_is_forgotten(predictor: TextGenerationPredictor) -> 
     [first, second] = predictor.parse(b'{"inputs": ["The name of the", "Amazon S3 bucket"]}')
     predictor.join({1: first, 2: second})
     predictor.leave([1, 1, 3])
-    outputs: dict[Any, list[str]] = {}
+    outputs: dict[Any, Answers] = {}
     while not outputs:
         outputs |= predictor.step().outputs
-    assert outputs == {2: [" name for the Amazon S3 bucket."]}
+    assert list(outputs) == [2]
+    [left] = outputs[2].answers
+    assert left.text == " name for the Amazon S3 bucket."
 
 
 def test_nothing_is_left_after_a_failure(predictor: TextGenerationPredictor) -> None:

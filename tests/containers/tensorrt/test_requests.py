@@ -1,6 +1,5 @@
 """Parameters that are refused, in the words that the client reads."""
 
-import json
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ REQUESTS = GenerationRequests(RequestLimits(GenerationSettings(max_new_tokens=42
 
 def parse(parameters: Any, inputs: Any = "text", **fields: Any) -> GenerationRequest:
     document = {"inputs": inputs, "parameters": parameters, **fields}
-    return REQUESTS.parse(json.dumps(document).encode())
+    return REQUESTS.read(document)
 
 
 @pytest.mark.parametrize(
@@ -257,4 +256,4 @@ def test_no_problem_follows_from_a_value_that_is_not_known(
 def test_a_flood_of_problems_is_cut_off() -> None:
     document = {"inputs": "a", **{f"option {number}": 1 for number in range(5000)}}
     with pytest.raises(InvalidRequestError, match=r"And 4990 more problems\.$"):
-        REQUESTS.parse(json.dumps(document).encode())
+        REQUESTS.read(document)

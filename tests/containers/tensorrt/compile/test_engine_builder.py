@@ -188,7 +188,12 @@ class TestCompileForAGpu:
 
         files = ["config.json", "engine.json", "generation_config.json", "model.engine"]
         files += ["model.onnx"] if keep_graph else []
-        assert job.model_files == [*files, "timing.cache", "tokenizer.json"]
+        assert job.model_files == [
+            *files,
+            "timing.cache",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ]
         metadata = read_metadata(job.model)
         config = read_config(job.weights)
         digest = metadata.graph_sha256

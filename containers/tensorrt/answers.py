@@ -1,0 +1,117 @@
+"""The answers to a request, and the forms in which clients read them.
+
+A form belongs to one request. It writes the body of an answer, and the events of a streamed answer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from containers.serving.events import event
+from containers.tensorrt.generation import FinishReason
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer to a text.
+
+    Attributes:
+        text: the whole answer, with the prompt before it if the request asked for that.
+        tokens: number of new tokens.
+        finish_reason: why it ended; None for the answers of a beam search.
+    """
+
+    text: str
+    tokens: int
+    finish_reason: FinishReason | None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to one input.
+
+    Attributes:
+        answers: one, or the best of a beam search.
+        prompt_tokens: number of tokens of the input.
+        form: the form of the request.
+    """
+
+    answers: tuple[Answer, ...]
+    prompt_tokens: int
+    form: "AnswerForm"
+
+
+class AnswerForm(Protocol):
+    """Writes the answers to one request."""
+
+    def body(self, outputs: Sequence[Answers]) -> bytes:
+        """Returns the JSON answer; the outputs are in the order of the request's inputs."""
+
+    def piece(self, text: str, *, is_first: bool) -> bytes:
+        """Returns the event of a piece of a streamed answer.
+
+        Args:
+            text: the new text.
+            is_first: whether no piece came before it.
+        """
+
+    def last_piece(self, text: str, output: Answers, *, is_first: bool) -> bytes:
+        """Returns the events that end a streamed answer.
+
+        Args:
+            text: the rest of the text, which may be empty.
+            output: the one answer.
+            is_first: whether no piece came before it.
+        """
+
+
+class HuggingFaceForm:
+    """Hugging Face's text-generation task; streams are a subset of Text Generation Inference's."""
+
+    def body(self, outputs: Sequence[Answers]) -> bytes:
+        """Returns `[{"generated_text": ...}, ...]`: all answers to a text, then the next text's.
+
+        The array is flat. It has as many entries as the request's texts times its
+        `num_return_sequences`.
+        """
+        texts = [{"generated_text": each.text} for output in outputs for each in output.answers]
+        return json.dumps(texts, ensure_ascii=False).encode()
+
+    def piece(self, text: str, *, is_first: bool) -> bytes:  # noqa: ARG002  (all are alike)
+        """Returns the event of a piece."""
+        return self._event(text)
+
+    def last_piece(
+        self,
+        text: str,
+        output: Answers,
+        *,
+        is_first: bool,  # noqa: ARG002  (all are alike)
+    ) -> bytes:
+        """Returns the event with the rest, the whole text and the reason of its end.
+
+        Args:
+            text: the rest of the text.
+            output: the one answer.
+            is_first: whether no piece came before it.
+        """
+        [answer] = output.answers
+        return self._event(
+            text,
+            generated_text=answer.text,
+            details={"finish_reason": answer.finish_reason, "generated_tokens": answer.tokens},
+        )
+
+    def _event(
+        self,
+        text: str,
+        generated_text: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> bytes:
+        document = {
+            "token": {"text": text},
+            "generated_text": generated_text,
+            "details": details,
+        }
+        return event(json.dumps(document, ensure_ascii=False).encode())

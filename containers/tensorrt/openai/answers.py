@@ -1,0 +1,172 @@
+"""Answers in the forms of OpenAI's API: completions, chats, and the events of both as streams."""
+
+import json
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+from containers.serving.events import spaced_event
+from containers.tensorrt.answers import Answer, Answers
+
+# Where a request names no model. An endpoint has one.
+DEFAULT_MODEL: Final = "slipway"
+_FINISH_REASONS: Final = {
+    "length": "length",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+}
+_END: Final = spaced_event(b"[DONE]")
+
+# Any: JSON.
+_Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OpenAiForm(ABC):
+    """The parts that completions and chats share.
+
+    Attributes:
+        id: of the answer; all events of a stream have the same one.
+        created: the time of the request, in seconds since 1970.
+        model: the name that the request gave.
+        sequences: answers to each text.
+        has_usage: whether a stream ends with the numbers of tokens.
+    """
+
+    id: str
+    created: int
+    model: str
+    sequences: int
+    has_usage: bool
+
+    prefix: ClassVar[str]
+    whole: ClassVar[str]
+    chunk: ClassVar[str]
+
+    @classmethod
+    def new(cls, model: str | None, sequences: int, has_usage: bool) -> Self:
+        """Returns the form of a new request.
+
+        Args:
+            model: the name that the request gave.
+            sequences: answers to each text.
+            has_usage: whether a stream ends with the numbers of tokens.
+        """
+        return cls(
+            id=f"{cls.prefix}-{uuid.uuid4().hex}",
+            created=int(time.time()),
+            model=model or DEFAULT_MODEL,
+            sequences=sequences,
+            has_usage=has_usage,
+        )
+
+    @abstractmethod
+    def choice_part(self, text: str) -> _Json:
+        """Returns the part of a choice that has the text of a whole answer."""
+
+    @abstractmethod
+    def delta_part(self, text: str, *, is_first: bool) -> _Json:
+        """Returns the part of a choice that has a piece of a streamed answer."""
+
+    def body(self, outputs: Sequence[Answers]) -> bytes:
+        """Returns the JSON answer: a choice for each answer, the first text's first."""
+        answers = [answer for output in outputs for answer in output.answers]
+        choices = [
+            _choice(index, self.choice_part(answer.text), _reason(answer))
+            for index, answer in enumerate(answers)
+        ]
+        # Every answer to a text has an output of its own, and the text counts once.
+        prompts = outputs[:: self.sequences]
+        document = self._document(self.whole, choices) | {"usage": _usage(prompts, answers)}
+        return _dump(document)
+
+    def piece(self, text: str, *, is_first: bool) -> bytes:
+        """Returns the event of a piece."""
+        return self._event([_choice(0, self.delta_part(text, is_first=is_first), None)])
+
+    def last_piece(self, text: str, output: Answers, *, is_first: bool) -> bytes:
+        """Returns the event with the rest and the reason, the usage if asked for, and the end.
+
+        Args:
+            text: the rest of the text.
+            output: the one answer.
+            is_first: whether no piece came before it.
+        """
+        [answer] = output.answers
+        part = self.delta_part(text, is_first=is_first)
+        events = self._event([_choice(0, part, _reason(answer))])
+        if self.has_usage:
+            events += self._event([], _usage([output], [answer]))
+        return events + _END
+
+    def _event(self, choices: list[_Json], usage: _Json | None = None) -> bytes:
+        told = {"usage": usage} if self.has_usage else {}
+        return spaced_event(_dump(self._document(self.chunk, choices) | told))
+
+    def _document(self, kind: str, choices: list[_Json]) -> _Json:
+        return {
+            "id": self.id,
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+        }
+
+
+class CompletionForm(OpenAiForm):
+    """The form of completions."""
+
+    prefix = "cmpl"
+    whole = "text_completion"
+    chunk = "text_completion"
+
+    def choice_part(self, text: str) -> _Json:
+        """Returns the text."""
+        return {"text": text}
+
+    def delta_part(self, text: str, *, is_first: bool) -> _Json:  # noqa: ARG002  (all are alike)
+        """Returns the piece."""
+        return {"text": text}
+
+
+class ChatForm(OpenAiForm):
+    """The form of chats."""
+
+    prefix = "chatcmpl"
+    whole = "chat.completion"
+    chunk = "chat.completion.chunk"
+
+    def choice_part(self, text: str) -> _Json:
+        """Returns the assistant's message."""
+        return {"message": {"role": "assistant", "content": text}}
+
+    def delta_part(self, text: str, *, is_first: bool) -> _Json:
+        """Returns the piece; the first one has the role."""
+        role = {"role": "assistant"} if is_first else {}
+        return {"delta": role | {"content": text}}
+
+
+def _choice(index: int, part: _Json, finish_reason: str | None) -> _Json:
+    return {"index": index, **part, "logprobs": None, "finish_reason": finish_reason}
+
+
+def _reason(answer: Answer) -> str | None:
+    return _FINISH_REASONS[answer.finish_reason] if answer.finish_reason else None
+
+
+def _usage(prompts: Sequence[Answers], answers: Sequence[Answer]) -> _Json:
+    prompt_tokens = sum(prompt.prompt_tokens for prompt in prompts)
+    completion_tokens = sum(answer.tokens for answer in answers)
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+    }
+
+
+# Any: JSON.
+def _dump(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, ensure_ascii=False).encode()

@@ -1,0 +1,58 @@
+"""A loaded sample with a chat template, and what it answers to a body."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from containers.tensorrt.predictor import TextGenerationPredictor
+from containers.tensorrt.settings import GenerationSettings
+
+SAMPLE = Path("samples/gpt2-autocomplete/model")
+SETTINGS = GenerationSettings(max_input_tokens=110, max_new_tokens=42, default_new_tokens=12)
+# As ChatML, with the words of the sample's own vocabulary.
+TEMPLATE = (
+    "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}Amazon S3 bucket{% endif %}"
+)
+
+
+def model_with_template(directory: Path, template: str = TEMPLATE) -> Path:
+    """Returns a copy of the sample whose tokenizer_config.json has a chat template."""
+    shutil.copytree(SAMPLE, directory)
+    path = directory / "tokenizer_config.json"
+    config = json.loads(path.read_bytes()) | {"chat_template": template}
+    path.write_text(json.dumps(config))
+    return directory
+
+
+def loaded(model_dir: Path = SAMPLE, **limits: int) -> TextGenerationPredictor:
+    """Returns the predictor of a model directory."""
+    predictor = TextGenerationPredictor(SETTINGS, **limits)
+    predictor.load(model_dir)
+    return predictor
+
+
+# Any: JSON.
+def answer(predictor: TextGenerationPredictor, body: dict[str, Any]) -> Any:
+    """Returns the answer to a body that is not streamed."""
+    inputs = dict(enumerate(predictor.parse(json.dumps(body).encode())))
+    assert not predictor.is_streamed(list(inputs.values()))
+    found = dict(predictor.join(inputs).outputs)
+    while len(found) < len(inputs):
+        found |= predictor.step().outputs
+    return json.loads(predictor.render([found[place] for place in inputs]))
+
+
+def stream(predictor: TextGenerationPredictor, body: dict[str, Any]) -> list[Any]:
+    """Returns the documents of a streamed answer, after a check of its last event."""
+    [one] = predictor.parse(json.dumps(body | {"stream": True}).encode())
+    assert predictor.is_streamed([one])
+    results = [predictor.join({"key": one})]
+    while not results[-1].outputs:
+        results.append(predictor.step())
+    text = b"".join(piece for result in results for piece in result.pieces.values()).decode()
+    events = text.removesuffix("\n\n").split("\n\n")
+    assert events.pop() == "data: [DONE]"
+    assert all(event.startswith("data: {") for event in events)
+    return [json.loads(event.removeprefix("data: ")) for event in events]

@@ -1,0 +1,150 @@
+"""Chat templates: where they are found, what they may do, and that transformers agrees."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.serving.errors import InvalidRequestError
+from containers.serving.predictor import ModelLoadError
+from containers.tensorrt.compile.stages import copy_chat_files
+from containers.tensorrt.openai.chat_template import ChatTemplate, read_chat_template
+from tests.support.groups import load
+
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+MESSAGES = [
+    {"role": "system", "content": "Answer <briefly> & well."},
+    {"role": "user", "content": "  Wie gro\u00df?\n"},
+    {"role": "assistant", "content": "So."},
+    {"role": "user", "content": "{{ 7 * 7 }}"},
+]
+CHATML = (
+    "{%- for message in messages %}\n"
+    "    {{- '<|im_start|>' + message.role + '\\n' }}\n"
+    "    {{- message['content'] | trim + '<|im_end|>\\n' }}\n"
+    "{%- endfor %}\n"
+    "{%- if add_generation_prompt %}\n"
+    "    {{- '<|im_start|>assistant\\n' }}\n"
+    "{%- endif %}\n"
+)
+# Each uses something that plain Jinja has not, or has switched off.
+TEMPLATES = {
+    "chatml": CHATML,
+    "indented blocks": "{% for m in messages %}\n  {% if m.role == 'user' %}\n{{ m.content }}\n"
+    "  {% endif %}\n{% endfor %}",
+    "loop controls": "{% for m in messages %}{% if loop.index > 2 %}{% break %}{% endif %}"
+    "{{ m.content }}{% endfor %}",
+    "json": "{{ messages | tojson }}{{ messages[0] | tojson(indent=2) }}",
+    "special tokens": "{{ bos_token }}{{ messages[1].content }}{{ eos_token }}",
+    "undefined names": "[{{ tools }}][{{ documents }}][{{ pad_token }}]",
+    "generation": "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}"
+    "{% endfor %}",
+    "namespace": "{% set ns = namespace(n=0) %}{% for m in messages %}"
+    "{% set ns.n = ns.n + loop.index %}{% endfor %}{{ ns.n }}",
+    "year": "{{ strftime_now('%Y') }}",
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("source", TEMPLATES.values(), ids=TEMPLATES)
+def test_transformers_renders_the_same_text(source: str) -> None:
+    theirs = load("transformers.utils.chat_template_utils", group="torch")
+    [expected], _ = theirs.render_jinja_template(
+        [MESSAGES], chat_template=source, add_generation_prompt=True, **TOKENS
+    )
+    assert ChatTemplate(source, TOKENS).render(MESSAGES) == expected
+
+
+def test_a_chat_becomes_one_prompt() -> None:
+    assert ChatTemplate(CHATML, TOKENS).render(MESSAGES) == (
+        "<|im_start|>system\nAnswer <briefly> & well.<|im_end|>\n"
+        "<|im_start|>user\nWie gro\u00df?<|im_end|>\n"
+        "<|im_start|>assistant\nSo.<|im_end|>\n"
+        "<|im_start|>user\n{{ 7 * 7 }}<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("{{ raise_exception('Roles must alternate.') }}", "Roles must alternate."),
+        ("{{ messages.append(1) }}", "SecurityError"),
+        ("{{ messages.__class__.__mro__ }}", "access to attribute '__class__'"),
+        ("{{ range(10000000) | list }}", "Range too big"),
+        ("{{ messages[0].content + 1 }}", "can only concatenate str"),
+    ],
+)
+def test_a_template_that_fails_refuses_the_messages(source: str, reason: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        ChatTemplate(source, TOKENS).render(MESSAGES)
+    message = str(caught.value)
+    assert message.startswith("The model's chat template does not accept these messages: ")
+    if reason == "SecurityError":
+        assert type(caught.value.__cause__).__name__ == reason
+    else:
+        assert reason in message
+
+
+def write(directory: Path, config: Any = None, template: str | None = None) -> Path:
+    if config is not None:
+        (directory / "tokenizer_config.json").write_text(json.dumps(config))
+    if template is not None:
+        (directory / "chat_template.jinja").write_text(template)
+    return directory
+
+
+def test_a_compile_job_keeps_it(tmp_path: Path) -> None:
+    checkpoint, scratch = tmp_path / "checkpoint", tmp_path / "scratch"
+    checkpoint.mkdir()
+    scratch.mkdir()
+    copy_chat_files(checkpoint, scratch)
+    assert read_chat_template(scratch) is None
+    copy_chat_files(write(checkpoint, TOKENS, "{{ bos_token }}Hello"), scratch)
+    assert rendered(scratch) == "<s>Hello"
+
+
+def rendered(directory: Path) -> str:
+    template = read_chat_template(directory)
+    assert template is not None
+    return template.render(MESSAGES)
+
+
+def test_it_is_found_in_either_file(tmp_path: Path) -> None:
+    assert read_chat_template(tmp_path) is None
+    assert read_chat_template(write(tmp_path, {"bos_token": "<s>"})) is None
+    assert rendered(write(tmp_path, {"chat_template": "older"})) == "older"
+    assert rendered(write(tmp_path, template="newer")) == "newer"
+
+
+def test_of_several_templates_the_plain_one_counts(tmp_path: Path) -> None:
+    several = [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "plain"}]
+    assert rendered(write(tmp_path, {"chat_template": several})) == "plain"
+    assert read_chat_template(write(tmp_path, {"chat_template": several[:1]})) is None
+
+
+def test_special_tokens_may_be_objects(tmp_path: Path) -> None:
+    config = {
+        "chat_template": "{{ bos_token }}{{ eos_token }}{{ pad_token }}",
+        "bos_token": {"content": "<s>", "lstrip": False},
+        "eos_token": "</s>",
+        "pad_token": None,
+    }
+    assert rendered(write(tmp_path, config)) == "<s></s>"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"chat_template": 5}, "chat_template must be a string, or an array of objects with name"),
+        ({"chat_template": "{% if %}"}, "the chat template is not valid: line 1: Expected an"),
+        ({"chat_template": "{{ a | b }}"}, "the chat template is not valid: line 1: No filter"),
+        ([], "must hold a JSON object"),
+    ],
+)
+def test_what_is_no_template_is_an_operators_error(
+    tmp_path: Path, config: Any, message: str
+) -> None:
+    with pytest.raises(ModelLoadError, match=message):
+        read_chat_template(write(tmp_path, config))

@@ -1,0 +1,397 @@
+"""Requests and answers in OpenAI's forms: what is read, what is refused, what is answered."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies
+
+from containers.serving.errors import InvalidRequestError
+from containers.serving.problems import Problems
+from containers.tensorrt.bodies import BodyReader
+from containers.tensorrt.openai.chat_template import ChatTemplate
+from containers.tensorrt.openai.requests import Chat, Completion
+from containers.tensorrt.openapi import openapi_document
+from containers.tensorrt.parameters import RequestLimits
+from containers.tensorrt.predictor import TextGenerationPredictor
+from containers.tensorrt.sampling import Sampling
+from containers.tensorrt.settings import GenerationSettings
+from containers.tensorrt.tasks import GenerationTask
+from tests.containers.tensorrt.openai_bodies import (
+    answer,
+    loaded,
+    model_with_template,
+    stream,
+)
+from tests.containers.tensorrt.openapi_schemas import schema_of
+from tests.support.servers import captured_logs
+
+LIMITS = RequestLimits(GenerationSettings(max_new_tokens=42), 8, 20)
+READER = BodyReader(LIMITS)
+PLAIN = ChatTemplate("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}", {})
+USER = {"role": "user", "content": "Hello"}
+WHOLE = " name for the Amazon S3 bucket."
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> TextGenerationPredictor:
+    return loaded(model_with_template(tmp_path_factory.mktemp("chat") / "model"), max_batch_size=8)
+
+
+def read(body: dict[str, Any]) -> GenerationTask:
+    return READER.read(json.dumps(body).encode(), PLAIN)
+
+
+def refusal(body: dict[str, Any]) -> str:
+    with pytest.raises(InvalidRequestError) as caught:
+        read(body)
+    return str(caught.value)
+
+
+def test_a_completion_has_the_answer_of_the_other_form(predictor: TextGenerationPredictor) -> None:
+    before = int(time.time())
+    found = answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0, "model": "mine"})
+    assert found.pop("id").startswith("cmpl-")
+    assert before <= found.pop("created") <= time.time()
+    assert found == {
+        "object": "text_completion",
+        "model": "mine",
+        "choices": [{"index": 0, "text": WHOLE, "logprobs": None, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 4, "completion_tokens": 8, "total_tokens": 12},
+    }
+    [same] = answer(predictor, {"inputs": "Amazon S3 bucket"})
+    assert same == {"generated_text": WHOLE}
+
+
+def test_a_chat_is_answered_with_the_next_message(predictor: TextGenerationPredictor) -> None:
+    body = {"messages": [USER], "temperature": 0, "max_tokens": 3}
+    found = answer(predictor, body)
+    assert found.pop("id").startswith("chatcmpl-")
+    assert isinstance(found.pop("created"), int)
+    [choice] = found.pop("choices")
+    continued = {"prompt": "Hello\nAmazon S3 bucket", "temperature": 0, "max_tokens": 3}
+    [same] = answer(predictor, continued)["choices"]
+    assert choice.pop("message") == {"role": "assistant", "content": same["text"]}
+    assert choice == {"index": 0, "logprobs": None, "finish_reason": "length"}
+    usage = found.pop("usage")
+    assert usage["completion_tokens"] == 3
+    assert usage["total_tokens"] == usage["prompt_tokens"] + 3
+    assert found == {"object": "chat.completion", "model": "slipway"}
+
+
+def test_the_choices_of_several_prompts_are_in_their_order(
+    predictor: TextGenerationPredictor,
+) -> None:
+    body = {"prompt": ["Amazon S3 bucket", "The name of the"], "n": 3, "seed": 1, "max_tokens": 5}
+    found = answer(predictor, body)
+    assert [choice["index"] for choice in found["choices"]] == [0, 1, 2, 3, 4, 5]
+    alone = [
+        answer(predictor, {**body, "prompt": prompt, "n": 1, "temperature": 0})["usage"]
+        for prompt in body["prompt"]
+    ]
+    # Each prompt counts once, and each answer counts.
+    assert found["usage"]["prompt_tokens"] == sum(usage["prompt_tokens"] for usage in alone)
+    assert found["usage"]["completion_tokens"] <= 6 * 5
+    first = answer(predictor, {**body, "prompt": "Amazon S3 bucket", "n": 1})
+    assert found["choices"][0]["text"] == first["choices"][0]["text"]
+
+
+def test_an_echo_has_the_prompt_before_the_answer(predictor: TextGenerationPredictor) -> None:
+    found = answer(predictor, {"prompt": "Amazon S3 bucket", "echo": True, "temperature": 0})
+    assert found["choices"][0]["text"] == "Amazon S3 bucket" + WHOLE
+    assert found["usage"]["completion_tokens"] == 8
+
+
+def test_an_answer_ends_before_a_stop_text(predictor: TextGenerationPredictor) -> None:
+    for stop in (" Amazon", ["never", " Amazon"]):
+        found = answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0, "stop": stop})
+        [choice] = found["choices"]
+        assert (choice["text"], choice["finish_reason"]) == (" name for the", "stop")
+
+
+def test_a_completion_is_streamed_in_chunks(predictor: TextGenerationPredictor) -> None:
+    chunks = stream(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0})
+    assert len(chunks) > 5
+    assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
+    assert {chunk["object"] for chunk in chunks} == {"text_completion"}
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == WHOLE
+    reasons = [chunk["choices"][0]["finish_reason"] for chunk in chunks]
+    assert reasons == [None] * (len(chunks) - 1) + ["stop"]
+    assert not any("usage" in chunk for chunk in chunks)
+
+
+def test_the_chunks_of_a_chat_are_deltas_of_a_message(predictor: TextGenerationPredictor) -> None:
+    chunks = stream(
+        predictor,
+        {"messages": [USER], "temperature": 0, "stream_options": {"include_usage": True}},
+    )
+    whole = answer(predictor, {"messages": [USER], "temperature": 0})
+    end = chunks.pop()
+    assert (end["choices"], end["usage"]) == ([], whole["usage"])
+    assert all(chunk["usage"] is None for chunk in chunks)
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    text = "".join(delta["content"] for delta in deltas)
+    assert text == whole["choices"][0]["message"]["content"]
+    assert len(deltas) > 5
+    assert [delta.get("role") for delta in deltas] == ["assistant"] + [None] * (len(deltas) - 1)
+
+
+def test_an_answer_of_one_event_has_the_role_and_the_reason(
+    predictor: TextGenerationPredictor,
+) -> None:
+    [chunk] = stream(predictor, {"messages": [USER], "temperature": 0, "stop": " "})
+    [choice] = chunk["choices"]
+    assert choice["delta"] == {"role": "assistant", "content": ""}
+    assert choice["finish_reason"] == "stop"
+
+
+def test_without_a_temperature_the_answer_is_drawn() -> None:
+    assert read({"prompt": "a", "seed": 7}).sampling == Sampling(1.0, None, 1.0, 7)
+    asked = {"temperature": 0.5, "top_p": 0.9, "top_k": 3, "seed": 0, "n": 2}
+    task = read({"prompt": ["a", "b"], **asked})
+    assert (task.sampling, task.sequences) == (Sampling(0.5, 3, 0.9, 0), 2)
+    # Greedy, whatever else the request says about drawing.
+    assert read({"prompt": "a", "temperature": 0, "top_p": 0.5, "seed": 1}).sampling is None
+
+
+def test_both_names_of_the_limit_are_known() -> None:
+    older = read({"messages": [USER], "max_tokens": 5})
+    newer = read({"messages": [USER], "max_completion_tokens": 5})
+    assert (older.max_new_tokens, older.length_field) == (5, "max_tokens")
+    assert (newer.max_new_tokens, newer.length_field) == (5, "max_completion_tokens")
+    assert read({"prompt": "a"}).max_new_tokens is None
+
+
+def test_messages_go_through_the_template_as_text() -> None:
+    parts = [{"type": "text", "text": "One"}, {"type": "text", "text": "two"}]
+    task = read({"messages": [{"role": "system", "content": "Short."}, {**USER, "content": parts}]})
+    assert task.texts == ("[system]Short.[user]One\ntwo",)
+    assert not task.adds_special_tokens
+    assert read({"prompt": "a"}).adds_special_tokens
+
+
+def test_null_stands_for_the_default() -> None:
+    names = [name for name in Completion._fields if name != "prompt"]
+    assert answerless(read({"prompt": "a", **dict.fromkeys(names)})) == answerless(
+        read({"prompt": "a"})
+    )
+    names = [name for name in Chat._fields if name != "messages"]
+    asked = [{**USER, "name": None, "refusal": None, "tool_calls": None}]
+    assert answerless(read({"messages": asked, **dict.fromkeys(names)})) == answerless(
+        read({"messages": [USER]})
+    )
+
+
+def answerless(task: GenerationTask) -> dict[str, Any]:
+    return {name: value for name, value in vars(task).items() if name != "form"}
+
+
+@pytest.mark.parametrize(
+    "neutral",
+    [
+        {"frequency_penalty": 0, "presence_penalty": 0.0, "logit_bias": {}},
+        {"messages": [USER], "tools": [], "tool_choice": "none", "logprobs": False},
+        {"messages": [USER], "response_format": {"type": "text"}, "top_logprobs": 0},
+        {"best_of": 1, "suffix": "", "user": "someone", "stream_options": {"include_usage": False}},
+    ],
+)
+def test_a_value_that_asks_for_nothing_is_accepted(neutral: dict[str, Any]) -> None:
+    read(({} if "messages" in neutral else {"prompt": "a"}) | neutral)
+
+
+LIMIT = "the endpoint's max_batch_size"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"frequency_penalty": 0.5}, "frequency_penalty is not supported: leave it out or send 0."),
+        ({"presence_penalty": True}, "presence_penalty is not supported: leave it out or send 0."),
+        ({"logit_bias": {"5": 1}}, "logit_bias is not supported: leave it out or send {}."),
+        ({"logprobs": 0}, "logprobs is not supported: leave it out."),
+        ({"best_of": 2}, "best_of is not supported: leave it out or send 1."),
+        ({"suffix": "."}, 'suffix is not supported: leave it out or send "".'),
+        ({"max_tokens": 43}, "max_tokens=43 is not within 1 to 42."),
+        ({"n": 9}, f"n=9 is not within 1 to 8, {LIMIT}."),
+        ({"temperature": 2.5}, "temperature=2.5 is not within 0 to 2."),
+        ({"temperature": 0.0001}, "temperature=0.0001 is neither 0 nor within 0.001 to 2."),
+        ({"stop": ["a", ""]}, "stop[1] has 0 characters: it must have 1 to 1000."),
+        ({"stop": 5}, "stop must be a string or an array of strings, not a number."),
+        ({"prompt": [1, 2]}, "prompt[0] must be a string, not a number. prompt[1] must be a "),
+        (
+            {"n": 2, "temperature": 0},
+            "n=2 and temperature=0 do not go together, which has one answer: raise the "
+            "temperature, or leave n out.",
+        ),
+        (
+            {"n": 2, "stream": True},
+            "stream=true and n=2 do not go together: leave one of them out.",
+        ),
+        (
+            {"prompt": ["a", "b"], "stream": True},
+            "stream=true and prompt of 2 texts do not go together: send one text, or set stream "
+            "to false.",
+        ),
+        (
+            {"prompt": ["a"] * 5, "n": 2},
+            "prompt holds 5 texts of n=2 answers each, 10 together; the endpoint computes at most "
+            "8 at a time (max_batch_size): send at most 4, or ask for fewer answers.",
+        ),
+        (
+            {"echo": True, "stream": True},
+            "echo=true and stream=true do not go together: leave one of them out.",
+        ),
+        (
+            {"stream_options": {"include_usage": True}},
+            "stream_options would have no effect: set stream to true as well.",
+        ),
+        (
+            {"inputs": "a"},
+            "Unknown field 'inputs'; allowed: prompt, model, max_tokens, temperature",
+        ),
+        ({"max_token": 5}, "Unknown field 'max_token' (did you mean max_tokens?); allowed: "),
+        ({"min_p": 0.1}, "Unknown field 'min_p'"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_field_of_a_completion_is_refused_by_name(fields: dict[str, Any], message: str) -> None:
+    found = refusal({"prompt": "a"} | fields)
+    assert found == message or (not message.endswith(".") and found.startswith(message))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tools": [{}]}, "tools is not supported: leave it out or send []."),
+        ({"tool_choice": "auto"}, 'tool_choice is not supported: leave it out or send "none".'),
+        ({"logprobs": True}, "logprobs is not supported: leave it out or send false."),
+        ({"logprobs": 0}, "logprobs is not supported: leave it out or send false."),
+        (
+            {"response_format": {"type": "json_object"}},
+            'response_format is not supported: leave it out or send {"type": "text"}.',
+        ),
+        (
+            {"max_tokens": 1, "max_completion_tokens": 1},
+            "max_tokens and max_completion_tokens are two names of one limit: leave one of them "
+            "out.",
+        ),
+        ({"messages": []}, "messages is an empty array: it must hold at least one message."),
+        ({"messages": "Hi"}, "messages must be an array of messages, not a string."),
+        (
+            {"messages": [USER, {"role": "tool", "content": "x"}]},
+            "messages[1].role must be one of system, developer, user, assistant, not 'tool'.",
+        ),
+        (
+            {"messages": [{"role": "user"}]},
+            "messages[0].content is missing: a string or an array of text parts.",
+        ),
+        (
+            {"messages": [{**USER, "content": [{"type": "image_url", "text": "x"}]}]},
+            "messages[0].content[0].type must be one of text, not 'image_url'.",
+        ),
+        (
+            {"messages": [{**USER, "tool_calls": [{}]}]},
+            "messages[0].tool_calls is not supported: leave it out or send [].",
+        ),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_field_of_a_chat_is_refused_by_name(fields: dict[str, Any], message: str) -> None:
+    assert refusal({"messages": [USER]} | fields) == message
+
+
+def test_the_length_limit_has_the_clients_name_for_it(predictor: TextGenerationPredictor) -> None:
+    long = "bucket " * 89
+    for name, fields in (
+        ("max_tokens", {"prompt": long}),
+        ("max_completion_tokens", {"messages": [{**USER, "content": long}]}),
+    ):
+        with pytest.raises(InvalidRequestError, match=rf"tokens and {name} is 42: together they"):
+            predictor.parse(json.dumps({**fields, name: 42}).encode())
+
+
+def test_a_model_without_a_template_refuses_chats_and_answers_completions() -> None:
+    predictor = loaded()
+    with pytest.raises(InvalidRequestError) as caught:
+        predictor.parse(json.dumps({"messages": [USER]}).encode())
+    assert str(caught.value) == (
+        "The model has no chat template, so the endpoint takes no messages: send prompt or inputs. "
+        "A model gets a template from chat_template.jinja, or from chat_template in "
+        "tokenizer_config.json, when it is published."
+    )
+    assert answer(predictor, {"prompt": "Amazon S3 bucket", "temperature": 0})["choices"]
+
+
+def test_a_template_that_cannot_be_used_is_told_by_the_log(tmp_path: Path) -> None:
+    with captured_logs() as logs:
+        predictor = loaded(model_with_template(tmp_path / "model", "{% for %}"))
+    [line] = logs.events("chat_template_unusable")
+    assert "the chat template is not valid: line 1: " in line["message"]
+    with pytest.raises(InvalidRequestError, match="cannot be used, and the container's log says"):
+        predictor.parse(json.dumps({"messages": [USER]}).encode())
+    assert answer(predictor, {"inputs": "Amazon S3 bucket"}) == [{"generated_text": WHOLE}]
+
+
+def is_fine(problems: Problems) -> bool:
+    try:
+        problems.finish()
+    except InvalidRequestError:
+        return False
+    return True
+
+
+# Values around every limit, and of every type.
+VALUES = strategies.one_of(
+    strategies.none(),
+    strategies.booleans(),
+    strategies.integers(-2, 50),
+    strategies.sampled_from([10**6, 10**6 + 1, 2**63 - 1, 2**63, 10**30]),
+    strategies.floats(-1, 3, allow_nan=False),
+    strategies.sampled_from(
+        ["", "x", "none", "y" * 1000, "z" * 1001, [], {}, ["a"], ["a", 1], {"type": "text"}]
+    ),
+    strategies.sampled_from([[USER], [{**USER, "x": 1}], [{"role": "user"}], [USER, 5]]),
+    strategies.sampled_from([{"include_usage": True}, {"include_usage": None}, {"other": 1}]),
+    strategies.lists(strategies.text(max_size=3), max_size=18),
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("Completion", name) for name in Completion._fields]
+    + [("Chat", name) for name in Chat._fields if name not in Completion._fields],
+)
+def test_parser_and_document_agree_on_every_value(form: str, name: str) -> None:
+    kinds = (READER.openai.completion if form == "Completion" else READER.openai.chat).kinds
+    document = openapi_document(LIMITS)
+    field = document["components"]["schemas"][form]["properties"][name]
+    schema = schema_of(document, field)
+    types = json.dumps(field)
+
+    @settings(max_examples=100, deadline=None)
+    @given(value=VALUES)
+    def agree(value: Any) -> None:
+        if isinstance(value, float) and value.is_integer() and '"integer"' in types:
+            return  # JSON Schema takes 3.0 for an integer, and the parser does not
+        problems = Problems()
+        kinds[name].read(value, name, problems)
+        assert schema.is_valid(value) == is_fine(problems)
+
+    agree()
+
+
+@pytest.mark.parametrize(("form", "first"), [("Completion", "prompt"), ("Chat", "messages")])
+def test_both_answers_are_as_the_document_says(
+    predictor: TextGenerationPredictor, form: str, first: str
+) -> None:
+    document = openapi_document(LIMITS)
+    body = {first: "a" if form == "Completion" else [USER], "n": 2}
+    schema_of(document, {"$ref": f"#/components/schemas/{form}"}).validate(body)
+    found = answer(predictor, body)
+    schema_of(document, {"$ref": f"#/components/schemas/{form}Answer"}).validate(found)
+    other = "Completion" if form == "Chat" else "Chat"
+    answers = schema_of(document, {"$ref": f"#/components/schemas/{other}Answer"})
+    assert not answers.is_valid(found)
