@@ -129,6 +129,20 @@ build/checkov/.ready: requirements-checkov.txt
 	@build/checkov/bin/python tools/install.py --requirement $<
 	@touch $@
 
+# They pin packages that the project has in other versions, so that each has an environment of its own. The
+# overrides of pyproject.toml suit only the project.
+.PHONY: clients
+clients: build/clients/.ready ## Add LangChain and LiteLLM to build/clients, for the tests of clients (420 MB)
+
+.PHONY: sagemaker-sdk
+sagemaker-sdk: build/sagemaker-2/.ready build/sagemaker-3/.ready ## Add the SageMaker Python SDK 2 and 3 to build, for the tests of clients (1 GB)
+
+build/clients/.ready build/sagemaker-2/.ready build/sagemaker-3/.ready: build/%/.ready: tools/clients/%.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv build/$*
+	@UV_NO_CONFIG=1 build/$*/bin/python tools/install.py --requirement $<
+	@touch $@
+
 # Maven Central's releases of DJL's Python package; Python imports from a jar as it is.
 DJL_PYTHON := $(patsubst %,build/djl_python/python-%.jar,0.20.0 0.25.0 0.34.0)
 
@@ -209,6 +223,8 @@ lock: $(VENV)/.ready ## Write the requirements files anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra export --extra bench --constraints requirements-export.txt pyproject.toml --output-file requirements-bench.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --extra dev --extra builder --constraints requirements-dev.txt pyproject.toml --output-file requirements-builder.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate requirements-checkov.in --output-file requirements-checkov.txt
+	@# Without the overrides of pyproject.toml, which suit only the project.
+	@for client in clients sagemaker-2 sagemaker-3; do $(BIN)/uv pip compile --no-config --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate tools/clients/$$client.in --output-file tools/clients/$$client.txt; done
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate --constraints requirements.txt containers/tensorrt/requirements.in --output-file containers/tensorrt/requirements.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --only-binary :all: --no-header --no-annotate tools/images/stand_in/requirements.in --output-file tools/images/stand_in/requirements.txt
 	@$(BIN)/uv pip compile --quiet --python-version 3.12 --python-platform x86_64-manylinux_2_28 --generate-hashes --only-binary :all: --no-header --no-annotate $(NOT_TO_COMPILE) --constraints requirements-export.txt containers/tensorrt/requirements-compile.in --output-file containers/tensorrt/requirements-compile.txt

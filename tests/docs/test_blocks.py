@@ -18,7 +18,8 @@ KNOWN = {
     ("console",), ("console", "run"), ("json",), ("json", "lines"), ("json", "output"), ("sh",),
     ("sh", "aws"), ("sh", "run"), ("text",), ("text", "output"), ("yaml", "action"),
     ("yaml", "environments"), ("yaml", "gitlab"), ("yaml", "model"), ("yaml", "workflow"),
-    ("python", "client"),
+    ("python", "client"), ("python", "client", "langchain"), ("python", "client", "litellm"),
+    ("python", "client", "sagemaker-2"), ("python", "client", "sagemaker-3"),
 }  # fmt: skip
 
 

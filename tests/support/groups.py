@@ -144,8 +144,12 @@ def _lacks_buildx() -> str:
     return _lacks_images()
 
 
-def _lacks_vllm() -> str:
-    return "" if (BUILD / "vllm" / ".ready").exists() else "not in build/vllm (7 GB)"
+def _lacks_environments(size: str, *names: str) -> Callable[[], str]:
+    def lacks() -> str:
+        missing = [name for name in names if not (BUILD / name / ".ready").exists()]
+        return f"not in build/{' and build/'.join(missing)} ({size})" if missing else ""
+
+    return lacks
 
 
 def _lacks_namespaces() -> str:
@@ -154,10 +158,6 @@ def _lacks_namespaces() -> str:
     kinds = ("--user", "--map-root-user", "--net", "--pid", "--mount-proc", "--fork")
     done = subprocess.run(["unshare", *kinds, "true"], capture_output=True, text=True)
     return done.stderr.strip() if done.returncode else ""
-
-
-def _lacks_checkov() -> str:
-    return "" if (BUILD / "checkov" / ".ready").exists() else "not in build/checkov (250 MB)"
 
 
 GROUPS: Mapping[str, Group] = {
@@ -185,7 +185,7 @@ GROUPS: Mapping[str, Group] = {
         needs="checkov, in build/checkov because it pins packages that the project has too",
         size="all",
         install="make checkov",
-        lacks=_lacks_checkov,
+        lacks=_lacks_environments("250 MB", "checkov"),
     ),
     "djl": Group(
         needs="DJL Serving's own Python classes, from Maven Central",
@@ -241,11 +241,23 @@ GROUPS: Mapping[str, Group] = {
         install=f"python -m tools.images {COMPILER_IMAGE} --stand-ins",
         lacks=_lacks_compiler_image,
     ),
+    "clients": Group(
+        needs="LangChain and LiteLLM, in build/clients because they pin packages",
+        size="all",
+        install="make clients",
+        lacks=_lacks_environments("420 MB", "clients"),
+    ),
+    "sagemaker_sdk": Group(
+        needs="the SageMaker Python SDK 2 and 3, in build/sagemaker-2 and build/sagemaker-3",
+        size="deep",
+        install="make sagemaker-sdk",
+        lacks=_lacks_environments("1 GB", "sagemaker-2", "sagemaker-3"),
+    ),
     "vllm": Group(
         needs="vLLM for the CPU in build/vllm",
         size="deep",
         install="make vllm",
-        lacks=_lacks_vllm,
+        lacks=_lacks_environments("7 GB", "vllm"),
     ),
 }
 

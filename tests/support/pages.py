@@ -9,7 +9,8 @@ The first word behind the fence is the language, and further words are labels fo
   environments in place. Each line shown is in what they print, in order; `...` stands for more.
 - `json output`, `text output`: the commands of the block before print it.
 - `json lines`: each line is a document. `text` alone is not looked into.
-- `python client`: a program that a test runs against the deployed model.
+- `python client`: a program that a test runs against the deployed model. A further label names
+  the client's package, which has an environment of its own.
 - `yaml part of NAME`: sections that are valid in place of those of the shipped config NAME.
 - `yaml refused in NAME`: the same, and Slipway says by name that it does not support them yet.
 - `yaml model`, `yaml environments`: a whole file.
