@@ -11,6 +11,12 @@ from benchmarks.report import MILLISECONDS, counted, items
 from benchmarks.servers import idle_server, server_variables
 from benchmarks.summary import latencies_of
 
+CLOSED_LOOP = (
+    "The load is a closed loop: a client sends again after its answer. Stalls of a server are "
+    "therefore rare in p95 and p99."
+)
+"""The note of every report whose loads are `LoadSpecification`s."""
+
 _SECONDS = 2.0
 _WARM_UP_REQUESTS = 100
 

@@ -1,13 +1,15 @@
 """A server that answers at once and does nothing, to measure a load driver with.
 
-    python -m benchmarks.idle_server
+    python -m benchmarks.idle_server [--delay-milliseconds N]
 
 It prints its port and serves until it is ended. It understands just enough HTTP for clients that
 send one request at a time with a Content-Length. Little of the measured time is therefore its own.
 """
 
+import argparse
 import asyncio
 import re
+from functools import partial
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _END_OF_HEADERS = b"\r\n\r\n"
@@ -18,9 +20,14 @@ _RESPONSE = (
 
 
 class _Connection(asyncio.Protocol):
-    """Answers each request as soon as all of it is there."""
+    """Answers each request a fixed time after all of it is there.
 
-    def __init__(self) -> None:
+    Args:
+        delay_seconds: the time; 0 answers at once.
+    """
+
+    def __init__(self, delay_seconds: float) -> None:
+        self._delay_seconds = delay_seconds
         self._received = bytearray()
         self._transport: asyncio.WriteTransport
 
@@ -34,14 +41,21 @@ class _Connection(asyncio.Protocol):
         length = _LENGTH.search(head)
         if separator and len(body) >= (int(length[1]) if length else 0):
             self._received.clear()
-            self._transport.write(_RESPONSE)
+            if self._delay_seconds:
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._delay_seconds, self._transport.write, _RESPONSE)
+            else:
+                self._transport.write(_RESPONSE)
 
 
-async def _serve() -> None:
-    server = await asyncio.get_running_loop().create_server(_Connection, "127.0.0.1", 0)
+async def _serve(delay_seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(partial(_Connection, delay_seconds), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.idle_server")
+    parser.add_argument("--delay-milliseconds", type=float, default=0.0)
+    asyncio.run(_serve(parser.parse_args().delay_milliseconds / 1000))

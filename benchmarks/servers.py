@@ -107,9 +107,18 @@ class RunningServer(Protocol):
         """Stops it."""
 
 
-def idle_server(log: Path, variables: Mapping[str, str]) -> LoopbackServer:
-    """Starts a server that does nothing, to measure the load driver alone."""
-    return LoopbackServer(("-m", "benchmarks.idle_server"), log, variables, printed_port)
+def idle_server(
+    log: Path, variables: Mapping[str, str], delay_milliseconds: float = 0.0
+) -> LoopbackServer:
+    """Starts a server that does nothing, to measure the load driver alone.
+
+    Args:
+        log: file for its output.
+        variables: its environment.
+        delay_milliseconds: time from a request to its answer.
+    """
+    program = ("-m", "benchmarks.idle_server", "--delay-milliseconds", str(delay_milliseconds))
+    return LoopbackServer(program, log, variables, printed_port)
 
 
 class ServerPool(ABC, Generic[Key]):

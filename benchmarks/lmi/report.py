@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks.driver import CLOSED_LOOP
 from benchmarks.lmi.design import BASELINE, Content, Design
 from benchmarks.lmi.prompts import MAX_NEW_TOKENS, PROMPTS
 from benchmarks.lmi.summary import (
@@ -153,6 +154,7 @@ def as_markdown(design: Design, summary: Summary, context: Context) -> str:
         "## Circumstances",
         context.as_list(
             f"Order and weights: seed {design.seed}.",
+            CLOSED_LOOP,
             "[What is measured, and how to read it](../README.md).",
         ),
     ]

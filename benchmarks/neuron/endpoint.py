@@ -1,32 +1,35 @@
 """Loads a deployed endpoint for question answering, and prints its clients' measurements.
 
     python -m benchmarks.neuron.endpoint bert-qa-throughput --env production --clients 24
+    python -m benchmarks.neuron.endpoint bert-qa-throughput --requests-per-second 400
 
-`benchmarks/neuron.md` measures endpoints with it. Each client has one request in flight at any
-time, through SageMaker's InvokeEndpoint. The clients are threads, shared out among processes, since
-signing and sending a request takes a core some milliseconds. A sentence is a question with its
-context. Its words are one token each in bert-base-uncased's vocabulary. It has 113 tokens with the
-special ones, so it fits a graph for 128 tokens and no shorter one.
+`benchmarks/neuron.md` measures endpoints with it, through SageMaker's InvokeEndpoint. The result
+names its loop. In the closed loop each client has one request in flight at any time. In the open
+loop requests arrive at random times (`benchmarks.open_load`). Clients and connections are threads,
+shared out among processes (`benchmarks.signed`).
+
+A sentence is a question with its context. Its words are one token each in bert-base-uncased's
+vocabulary. It has 113 tokens with the special ones, so it fits a graph for 128 tokens and no
+shorter one.
 """
 
 import argparse
 import json
-import multiprocessing
 import random
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from typing import Any
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.load import LoadResult, LoadSpecification, drive_through
+from benchmarks.load import Exchange, LoadResult, LoadSpecification, drive_through
+from benchmarks.open_load import OpenLoadResult, OpenLoadSpecification, drive_open_through
 from benchmarks.program import ROOT, ExitOneParser, positive
 from benchmarks.report import MILLISECONDS
+from benchmarks.shared_load import drive_in_processes, shared_out
+from benchmarks.signed import SignedRequests, signed_connection, signed_target
 from benchmarks.summary import latencies_of
 from slipway.access import open_access
 from slipway.errors import UserError
@@ -87,16 +90,21 @@ QUESTION_WORDS = 10
 CONTEXT_WORDS = 100
 
 _BODIES = 64
+# Seeds of the processes of two loads are never the same.
+_MOST_PROCESSES = 1000
 _READ_TIMEOUT_SECONDS = 70  # SageMaker's 60, and the way there and back
 
 
 def drive_endpoint(
-    load: LoadSpecification, root: Path, environment: str, endpoint_name: str
-) -> LoadResult:
+    load: LoadSpecification | OpenLoadSpecification,
+    root: Path,
+    environment: str,
+    endpoint_name: str,
+) -> LoadResult | OpenLoadResult:
     """Drives the load of one process.
 
     Args:
-        load: the requests; a failure is reported, not retried.
+        load: the requests of a closed or an open loop; a failure is reported, not retried.
         root: root of the project.
         environment: its name in environments.yaml.
         endpoint_name: EndpointName.
@@ -106,30 +114,20 @@ def drive_endpoint(
     """
     try:
         access = open_access(Project(root).environment(environment), root)
+        requests = SignedRequests(signed_target(access, endpoint_name))
     # The exception itself cannot travel between processes.
     except UserError as error:
         raise BenchmarkError(str(error)) from None
-    # Thread-safe, with a connection for each client.
-    runtime = access.client(
-        "sagemaker-runtime",
-        Config(
-            max_pool_connections=load.clients,
-            retries={"total_max_attempts": 1},
-            read_timeout=load.timeout_seconds,
-        ),
-    )
 
-    def exchange(body: bytes) -> bytes:
-        try:
-            response = runtime.invoke_endpoint(
-                EndpointName=endpoint_name, Body=body, ContentType="application/json"
-            )
-            answer: bytes = response["Body"].read()
-        except (BotoCoreError, ClientError) as error:
-            raise BenchmarkError(f"{endpoint_name}: {error}") from None
-        return answer
+    def connect() -> AbstractContextManager[Exchange]:
+        return signed_connection(requests, load.timeout_seconds)
 
-    return drive_through(lambda: nullcontext(exchange), load)
+    try:
+        if isinstance(load, OpenLoadSpecification):
+            return drive_open_through(connect, load)
+        return drive_through(connect, load)
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{endpoint_name}: {error}") from None
 
 
 def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
@@ -152,18 +150,43 @@ def make_bodies(sentences: int, seed: int) -> tuple[str, ...]:
     )
 
 
-def summary(sentences: int, latencies: Sequence[float], spans: Sequence[float]) -> dict[str, float]:
+def closed_summary(sentences: int, found: Sequence[LoadResult]) -> dict[str, Any]:
     """Returns sentences per second, by Little's law as `benchmarks.load`, and latencies.
 
     Args:
         sentences: sentences of each request.
-        latencies: of all requests that counted, in seconds.
-        spans: of each client, in seconds.
+        found: the results of the processes.
     """
-    found = latencies_of(latencies)
-    requests_per_second = len(spans) * len(latencies) / sum(spans)
+    latencies = [latency for load in found for latency in load.all_latencies_seconds]
+    spans = [span for load in found for span in load.spans_seconds]
     return {
-        "sentences_per_second": round(sentences * requests_per_second, 1),
+        "loop": "closed",
+        "sentences_per_second": round(sentences * len(spans) * len(latencies) / sum(spans), 1),
+        **_latencies(latencies),
+    }
+
+
+def open_summary(sentences: int, found: Sequence[OpenLoadResult]) -> dict[str, Any]:
+    """Returns the rate of answers in sentences per second, and latencies from the arrivals.
+
+    Args:
+        sentences: sentences of each request.
+        found: the results of the processes.
+    """
+    late = [each for load in found for each in load.late_seconds]
+    return {
+        "loop": "open",
+        "sentences_per_second": round(
+            sentences * sum(load.requests_per_second for load in found), 1
+        ),
+        **_latencies([latency for load in found for latency in load.latencies_seconds]),
+        "sent_late_p99_milliseconds": round(latencies_of(late).p99 * MILLISECONDS, 2),
+    }
+
+
+def _latencies(seconds: Sequence[float]) -> dict[str, float]:
+    found = latencies_of(seconds)
+    return {
         "p50_milliseconds": round(found.p50 * MILLISECONDS, 2),
         "p95_milliseconds": round(found.p95 * MILLISECONDS, 2),
         "p99_milliseconds": round(found.p99 * MILLISECONDS, 2),
@@ -180,12 +203,19 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", help="model, which is deployed")
     parser.add_argument("--env", default="local", help="environment")
-    parser.add_argument("--clients", type=positive, required=True, help="requests under way")
+    loop = parser.add_mutually_exclusive_group(required=True)
+    loop.add_argument("--clients", type=positive, help="closed loop: requests under way")
+    loop.add_argument(
+        "--requests-per-second", type=positive, help="open loop: mean rate of the arrivals"
+    )
+    parser.add_argument(
+        "--connections", type=positive, default=64, help="open loop: most requests under way"
+    )
     parser.add_argument("--sentences", type=positive, default=1, help="of each request")
-    parser.add_argument("--processes", type=positive, default=1, help="that share the clients out")
+    parser.add_argument("--processes", type=positive, default=1, help="that share the load out")
     parser.add_argument("--seconds", type=positive, default=60, help="that are measured")
     parser.add_argument("--warm-up-seconds", type=positive, default=10, help="before them")
-    parser.add_argument("--seed", type=int, default=1, help="of the sentences")
+    parser.add_argument("--seed", type=int, default=1, help="of the sentences and the arrivals")
     parser.add_argument("--project", type=Path, default=ROOT, help="folder of environments.yaml")
     return parser
 
@@ -193,37 +223,54 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Drives the load and prints the results as JSON; returns the exit code."""
     options = make_parser().parse_args(arguments)
-    processes = min(options.processes, options.clients)
-    bodies = make_bodies(options.sentences, options.seed)
-    loads = [
-        LoadSpecification(
-            bodies=bodies[number:] + bodies[:number],
-            # The first processes take the remainder.
-            clients=options.clients // processes + (number < options.clients % processes),
-            warm_up_seconds=options.warm_up_seconds,
-            seconds=options.seconds,
-            timeout_seconds=_READ_TIMEOUT_SECONDS,
-        )
-        for number in range(processes)
-    ]
     drive = partial(
         drive_endpoint,
         root=options.project,
         environment=options.env,
         endpoint_name=f"{options.name}-{options.env}",
     )
-    # Fresh processes, which do not share this process's imports and connections.
-    context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            found = list(pool.map(drive, loads))
+        found = drive_in_processes(drive, _loads(options))
     except BenchmarkError as error:
         print(f"The load ended early: {error}", file=sys.stderr)
         return 1
-    latencies = [latency for load in found for latency in load.all_latencies_seconds]
-    spans = [span for load in found for span in load.spans_seconds]
-    print(json.dumps(summary(options.sentences, latencies, spans), indent=2))
+    closed = [each for each in found if isinstance(each, LoadResult)]
+    opened = [each for each in found if isinstance(each, OpenLoadResult)]
+    summary = (
+        closed_summary(options.sentences, closed)
+        if closed
+        else open_summary(options.sentences, opened)
+    )
+    print(json.dumps(summary, indent=2))
     return 0
+
+
+def _loads(options: argparse.Namespace) -> list[LoadSpecification | OpenLoadSpecification]:
+    """Returns the part of each process in the load."""
+    is_closed = options.clients is not None
+    shares = shared_out(options.clients if is_closed else options.connections, options.processes)
+    bodies = make_bodies(options.sentences, options.seed)
+    return [
+        LoadSpecification(
+            bodies=bodies[number:] + bodies[:number],
+            clients=share,
+            warm_up_seconds=options.warm_up_seconds,
+            seconds=options.seconds,
+            timeout_seconds=_READ_TIMEOUT_SECONDS,
+        )
+        if is_closed
+        else OpenLoadSpecification(
+            bodies=bodies[number:] + bodies[:number],
+            # The sum of Poisson processes is a Poisson process.
+            requests_per_second=options.requests_per_second / len(shares),
+            connections=share,
+            warm_up_seconds=options.warm_up_seconds,
+            seconds=options.seconds,
+            seed=options.seed * _MOST_PROCESSES + number,
+            timeout_seconds=_READ_TIMEOUT_SECONDS,
+        )
+        for number, share in enumerate(shares)
+    ]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from benchmarks.driver import Driver, driver_as_json, driver_as_list
+from benchmarks.driver import CLOSED_LOOP, Driver, driver_as_json, driver_as_list
 from benchmarks.estimates import Verdict
 from benchmarks.neuron.design import (
     GOAL_CLIENTS,
@@ -137,6 +137,7 @@ def as_markdown(
         context.as_list(
             "Every server divides these cores among its workers.",
             f"Order, questions and random weights: seed {design.seed}.",
+            CLOSED_LOOP,
             "[What is measured, and how to read it](../README.md).",
         ),
     ]

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from benchmarks.baselines.stack import Layout
-from benchmarks.driver import Driver, driver_as_json, driver_as_list
+from benchmarks.driver import CLOSED_LOOP, Driver, driver_as_json, driver_as_list
 from benchmarks.estimates import Verdict
 from benchmarks.report import (
     MILLISECONDS,
@@ -142,6 +142,7 @@ def as_markdown(design: Design, summary: Summary, driver: Driver, context: Conte
             "A cell is left out if the published layout would answer after "
             f"{design.longest_seconds:g} s. SageMaker's limit is 60 s.",
             f"Order, requests and random weights: seed {design.seed}.",
+            CLOSED_LOOP,
             "[What is measured, and how to read it](../README.md).",
         ),
     ]

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from benchmarks.driver import Driver, driver_as_json, driver_as_list
+from benchmarks.driver import CLOSED_LOOP, Driver, driver_as_json, driver_as_list
 from benchmarks.estimates import Verdict
 from benchmarks.report import (
     MILLISECONDS,
@@ -119,6 +119,7 @@ def as_markdown(design: Design, summary: Summary, driver: Driver, context: Conte
             "In Triton run the packages of tools/triton/requirements.txt, and PyTorch and "
             "transformers as listed.",
             f"Order: seed {design.seed}.",
+            CLOSED_LOOP,
             "[What is measured, and how to read it](../README.md).",
         ),
     ]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from benchmarks.driver import CLOSED_LOOP
 from benchmarks.estimates import Spread
 from benchmarks.execution import Timing
 from benchmarks.lmi.design import TRANSFERS, Content, Part, System, Transfer, Way, full_design
@@ -125,6 +126,7 @@ def test_throughput_is_what_was_answered_also_where_clients_wait_for_others():
     assert (found.latencies.p50, found.latencies.longest) == (1.0, 5.0)
     assert summary.serving.comparisons[0].throughputs[8].value == pytest.approx(1 / 0.022)
     page = as_markdown(DESIGN, summary, CONTEXT)
+    assert CLOSED_LOOP in page
     assert (
         "| 8 | DJL Serving, same graph, one at a time | 1.0 | 1000.0 | 5000.0 | 5,000 |"
     ) in page.splitlines()

@@ -19,38 +19,9 @@ from benchmarks.load import (
     drive_from_own_process,
     drive_through,
 )
+from tests.benchmarks.load_server import served
 
 PATIENCE_SECONDS = 10.0
-
-
-@contextmanager
-def served(
-    answer: Callable[[bytes], tuple[int, bytes]], kind: type[HTTPServer] = ThreadingHTTPServer
-) -> Iterator[int]:
-    """Serves a function of the body, in one thread for each connection; yields the port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            status, content = answer(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = kind(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def specification(**changed: Any) -> LoadSpecification:

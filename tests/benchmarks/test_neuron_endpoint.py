@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.load import LoadResult
 from benchmarks.neuron.endpoint import (
     CONTEXT_WORDS,
     QUESTION_WORDS,
     WORDS,
+    closed_summary,
     main,
     make_bodies,
     make_parser,
-    summary,
+    open_summary,
 )
+from benchmarks.open_load import OpenLoadResult
 from benchmarks.program import ROOT
 
 
@@ -37,8 +40,12 @@ def test_a_sentence_takes_a_graph_for_128_tokens_and_fits_it() -> None:
 def test_throughput_is_clients_over_their_mean_latency_in_sentences() -> None:
     # Two clients, of 10 s each, with 100 and 50 requests.
     latencies = [0.1] * 100 + [0.2] * 50
-    found = summary(6, latencies, [10.0, 10.0])
+    found = closed_summary(
+        6,
+        [LoadResult([each], [10.0], (), 0.0, 10.0) for each in (latencies[:100], latencies[100:])],
+    )
     assert found == {
+        "loop": "closed",
         "sentences_per_second": 90.0,
         "p50_milliseconds": 100.0,
         "p95_milliseconds": 200.0,
@@ -47,10 +54,34 @@ def test_throughput_is_clients_over_their_mean_latency_in_sentences() -> None:
     }
 
 
+def test_of_the_open_loop_the_rates_of_the_processes_add_up() -> None:
+    # Two processes, each with 100 answers in 10 s; one of them sent its last request late.
+    found = open_summary(
+        6,
+        [
+            OpenLoadResult([0.1] * 100, [0.0] * 100, 10.0, 120, 1.0),
+            OpenLoadResult([0.2] * 100, [0.0] * 95 + [0.1] * 5, 10.0, 120, 1.0),
+        ],
+    )
+    assert found == {
+        "loop": "open",
+        "sentences_per_second": 120.0,
+        "p50_milliseconds": 150.0,
+        "p95_milliseconds": 200.0,
+        "p99_milliseconds": 200.0,
+        "requests": 200,
+        "sent_late_p99_milliseconds": 100.0,
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x"], "the following arguments are required: --clients"),
+        (["x"], "one of the arguments --clients --requests-per-second is required"),
+        (
+            ["x", "--clients", "1", "--requests-per-second", "1"],
+            "argument --requests-per-second: not allowed with argument --clients",
+        ),
         (["x", "--clients", "0"], "argument --clients: '0' is not a whole number of at least 1"),
         (["x", "--clients", "1", "--speed"], "unrecognized arguments: --speed"),
     ],

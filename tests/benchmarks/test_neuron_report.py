@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from benchmarks.driver import CLOSED_LOOP
 from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
@@ -112,6 +113,7 @@ def test_every_cell_has_a_row_with_its_ratio():
     assert "A quick run" not in text
     quick = replace(DESIGN, is_quick=True)
     hasty = as_markdown(quick, summarize(quick, [session()]), DRIVER, CONTEXT)
+    assert CLOSED_LOOP in hasty
     assert "A quick run" in hasty
     assert "benchmark-neuron.svg" in text
     assert ".svg" not in hasty

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from benchmarks.baselines.stack import Layout
+from benchmarks.driver import CLOSED_LOOP
 from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
 from benchmarks.machine import Machine
@@ -133,6 +134,7 @@ def test_the_page_begins_with_the_goals():
 def test_a_quick_page_says_that_it_proves_nothing():
     quick = replace(DESIGN, is_quick=True)
     text = as_markdown(quick, summarize(quick, sessions()), DRIVER, CONTEXT)
+    assert CLOSED_LOOP in text
     assert "A quick run, with small models and a few requests: it shows that everything" in text
     assert "A quick run" not in page()
 

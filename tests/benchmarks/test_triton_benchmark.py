@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 import yaml
 
+from benchmarks.driver import CLOSED_LOOP
 from benchmarks.errors import BenchmarkError
 from benchmarks.estimates import Verdict
 from benchmarks.load import LoadResult
@@ -124,6 +125,7 @@ def test_a_verdict_compares_with_16_clients(faster, unbatched, generate, p99):
 
 def test_the_page_begins_with_the_goals_and_has_every_cell():
     page = as_markdown(DESIGN, summarize(DESIGN, session()), DRIVER, CONTEXT)
+    assert CLOSED_LOOP in page
     assert page.startswith(
         "# T5 spelling correction on Triton, on the CPU\n\nNo GPU took part. The page compares "
         "ways to serve the same small T5 on the CPU of one machine.\n\n"

@@ -67,6 +67,7 @@ def test_an_endpoint_can_be_loaded(deployed: Workbench) -> None:
     loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert loaded.returncode == 0, loaded.stderr
     found = json.loads(loaded.stdout)
+    assert found["loop"] == "closed"
     assert found["requests"] > 0
     assert found["sentences_per_second"] > 0
     assert 0 < found["p50_milliseconds"] <= found["p95_milliseconds"] <= found["p99_milliseconds"]
@@ -78,6 +79,21 @@ def test_an_endpoint_can_be_loaded(deployed: Workbench) -> None:
         timeout=300,
     )
     assert absent.returncode == 1
-    assert "The load ended early: bert-qa-local: An error occurred (ValidationError)" in (
-        absent.stderr
-    )
+    assert "The load ended early: bert-qa-local: a request was answered with 400: " in absent.stderr
+    assert "Endpoint bert-qa-local of account 123456789012 not found" in absent.stderr
+
+
+def test_an_endpoint_can_be_loaded_at_a_rate(deployed: Workbench) -> None:
+    command = (
+        sys.executable, "-m", "benchmarks.neuron.endpoint", "bert-qa-inf2",
+        "--project", str(deployed.project),
+        "--requests-per-second", "10", "--connections", "4", "--processes", "2",
+        "--seconds", "2", "--warm-up-seconds", "1",
+    )  # fmt: skip
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert loaded.returncode == 0, loaded.stderr
+    found = json.loads(loaded.stdout)
+    assert found["loop"] == "open"
+    # Of two processes with 10 arrivals each on average.
+    assert 2 < found["requests"] < 60
+    assert 0 < found["p50_milliseconds"] <= found["p95_milliseconds"] <= found["p99_milliseconds"]

@@ -1,0 +1,224 @@
+"""The open loop: requests arrive when they arrive, whether or not earlier ones are answered.
+
+    python -m benchmarks.open_load < {"port": ..., "load": {...}}
+
+A client of the closed loop (`benchmarks.load`) waits for its answer before it sends again. While a
+server stalls, such a load sends nothing, and the stall costs each client one slow request. Users do
+not wait for each other. Here the arrivals are a Poisson process, drawn before the load begins. The
+latency of a request counts from its arrival, so a request that had to wait for a connection has
+waited.
+
+Each connection is a thread that takes the next arrival, waits for its time, and sends. If every
+connection is busy at an arrival, the request is sent late. `LoadResult.late_seconds` says how late
+requests were. A lateness of more than a few milliseconds means that the server, or the number of
+connections, did not keep up with the rate.
+"""
+
+import gc
+import itertools
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.execution import answer_call, call_module
+from benchmarks.load import Connect, Exchange, connected_to
+
+# For starting the process, connecting, and ending the requests under way.
+_SPARE_SECONDS = 60.0
+# Between the last connection and the first arrival.
+_LEAD_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class OpenLoadSpecification:
+    """One load of the open loop.
+
+    Args:
+        bodies: sent in turn.
+        requests_per_second: mean rate of the arrivals.
+        connections: most requests that are sent and not answered.
+        seconds: length of the time whose arrivals count.
+        warm_up_seconds: length of the time before it.
+        seed: of the arrivals.
+        timeout_seconds: time of one request, from sending it.
+    """
+
+    bodies: Sequence[str]
+    requests_per_second: float
+    connections: int
+    seconds: float
+    warm_up_seconds: float = 0.0
+    seed: int = 1
+    timeout_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class OpenLoadResult:
+    """The measurements of a load of the open loop.
+
+    Args:
+        latencies_seconds: of the requests that count, in the order of their arrivals: from the
+            arrival to having read the last byte of the answer.
+        late_seconds: from the arrival of each of these requests to sending it.
+        seconds: from the first arrival that counts to the last answer to one that counts.
+        answers: number of all answers, also to requests of the warm-up.
+        driver_processor_seconds: processor time of the driver's process.
+    """
+
+    latencies_seconds: Sequence[float]
+    late_seconds: Sequence[float]
+    seconds: float
+    answers: int
+    driver_processor_seconds: float
+
+    @property
+    def requests_per_second(self) -> float:
+        """Returns the rate of answers to requests that count."""
+        return len(self.latencies_seconds) / self.seconds
+
+
+def arrivals(specification: OpenLoadSpecification) -> Iterator[float]:
+    """Yields the times of all requests in seconds, from 0; the same for the same seed."""
+    generator = random.Random(specification.seed)  # noqa: S311  # of an experiment, not of a secret
+    end = specification.warm_up_seconds + specification.seconds
+    at = generator.expovariate(specification.requests_per_second)
+    while at < end:
+        yield at
+        at += generator.expovariate(specification.requests_per_second)
+
+
+class _Load:
+    """One load under way."""
+
+    def __init__(self, connect: Connect, specification: OpenLoadSpecification) -> None:
+        self._connect, self._specification = connect, specification
+        self._arrivals = list(arrivals(specification))
+        if not self._arrivals:
+            raise BenchmarkError("the load has no request: raise its rate or its seconds")
+        self._next = itertools.count()
+        # The times of sending and of the answer's end, by the arrival's index.
+        self._times: dict[int, tuple[float, float]] = {}
+        self._start = threading.Barrier(specification.connections + 1, action=self._begin)
+        self._began_at = 0.0
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._failure = ""
+
+    def run(self) -> OpenLoadResult:
+        """Sends all requests.
+
+        Raises:
+            BenchmarkError: the message names the first request that failed.
+        """
+        threads = [
+            threading.Thread(target=self._run_connection, daemon=True)
+            for _ in range(self._specification.connections)
+        ]
+        for thread in threads:
+            thread.start()
+        used_before = time.process_time()
+        try:
+            self._start.wait()
+        except threading.BrokenBarrierError:
+            raise BenchmarkError(self._failure) from None
+        for thread in threads:
+            thread.join()
+        used = time.process_time() - used_before
+        if self._failure:
+            raise BenchmarkError(self._failure)
+        first = self._specification.warm_up_seconds
+        counted = [
+            (self._began_at + arrival, *self._times[index])
+            for index, arrival in enumerate(self._arrivals)
+            if arrival >= first
+        ]
+        if not counted:
+            raise BenchmarkError("no request arrived after the warm-up: raise the seconds")
+        return OpenLoadResult(
+            latencies_seconds=tuple(ended_at - at for at, _, ended_at in counted),
+            late_seconds=tuple(max(0.0, sent_at - at) for at, sent_at, _ in counted),
+            seconds=max(ended_at for *_, ended_at in counted) - counted[0][0],
+            answers=len(self._times),
+            driver_processor_seconds=used,
+        )
+
+    def _begin(self) -> None:
+        self._began_at = time.perf_counter() + _LEAD_SECONDS
+
+    def _run_connection(self) -> None:
+        try:
+            with self._connect() as exchange:
+                self._start.wait()
+                self._send(exchange)
+        except threading.BrokenBarrierError:
+            pass
+        except BenchmarkError as error:
+            self._fail(str(error))
+        # Whatever it is: a load that lacks a connection unnoticed would measure something else.
+        except Exception as error:
+            self._fail(f"a request failed: {type(error).__name__}: {error}")
+
+    def _send(self, exchange: Exchange) -> None:
+        bodies = [body.encode() for body in self._specification.bodies]
+        for index in self._next:
+            if index >= len(self._arrivals):
+                return
+            wait_seconds = self._began_at + self._arrivals[index] - time.perf_counter()
+            if wait_seconds > 0 and self._ended.wait(wait_seconds):
+                return
+            if self._failure:
+                return
+            sent_at = time.perf_counter()
+            exchange(bodies[index % len(bodies)])
+            self._times[index] = (sent_at, time.perf_counter())
+
+    def _fail(self, message: str) -> None:
+        with self._lock:
+            self._failure = self._failure or message
+        self._ended.set()
+        self._start.abort()
+
+
+def drive_open_through(connect: Connect, specification: OpenLoadSpecification) -> OpenLoadResult:
+    """Drives a load of the open loop from this process over any connection.
+
+    Args:
+        connect: opens one connection.
+        specification: the load.
+
+    Raises:
+        BenchmarkError: a request failed, or no request arrived in the load's time.
+    """
+    return _Load(connect, specification).run()
+
+
+def drive_open_from_own_process(port: int, specification: OpenLoadSpecification) -> OpenLoadResult:
+    """Drives a load from a fresh process, against a server on the loopback interface.
+
+    Raises:
+        BenchmarkError: see `drive_open_through`; or the process failed or took too long.
+    """
+    asked = specification
+    limit_seconds = asked.warm_up_seconds + asked.seconds + asked.timeout_seconds + _SPARE_SECONDS
+    document = {"port": port, "load": asdict(asked)}
+    return OpenLoadResult(
+        **call_module("benchmarks.open_load", document, limit_seconds=limit_seconds)
+    )
+
+
+# Any: JSON.
+def _drive(document: Mapping[str, Any]) -> dict[str, Any]:
+    # A collection would stop all connections at once.
+    gc.disable()
+    port, specification = document["port"], OpenLoadSpecification(**document["load"])
+    return asdict(
+        drive_open_through(lambda: connected_to(port, specification.timeout_seconds), specification)
+    )
+
+
+if __name__ == "__main__":
+    answer_call(_drive)

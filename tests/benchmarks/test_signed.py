@@ -1,0 +1,176 @@
+"""Signed requests: botocore's signature, an answer of any form, and a connection that is closed."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+
+from benchmarks import signed_driver
+from benchmarks.errors import BenchmarkError
+from benchmarks.load import LoadSpecification, drive_through
+from benchmarks.signed import SignedRequests, SignedTarget, signed_connection, signed_target
+from slipway.access import Access
+from tests.benchmarks.load_server import served
+
+PATIENCE_SECONDS = 10.0
+CREDENTIALS = ReadOnlyCredentials("AKIDEXAMPLE", "secret", "a-session-token")
+
+
+def requests_to(port: int) -> SignedRequests:
+    url = f"http://127.0.0.1:{port}/endpoints/served/invocations"
+    return SignedRequests(SignedTarget(url, "eu-west-1", lambda: CREDENTIALS))
+
+
+def test_a_request_has_the_signature_that_a_verifier_computes() -> None:
+    seen: list[tuple[str, dict[str, str]]] = []
+
+    def note(path: str, headers: Mapping[str, str]) -> None:
+        seen.append((path, dict(headers)))
+
+    with (
+        served(lambda body: (200, body.upper()), seen=note) as port,
+        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
+    ):
+        assert exchange(b'{"a": 1}') == b'{"A": 1}'
+    [(path, headers)] = seen
+    assert path == "/endpoints/served/invocations"
+    assert headers["Content-Type"] == "application/json"
+    assert headers["X-Amz-Security-Token"] == CREDENTIALS.token
+    # Recomputed from what arrived, as the service does.
+    arrived = AWSRequest(
+        "POST",
+        f"http://{headers['Host']}{path}",
+        {
+            name: headers[name]
+            for name in ("Content-Type", "Accept", "X-Amz-Date", "X-Amz-Security-Token")
+        },
+        b'{"a": 1}',
+    )
+    arrived.context["timestamp"] = headers["X-Amz-Date"]
+    verifier = SigV4Auth(CREDENTIALS, "sagemaker", "eu-west-1")
+    canonical = verifier.canonical_request(arrived)
+    signature = verifier.signature(verifier.string_to_sign(arrived, canonical), arrived)
+    assert headers["Authorization"].endswith(f"Signature={signature}")
+    assert "/eu-west-1/sagemaker/aws4_request" in headers["Authorization"]
+
+
+def test_a_body_is_signed_once_for_many_requests() -> None:
+    asked = 0
+
+    def credentials() -> ReadOnlyCredentials:
+        nonlocal asked
+        asked += 1
+        return CREDENTIALS
+
+    requests = SignedRequests(SignedTarget("http://127.0.0.1:1/x", "us-east-1", credentials))
+    first = requests.of(b"a")
+    assert all(requests.of(b"a") is first for _ in range(10))
+    assert requests.of(b"b") != first
+    assert asked == 2
+
+
+def test_another_status_has_the_text_of_the_answer() -> None:
+    with (
+        served(lambda _: (424, b'{"Message": "no"}')) as port,
+        pytest.raises(
+            BenchmarkError, match=r'^a request was answered with 424: {"Message": "no"}$'
+        ),
+        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
+    ):
+        exchange(b"a")
+
+
+@contextmanager
+def raw_server(*answers: bytes) -> Iterator[int]:
+    """Accepts a connection for each answer, reads a request, sends the answer, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = listening.accept()
+                with connection:
+                    while b"{}" not in connection.recv(65_536):
+                        pass
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listening.getsockname()[1]
+        thread.join()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+
+
+def test_a_connection_that_was_closed_is_opened_again() -> None:
+    with (
+        raw_server(
+            CHUNKED, WHOLE, WHOLE.replace(b"3\r\n", b"3\r\nConnection: close\r\n"), WHOLE
+        ) as port,
+        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
+    ):
+        assert [exchange(b"{}") for _ in range(4)] == [b"abc"] * 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (WHOLE[:-1], "the connection was closed during an answer"),
+        (b"", "the connection was closed before an answer"),
+        (b"SSH-2.0\r\n\r\n", "HttpParser"),
+    ],
+)
+def test_half_an_answer_is_an_error(answer: bytes, message: str) -> None:
+    # A request without any answer is sent once more.
+    answers = (answer, answer) if not answer else (answer,)
+    with (
+        raw_server(*answers) as port,
+        pytest.raises(BenchmarkError, match=f"a request failed: .*{message}"),
+        signed_connection(requests_to(port), PATIENCE_SECONDS) as exchange,
+    ):
+        exchange(b"{}")
+
+
+def test_an_endpoints_address_is_boto3s() -> None:
+    variables = {
+        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": None,
+    }
+    target = signed_target(Access("eu-west-1", variables), "my-endpoint")
+    assert target.url == (
+        "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/my-endpoint/invocations"
+    )
+    assert target.region == "eu-west-1"
+    assert target.credentials().access_key == "AKIDEXAMPLE"
+
+
+def test_it_drives_a_load_of_the_closed_loop() -> None:
+    with served(lambda body: (200, body.upper())) as port:
+        requests = requests_to(port)
+        result = drive_through(
+            lambda: signed_connection(requests, PATIENCE_SECONDS),
+            LoadSpecification(bodies=("a", "b"), clients=2, requests=3, keep_up=False),
+        )
+    assert {answer for _, answer, _ in result.answers} == {"A", "B"}
+
+
+@pytest.mark.size("all")
+def test_the_command_measures_the_share_of_the_ideal_rate(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert signed_driver.main(["--connections", "4", "--processes", "2", "--seconds", "1"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["loop"], found["connections"], found["processes"]) == ("closed", 4, 2)
+    # No answer comes before 50 ms.
+    assert 0 < found["share_of_ideal"] <= 1.0
+    assert found["requests_per_second"] == pytest.approx(80 * found["share_of_ideal"], rel=0.01)
+    assert found["processor_milliseconds_per_request"] > 0
