@@ -4,9 +4,7 @@ Some values are answers of the user. All others are defaults that suit the conta
 instance type. The rules check whether they go together.
 """
 
-import json
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from slipway.codes.code import Code
@@ -15,10 +13,9 @@ from slipway.config.fields import find, tag_of
 from slipway.config.schema import ModelConfig
 from slipway.config.starters import STARTERS
 from slipway.config.starters.starter import Answers, Starter
+from slipway.config.yaml_text import lines
 from slipway.errors import UserError
 from slipway.facts.instances import instance_types
-
-_COLUMNS = 100
 
 
 def parse_weights(text: str) -> dict[str, str]:
@@ -65,7 +62,8 @@ def render(answers: Answers) -> str:
         },
         "alarms": {"model_latency_p99_milliseconds": answers.latency_milliseconds},
     }
-    return "\n".join([FIRST_LINE, *_lines(content, (), starter.notes)]) + "\n"
+    comments = _comments(content, starter.notes)
+    return "\n".join([FIRST_LINE, *lines(content, comments)]) + "\n"
 
 
 def _concurrent_requests(serving: Mapping[str, Any]) -> int:
@@ -99,38 +97,34 @@ def _endpoint(answers: Answers, starter: Starter) -> dict[str, Any]:
     }
 
 
-def _lines(
-    content: Mapping[str, Any], path: tuple[str, ...], notes: Mapping[str, str]
-) -> Iterator[str]:
-    """Yields a section's lines.
+def _comments(
+    content: Mapping[str, Any], notes: Mapping[str, str]
+) -> Callable[[tuple[str, ...]], str]:
+    """Returns the words above a field: the schema's own, and further words by the field's name.
 
     Args:
-        content: the section.
-        path: the validator's path to it, with the tag of each union after its field.
-        notes: further words above a field, by its name.
+        content: the file; `container` and `source` in it choose among the schema's sections.
+        notes: further words, by the name of the field.
     """
-    for name, value in content.items():
-        place = find(ModelConfig, (*path, name))
-        indent = "  " * (len(place.field) - 1)
-        if not path and isinstance(value, dict):
-            yield ""
+
+    def comment(path: tuple[str, ...]) -> str:
+        place = find(ModelConfig, _tagged(content, path))
         text = place.info.description if place.info else None
         if not text and place.sections:
             text = (place.sections[0].__doc__ or "").strip().splitlines()[0]
-        note = notes.get(name, "")
-        if text or note:
-            prefix = f"{indent}# "
-            yield from textwrap.wrap(
-                f"{text or ''} {note}".strip(),
-                _COLUMNS,
-                initial_indent=prefix,
-                subsequent_indent=prefix,
-            )
-        if isinstance(value, dict):
-            yield f"{indent}{name}:"
-            tags = [tag for section in place.sections if (tag := tag_of(section)) in value.values()]
-            chosen = tuple(tag for tag in tags if tag and len(place.sections) > 1)
-            yield from _lines(value, (*path, name, *chosen), notes)
-        else:
-            # JSON's scalars and lists are YAML's.
-            yield f"{indent}{name}: {json.dumps(value, ensure_ascii=False)}"
+        return f"{text or ''} {notes.get(path[-1], '')}".strip()
+
+    return comment
+
+
+def _tagged(content: Mapping[str, Any], path: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the validator's path to a field, with the tag of each union after its field."""
+    found: tuple[str, ...] = ()
+    section: Any = content
+    for name in path[:-1]:
+        found, section = (*found, name), section[name]
+        sections = find(ModelConfig, found).sections
+        if len(sections) > 1:
+            tags = (tag_of(each) for each in sections)
+            found += tuple(tag for tag in tags if tag and tag in section.values())
+    return (*found, *path[-1:])
