@@ -20,7 +20,7 @@ from embedded_aws.hosting.families.lmi.djl_serving import (
     server_homes,
     version_of,
 )
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 
 OLDEST = (0, 36)
 """Version whose own handler runs with the transformers of today, on a CPU."""

@@ -16,7 +16,7 @@ from benchmarks.lmi.design import BASELINE, TRANSFERS, Part, System, full_design
 from benchmarks.lmi.djl import find_djl_serving, package
 from benchmarks.lmi.prompts import BODIES, PROMPTS, completion
 from benchmarks.program import ROOT
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 
 FULL = full_design(parts=tuple(Part), trials=3, transfer_trials=4, cores=2, seed=1)
 OTHER_PART = "`--part weights` measures the other part without it."

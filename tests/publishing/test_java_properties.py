@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded_aws.hosting.families.lmi.djl_serving import find_java
-from slipway.publishing.families.lmi.java_properties import parse, render
+from slipway.java_properties import entries, parse, render
 
 # No lone halves of a letter: a config is UTF-8, which has none.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -42,6 +42,12 @@ CORNERS = [
     (b"a=1\na=2\n", {"a": "2"}),
     (b"a=\xe9\n", {"a": "\u00e9"}),
     (b"a=1\\", {"a": "1"}),
+    (b"\\\n\nb=2\n", {"b": "2"}),
+    (b"\\\n#a=1\n", {}),
+    (b"a=1,\\\n\nb=2\n", {"a": "1,", "b": "2"}),
+    (b"a\\ b=1\n", {"a b": "1"}),
+    (b" : 1\n", {"": "1"}),
+    (b"a==1\nb:=2\nc = = 3", {"a": "=1", "b": "=2", "c": "= 3"}),
 ]
 
 READER = """
@@ -91,6 +97,11 @@ def test_a_file_is_ascii_with_one_line_for_each_key():
 @pytest.mark.parametrize(("content", "meant"), CORNERS)
 def test_the_formats_corners(content, meant):
     assert parse(content) == meant
+
+
+def test_entries_keep_what_stands_there_twice_and_their_lines():
+    content = b"# first\na=1\nb=2,\\\n  3\n\na=4\n"
+    assert entries(content) == [("a", "1", 2), ("b", "2,3", 3), ("a", "4", 6)]
 
 
 def test_half_an_escape_is_refused():

@@ -9,7 +9,7 @@ from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.project import Project
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 from slipway.publishing.families.lmi.package import (
     PROPERTIES_FILE,
     lmi_package,

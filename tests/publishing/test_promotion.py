@@ -15,7 +15,7 @@ from slipway.operations.promotion_permissions import promotion_policy
 from slipway.planning.artifact_place import artifact_place
 from slipway.project import Project
 from slipway.publishing import verified_copies
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import Published, publish
 from tests.publishing.progress import Progress

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.cli.plan_text import describe_plan
 from slipway.project import Project
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 from tests.embedded.training.publishing import EMBEDDED, STAGING, Publishing, Said
 from tests.support.projects import messages
 

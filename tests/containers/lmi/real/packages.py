@@ -1,6 +1,6 @@
 """Packages made by hand, whose handlers need nothing but the server."""
 
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 from tests.containers.lmi.real.servers import DjlServing
 
 ECHO = b"""

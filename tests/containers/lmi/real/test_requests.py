@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from slipway.planning.families.lmi.setup import ordered
-from slipway.publishing.families.lmi import java_properties
+from slipway import java_properties
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import (

@@ -9,12 +9,41 @@ ISO 8859-1 becomes two others.
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 _WHITE_SPACE = " \t\f"
 _SEPARATORS = "=:"
 _ESCAPES: Mapping[str, str] = {"\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "\\": "\\\\"}
 _ESCAPED: Mapping[str, str] = {"t": "\t", "n": "\n", "f": "\f", "r": "\r"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Entry(NamedTuple):
+    """A key and its value in a file.
+
+    Args:
+        key: without escapes.
+        value: without escapes.
+        line: number of its first line, from 1.
+    """
+
+    key: str
+    value: str
+    line: int
+
+
+class EscapeError(ValueError):
+    """An escape of a letter without its four hexadecimal digits; Java refuses the whole file.
+
+    Args:
+        escape: the escape as the file has it.
+        line: number of the entry's first line, from 1.
+    """
+
+    def __init__(self, escape: str, line: int) -> None:
+        super().__init__(f"{escape} is not an escape")
+        self.escape = escape
+        self.line = line
 
 
 def render(properties: Mapping[str, str]) -> bytes:
@@ -28,9 +57,18 @@ def parse(content: bytes) -> dict[str, str]:
     """Reads a file: of a key that stands there twice, the last value.
 
     Raises:
-        ValueError: an escape of a letter without its four hexadecimal digits; Java refuses it too.
+        EscapeError: Java refuses the file too.
     """
-    return dict(_pair(line) for line in _logical_lines(content.decode("latin-1")))
+    return {entry.key: entry.value for entry in entries(content)}
+
+
+def entries(content: bytes) -> list[Entry]:
+    """Reads every entry of a file, in order, so that keys may stand there twice.
+
+    Raises:
+        EscapeError: Java refuses the file too.
+    """
+    return [_entry(line, number) for number, line in _logical_lines(content.decode("latin-1"))]
 
 
 def _escape_key(key: str) -> str:
@@ -58,34 +96,42 @@ def _escaped(text: str) -> Iterator[tuple[str, str]]:
             )
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Joins lines that end in an escape to the next one; leaves out comments and empty ones."""
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Joins lines that end in an escape to the next one; leaves out comments and empty ones.
+
+    Yields:
+        The number of its first line, and the joined line.
+    """
     pending: str | None = None
-    for line in _LINE_END.split(text):
+    first = 0
+    for number, line in enumerate(_LINE_END.split(text), start=1):
         natural = line.lstrip(_WHITE_SPACE)
-        if pending is None and (not natural or natural[0] in "#!"):
-            continue
+        if pending is None:
+            if not natural or natural[0] in "#!":
+                continue
+            first = number
         joined = (pending or "") + natural
         if (len(joined) - len(joined.rstrip("\\"))) % 2:
-            pending = joined[:-1]
+            # Java takes what follows an escape alone for a line of its own.
+            pending = joined[:-1] or None
         else:
             pending = None
-            yield joined
+            yield first, joined
     if pending:
-        yield pending
+        yield first, pending
 
 
-def _pair(line: str) -> tuple[str, str]:
+def _entry(line: str, number: int) -> Entry:
     at = 0
     while at < len(line) and line[at] not in _SEPARATORS + _WHITE_SPACE:
         at += 2 if line[at] == "\\" else 1
     value = line[at:].lstrip(_WHITE_SPACE)
     if value and value[0] in _SEPARATORS:
         value = value[1:].lstrip(_WHITE_SPACE)
-    return _unescape(line[:at]), _unescape(value)
+    return Entry(_unescape(line[:at], number), _unescape(value, number), number)
 
 
-def _unescape(text: str) -> str:
+def _unescape(text: str, line: int) -> str:
     units = ""
     at = 0
     while at < len(text):
@@ -96,7 +142,7 @@ def _unescape(text: str) -> str:
         elif text[at + 1 : at + 2] == "u":
             digits = text[at + 2 : at + 6]
             if not re.fullmatch("[0-9A-Fa-f]{4}", digits):
-                raise ValueError(f"\\u{digits} is not an escape")
+                raise EscapeError(f"\\u{digits}", line)
             units += chr(int(digits, 16))
             at += 6
         else:
