@@ -150,6 +150,7 @@ class LmiVersion:
             with any.
         reads_option_environment: whether a variable OPTION_X stands for an option that is not set.
         rolls_unless_told: whether the server turns a rolling batch on by itself.
+        reads_formatters: whether a built-in handler runs the formatters of a model.py beside it.
         makes_model_of_variables: whether variables alone make the model, and it is known how.
         one_worker_options: options with which the server starts one worker.
         vllm_version: of the vLLM behind `rolling_batch` vllm and the vllm_async handler, where its
@@ -170,6 +171,7 @@ class LmiVersion:
     rolling_batch_engines: Mapping[str, tuple[str, ...]]
     reads_option_environment: bool
     rolls_unless_told: bool
+    reads_formatters: bool
     makes_model_of_variables: bool
     one_worker_options: tuple[str, ...]
     vllm_version: str | None
@@ -478,6 +480,7 @@ def lmi_version(framework: str, version: str) -> LmiVersion:
         ),
         reads_option_environment=_covers(table["option_environment"], version),
         rolls_unless_told=_covers(table["rolls_unless_told"], version),
+        reads_formatters=_covers(table["formatters"], version),
         makes_model_of_variables=(
             framework in table["model_of_variables"]["frameworks"]
             and _covers(table["model_of_variables"]["in"], version)

@@ -51,6 +51,23 @@ class TestProperties:
             "option.model_loading_timeout=600",
         ]
 
+    def test_a_model_py_beside_an_entry_point_has_formatters_for_it(self):
+        given = {"script": "mine", "max_rolling_batch_size": 8}
+        own = lines(lmi("djl-lmi", "0.30.0", **given))
+        assert "option.rolling_batch=disable" in own
+        # A model.py may have a rolling batch of its own.
+        assert "option.max_rolling_batch_size=8" in own
+        handler = "djl_python.huggingface"
+        formatters = lines(lmi("djl-lmi", "0.30.0", entry_point=handler, **given))
+        assert f"option.entryPoint={handler}" in formatters
+        assert "option.rolling_batch=disable" not in formatters
+        assert setup("djl-lmi", "0.30.0", entry_point=handler, **given).handler == "huggingface"
+
+    def test_a_model_py_is_told_no_precision_where_the_checkpoint_has_it(self):
+        own = lines(lmi("djl-lmi", "0.30.0", script="mine", dtype="auto"))
+        assert not any(line.startswith("option.dtype") for line in own)
+        assert "option.dtype=auto" in lines(lmi("djl-lmi", "0.30.0", dtype="auto"))
+
     def test_flan_t5_xxl_two_versions_later(self):
         assert lines(lmi("djl-fastertransformer", "0.23.0", **FLAN_T5_XXL)) == [
             "engine=FasterTransformer",

@@ -109,6 +109,10 @@ class TestHandlers:
             )
         ]
         assert found(rule, FT, script="mine") == []
+        older = ("djl-lmi", "0.28.0")
+        ((_, _, remedy),) = found(rule, older, entry_point="djl_python.huggingface", script="mine")
+        assert remedy == ("Keep one of them. From 0.29.0 on a model.py may have formatters for it.")
+        assert found(rule, VLLM, entry_point="djl_python.huggingface", script="mine") == []
         assert found(rule, VLLM, engine="PyTorch", script="mine") == [
             (
                 "serving.script",

@@ -222,6 +222,23 @@ class TestOptions:
             )
             assert message.startswith("any value of `use_stable_diffusion` switches it on")
 
+    def test_a_diffusion_model_on_neurons_handler_has_the_other_handlers_options(self):
+        image, rule = ("djl-neuronx", "0.27.0"), lmi_options.options_are_known
+        assert option(rule, image, "height", 768) != []
+        options = {"use_stable_diffusion": True, "height": 768}
+        assert found(rule, image, options=options) == []
+        assert found(lmi_batching.dtype_is_accepted, image, dtype="bf16", options=options) == []
+        assert [field for field, *_ in found(lmi_batching.dtype_is_accepted, image, dtype="fp16",
+                                             options=options)] == ["serving.dtype"]  # fmt: skip
+
+    @pytest.mark.parametrize("value", [True, "True", "FALSE", "huggingface"])
+    def test_handlers_make_small_letters_of_true_and_false(self, value):
+        image = ("djl-deepspeed", "0.23.0")
+        given = {"engine": "Python", "options": {"enable_streaming": value}}
+        assert found(lmi_options.option_values_fit, image, **given) == []
+        assert found(lmi_options.option_values_fit, image, engine="Python",
+                     options={"enable_streaming": "Huggingface"}) != []  # fmt: skip
+
     def test_keys_of_the_server_are_taken_and_checked(self):
         assert option(lmi_options.options_have_no_field, VLLM, "minWorkers", 2) == []
         rule = lmi_options.option_values_fit

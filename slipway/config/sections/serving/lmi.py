@@ -80,7 +80,8 @@ class LmiServing(Section):
     )
     script: ProjectPath | None = Field(
         None,
-        description="Directory with your own model.py, in place of a built-in handler.",
+        description="Directory with your own model.py, in place of a built-in handler. With "
+        "`entry_point`, from 0.29 on, the model.py has formatters for that handler.",
         examples=["handlers/flan-t5"],
     )
     tensor_parallel_degree: Annotated[
@@ -100,7 +101,7 @@ class LmiServing(Section):
     )
     dtype: LmiDtype = Field(
         description="Precision that the weights are loaded in. `auto`: the handler takes the "
-        "checkpoint's own, and 2 bytes for a checkpoint in fp32.",
+        "checkpoint's own, and 2 bytes for a checkpoint in fp32. A model.py is told nothing.",
         examples=["fp16"],
     )
     max_batch_size: int = Field(

@@ -65,5 +65,9 @@ def our_handler(framework: str, version: str) -> OurHandler | None:
 
 
 def brings_handler(serving: LmiServing) -> bool:
-    """Returns whether the user's model.py or Slipway's handler answers, and not AWS's."""
-    return serving.script is not None or serving.image == "built"
+    """Returns whether the user's model.py or Slipway's handler answers, and not AWS's.
+
+    A model.py beside an entry point has formatters for it.
+    """
+    is_handler = serving.script is not None and serving.entry_point is None
+    return is_handler or serving.image == "built"

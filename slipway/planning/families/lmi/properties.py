@@ -55,7 +55,8 @@ def lmi_properties(
     """
     serving, version = setup.serving, setup.version
     properties = {"engine": setup.engine}
-    if setup.entry_point is not None and not setup.entry_point_is_default:
+    # Beside a model.py the server would take that one for the entry point.
+    if setup.entry_point is not None and (serving.script or not setup.entry_point_is_default):
         properties["option.entryPoint"] = setup.entry_point
     if version.weights.s3 and weights_uri is not None:
         properties[f"option.{version.weights.s3[0]}"] = weights_uri
@@ -84,7 +85,8 @@ def _handler_properties(setup: LmiSetup) -> dict[str, str]:
         properties["option.tensor_parallel_degree"] = str(serving.tensor_parallel_degree)
     if serving.pipeline_parallel_degree > 1 and setup.reads("pipeline_parallel_degree"):
         properties["option.pipeline_parallel_degree"] = str(serving.pipeline_parallel_degree)
-    if setup.reads(setup.dtype_key):
+    # A model.py is told no precision by `auto`: it might take the word for the name of one.
+    if setup.reads(setup.dtype_key) and (setup.is_settled or serving.dtype != "auto"):
         properties[f"option.{setup.dtype_key}"] = setup.dtype_value
     # `false` is written too: a variable of the container would count otherwise.
     if "trust_remote_code" in setup.options or (
@@ -108,6 +110,8 @@ def _batch_properties(setup: LmiSetup) -> dict[str, str]:
         # A model.py serves no rolling batch.
         properties["option.rolling_batch"] = OFF
     size = serving.max_rolling_batch_size
-    if size is not None and setup.rolls and setup.reads("max_rolling_batch_size"):
+    # A model.py may have a rolling batch of its own.
+    rolls = setup.rolls or not setup.is_settled
+    if size is not None and rolls and setup.reads("max_rolling_batch_size"):
         properties["option.max_rolling_batch_size"] = str(size)
     return properties

@@ -13,6 +13,10 @@ OFF = "disable"
 AUTO = "auto"
 # The first image with transformers-neuronx 0.8, of Neuron SDK 2.14.
 _PADS_SINCE = (0, 24, 0)
+# The entry point serves diffusion models by the class of another handler, if this option is there
+# (`handle` in djl_python/transformers_neuronx.py).
+_NEURON_HANDLER, _DIFFUSION_HANDLER = "transformers_neuronx", "stable_diffusion_inf2"
+_DIFFUSION_OPTION = "use_stable_diffusion"
 # Handlers that hand requests to an engine with a rolling batch of its own.
 _ASYNCHRONOUS = ("vllm_async", "trtllm_async")
 
@@ -185,6 +189,8 @@ def lmi_setup(serving: LmiServing) -> LmiSetup:
     default = version.default_entry_point(engine, rolling_batch=batch)
     entry_point = serving.entry_point or default or version.first_entry_point(engine)
     handler = version.entry_points.get(entry_point) if entry_point else None
+    if handler == _NEURON_HANDLER and _DIFFUSION_OPTION in serving.options:
+        handler = _DIFFUSION_HANDLER
     return LmiSetup(serving, version, engine, entry_point, handler, entry_point == default)
 
 

@@ -23,6 +23,7 @@ _COMPILES_BATCHES = "transformers_neuronx"
 _ON_WHATEVER_THE_VALUE = "any value, false too"
 _OPTION_VARIABLE = "OPTION_"
 _SHORT_LIST = 6
+_TRUTHS = ("true", "false")
 # Limits of prompt and answer together: of vLLM, lmi-dist and transformers-neuronx.
 _SEQUENCE_LIMITS = ("max_model_len", "n_positions")
 # Variables that stand for what the file says already, and which it wins over.
@@ -249,7 +250,9 @@ def _own_options(setup: LmiSetup) -> dict[str, OptionValue]:
 def _unmet(facts: OptionFacts, value: OptionValue) -> str | None:
     """Returns what the option's value has to be, where this one is not."""
     if facts.allowed is not None:
-        fits = rendered(value) in facts.allowed
+        text = rendered(value)
+        # Handlers make small letters of true and false (properties_manager/properties.py).
+        fits = text in facts.allowed or (text.lower() in _TRUTHS and text.lower() in facts.allowed)
         return None if fits else f"one of {', '.join(facts.allowed)}"
     if facts.type not in _TYPES:
         return None
@@ -319,7 +322,7 @@ _NUMBERS = ("int", "float", "int or max")
 _TYPES: Mapping[str, tuple[str, Callable[[OptionValue], bool]]] = {
     "int": ("a whole number", _is_whole),
     "float": ("a number", _is_number),
-    "bool": ("true or false", lambda value: rendered(value).lower() in ("true", "false")),
+    "bool": ("true or false", lambda value: rendered(value).lower() in _TRUTHS),
     "str": ("a text", _is_text),
     "path": ("a text", _is_text),
     "int or max": ("a whole number", lambda value: value == "max" or _is_whole(value)),

@@ -92,14 +92,23 @@ def entry_point_is_built_in(lmi: Lmi) -> Iterator[Problem]:
 
 
 def there_is_one_handler(lmi: Lmi) -> Iterator[Problem]:
-    """A model.py and a built-in handler: the server takes the latter and says nothing."""
+    """A model.py beside a built-in handler: the server takes the latter and says nothing.
+
+    Later servers run the formatters of the model.py, which they decorate.
+    """
     setup = lmi.setup
     given = [name for name in ("entry_point", "script") if getattr(setup.serving, name) is not None]
-    if len(given) > 1:
+    if len(given) > 1 and not setup.version.reads_formatters:
+        able = [
+            version
+            for version in versions(setup.version.framework)
+            if lmi_version(setup.version.framework, version).reads_formatters
+        ]
+        other = f" From {able[0]} on a model.py may have formatters for it." if able else ""
         yield problem(
             Code.LMI_HANDLER,
             "there are two handlers: `entry_point` and `script`",
-            "Keep one of them.",
+            f"Keep one of them.{other}",
             ("serving", "script"),
         )
     elif given and not setup.runs_python:
