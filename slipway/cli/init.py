@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slipway.cli.new_configs import flag, new_file, next_steps, planned
 from slipway.cli.output import current_project, write_file
 from slipway.codes.code import Code
-from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
 from slipway.errors import Kind, Problem, UserError, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from slipway.config.environments import Environment
-    from slipway.config.schema import ModelConfig
     from slipway.config.starters.starter import Starter
 
 _WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
@@ -78,7 +76,7 @@ def init(
     from slipway.config.starters.starter import Answers
 
     project = current_project()
-    path, shown = _new_file(project.root, name)
+    path, shown = new_file(project.root, name)
     environments = [project.environment(each) for each in project.environment_names]
     known = _known(container)
     own = {
@@ -109,39 +107,12 @@ def init(
         path.parent.mkdir(exist_ok=True)
     write_file(path, render(Answers(name=name, container=container, **answers, own=own)), shown)
     try:
-        config = _checked(name, environments)
+        config = planned(project, name, environments)
     except UserError:
         typer.echo(f"{shown} written; correct what is wrong in it:", err=True)
         raise
-    here = _on_this_machine(config, environments)
-    if here is not None:
-        typer.echo(f"{shown} written. {here}")
-        typer.echo(_next_step(config, environments, begins="In an account"))
-    else:
-        typer.echo(f"{shown} written. {_next_step(config, environments)}")
-
-
-def _new_file(root: Path, name: str) -> tuple[Path, str]:
-    """Returns the path of the config, and its name in messages."""
-    from slipway.config.load import SUFFIXES
-    from slipway.config.schema import NAME_PATTERN, is_model_name
-
-    if not is_model_name(name):
-        raise UserError.of(
-            Code.RESERVED_NAME,
-            f"no model may be called {name!r}",
-            f"Use at most 40 characters of the form {NAME_PATTERN}, and no name of Slipway's own "
-            "stacks (`foundation`, `image-*`).",
-        )
-    for suffix in reversed(SUFFIXES):
-        shown = f"{CONFIG_DIRECTORY}/{name}{suffix}"
-        if (root / shown).exists():
-            raise UserError.of(
-                Code.FILE_EXISTS,
-                f"{shown} is there already",
-                "Choose another name, or edit that file.",
-            )
-    return root / shown, shown
+    first, *more = next_steps(config, environments)
+    typer.echo("\n".join([f"{shown} written. {first}", *more]))
 
 
 def _known(container: str) -> Starter:
@@ -165,7 +136,7 @@ def _check_own_options(container: str, own: Mapping[str, str | None]) -> None:
         Problem(
             Code.WRONG_OPTIONS,
             Kind.VALUE,
-            f"`{_flag(name)}` has no effect with the container `{container}`",
+            f"`{flag(name)}` has no effect with the container `{container}`",
             f"Leave it out, or use `--container {readers[name]}`.",
         )
         for name, value in own.items()
@@ -248,7 +219,7 @@ def _answered(
     missing = _missing(starter, given)
     if missing and not sys.stdin.isatty():
         options = ", ".join(
-            "--sample or --weights" if name in ("sample", "weights") else _flag(name)
+            "--sample or --weights" if name in ("sample", "weights") else flag(name)
             for name in missing
         )
         raise UserError.of(
@@ -264,89 +235,3 @@ def _answered(
         read = reader_of(missing[0], container, root)
         answered[missing[0]] = typer.prompt(_QUESTIONS[missing[0]], value_proc=read)
     return answered
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _checked(name: str, environments: Sequence[Environment]) -> ModelConfig:
-    """Returns the written config if every environment accepts it.
-
-    Raises:
-        UserError: every problem in any of the environments.
-    """
-    project = current_project()
-    problems: dict[Problem, None] = {}
-    for environment in environments:
-        try:
-            project.plan(name, environment, allow_unpublished=True)
-        except UserError as error:
-            problems.update(dict.fromkeys(error.problems))
-    if problems:
-        raise UserError(problems)
-    return project.config(name, environments[0].name).config
-
-
-def _next_step(
-    config: ModelConfig, environments: Sequence[Environment], begins: str = "Next"
-) -> str:
-    """Returns a sentence about what can be done with the file today."""
-    from slipway.planning.artifacts import has_source
-    from slipway.planning.families import situation_of
-    from slipway.planning.support import unpublishable
-
-    every = [situation_of(config, environment) for environment in environments]
-    sourced = [situation for situation in every if has_source(situation)]
-    # Nobody deploys to the environment that CI synthesises for: any other is proposed before it.
-    sourced.sort(key=lambda situation: situation.environment.name == CI)
-    # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
-    # one.
-    reasons: list[str] = []
-    for situation in sourced:
-        family, environment = situation.image_family, situation.environment
-        unready = [f"{what} is not supported yet" for _, what in unpublishable(situation)]
-        if not unready and environment.is_local and family is None:
-            unready.append("the embedded AWS does not run this image")
-        if not unready:
-            publish, deploy = _environment_options(environment)
-            name, image, account = config.name, "", ""
-            if environment.name == CI:
-                publish, deploy = " --env NAME", " -c env=NAME"
-                account = (
-                    f"add an environment `NAME` with your account to {ENVIRONMENTS_FILE}, then "
-                )
-            if family is not None and not environment.is_local:
-                image = f"`cdk deploy image-{family}{deploy}` once, then "
-            return (
-                f"{begins}: {account}{image}`slipway publish {name}{publish}`, then "
-                f"`cdk deploy {name}{deploy}`."
-            )
-        reasons += unready
-    option = _environment_options(sourced[0].environment)[0] if sourced else ""
-    reason = reasons[0] if reasons else "no environment deploys what it names"
-    return f"{begins}: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
-
-
-def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
-    """Returns how the embedded AWS serves a checkpoint that it could compile; else None."""
-    from slipway.planning.artifacts import has_source
-    from slipway.planning.families import situation_of
-
-    local = next((each for each in environments if each.is_local), None)
-    if local is None or config.artifacts.compile is None:
-        return None
-    situation = situation_of(config, local)
-    if has_source(situation) or situation.image_family is None:
-        return None
-    return (
-        f"On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: "
-        f"release` for `{local.name}` in {ENVIRONMENTS_FILE}; then `slipway publish "
-        f"{config.name}` and `cdk deploy {config.name}`."
-    )
-
-
-def _environment_options(environment: Environment) -> tuple[str, str]:
-    """Returns the options to add to a Slipway command, and to a command of the CDK CLI."""
-    name = environment.name
-    return ("", "") if name == LOCAL else (f" --env {name}", f" -c env={name}")

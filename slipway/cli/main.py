@@ -20,6 +20,7 @@ from slipway.cli import (
     configs,
     explain,
     families,
+    imports,
     init,
     invoke,
     local,
@@ -48,6 +49,7 @@ app = typer.Typer(
 configs.register(app)
 explain.register(app)
 init.register(app)
+imports.register(app)
 for register in families.REGISTER:
     register(app)
 publish.register(app)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from slipway.errors import UserError
 
 # What loads configs is imported by the command that does: `slipway --help` needs none of it.
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from slipway.project import Project
@@ -55,8 +57,23 @@ def write_file(path: Path, text: str, shown: str) -> None:
     Raises:
         UserError: it cannot be written.
     """
-    try:
+    with reported(shown, path):
         path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def reported(shown: str, path: Path) -> Iterator[None]:
+    """Turns an error of writing a file into what the user can do.
+
+    Args:
+        shown: the file's name in messages.
+        path: the file.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        yield
     except OSError as error:
         remedy = "Name another file, or allow writing there."
         if not path.parent.is_dir():

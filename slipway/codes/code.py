@@ -232,6 +232,8 @@ class Code(StrEnum):
     BUILD_UNREACHABLE = "SW653"
     NO_BUILD = "SW654"
     SECRET_ELSEWHERE = "SW655"  # noqa: S105  # a code
+    IMPORT_UNREADABLE = "SW656"
+    IMPORT_HANDLER = "SW657"
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"

@@ -254,4 +254,18 @@ ENTRIES: Sequence[Entry] = (
         "A build reads `remote_publishing.hub_token_secret` in its own region.",
         "Replicate the secret to the environment's region, and name the ARN of the replica.",
     ),
+    Entry(
+        Code.IMPORT_UNREADABLE,
+        "The files to import cannot be read",
+        "`slipway import` reads the files of a model that is deployed in another way. A file is "
+        "not there, is too large, or has a form that its own reader refuses.",
+        "Name the folder that the message asks for, or correct the file.",
+    ),
+    Entry(
+        Code.IMPORT_HANDLER,
+        "The handler to import is not there",
+        "serving.properties names a handler that is not in its folder. Without the handler the "
+        "config would serve another model.",
+        "Copy the handler beside serving.properties as model.py, and remove `option.entryPoint`.",
+    ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 COLUMNS = 100
 """Longest line of a comment."""
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 # YAML 1.1 reads these as something else than a text.
 _NOT_TEXTS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -39,25 +39,40 @@ def lines(
             yield f"{indent}{_key(name)}: {_value(value)}"
 
 
-def comment_lines(text: str, indent: str = "") -> Iterator[str]:
+def comment_lines(text: str, indent: str = "", hanging: str = "") -> Iterator[str]:
     """Yields a comment, in lines of at most `COLUMNS` characters.
 
     Args:
         text: the words; none make no line.
         indent: white space before the comment.
+        hanging: white space before the words of its further lines.
     """
     prefix = f"{indent}# "
-    if text:
-        yield from textwrap.wrap(text, COLUMNS, initial_indent=prefix, subsequent_indent=prefix)
+    yield from textwrap.wrap(
+        text,
+        COLUMNS,
+        initial_indent=prefix,
+        subsequent_indent=f"{prefix}{hanging}",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _key(name: str) -> str:
-    is_plain = _PLAIN_KEY.fullmatch(name) and name.lower() not in _NOT_TEXTS
-    return name if is_plain else _value(name)
+    return name if _is_plain(name) else _value(name)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether YAML reads a text as itself without quotes."""
+    return _PLAIN.fullmatch(text) is not None and text.lower() not in _NOT_TEXTS
 
 
 def _value(value: Any) -> str:
-    """Returns a scalar or a list as JSON, which is YAML but for characters that are not printed."""
+    """Returns a scalar or a list: JSON is YAML, but for characters that are not printed."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str) and _is_plain(value):
+        return value
     text = json.dumps(value, ensure_ascii=False)
     return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
 

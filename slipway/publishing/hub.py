@@ -86,7 +86,7 @@ def fetch(
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     token: str | bool = environment.get("HF_TOKEN") or False
     endpoint = (environment.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-    with _told_plainly(weights):
+    with told_plainly(weights):
         files = _files(HfApi(endpoint=endpoint, token=token), weights)
     complete, parts = directory / "files", directory / "parts"
     _require_space(directory, sum(file.size_bytes for file in files), complete, parts)
@@ -99,7 +99,7 @@ def fetch(
             continue
         part = parts / hashlib.sha256(file.path.encode()).hexdigest()
         part.parent.mkdir(parents=True, exist_ok=True)
-        with _told_plainly(weights):
+        with told_plainly(weights):
             _download(weights, file, part, endpoint, token, progress)
         if not file.is_content_of(part):
             part.unlink()
@@ -219,8 +219,15 @@ def _download(
 
 
 @contextmanager
-def _told_plainly(weights: HubWeights) -> Iterator[None]:
-    """Turns the client's errors into what the user can do; nothing of a request is shown."""
+def told_plainly(weights: HubWeights) -> Iterator[None]:
+    """Turns the client's errors into what the user can do; nothing of a request is shown.
+
+    Args:
+        weights: names the repository and the revision in messages.
+
+    Raises:
+        UserError: in place of an error of the client.
+    """
     import httpx2
     from huggingface_hub.errors import (
         GatedRepoError,

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from slipway import java_properties
 from slipway.config.schema import ModelConfig
 from slipway.errors import UserError
 from slipway.planning.artifact_place import own_place, shared_place
 from slipway.project import Project
-from slipway import java_properties
 from slipway.publishing.families.lmi.package import (
     PROPERTIES_FILE,
     lmi_package,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from slipway import java_properties
 from slipway.access import Access
 from slipway.config.environments import Environment
 from slipway.errors import UserError
@@ -15,7 +16,6 @@ from slipway.operations.promotion_permissions import promotion_policy
 from slipway.planning.artifact_place import artifact_place
 from slipway.project import Project
 from slipway.publishing import verified_copies
-from slipway import java_properties
 from slipway.publishing.promotion import promote
 from slipway.publishing.publish import Published, publish
 from tests.publishing.progress import Progress

@@ -76,6 +76,17 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "A checkpoint in a folder of the project says its family, parameters and shape.",
         ),
     ),
+    "import": (
+        Example(
+            "slipway import my-model --properties old/llama --instance ml.g5.12xlarge --dry-run",
+            "Print the config of an LMI model, with a comment for each guess.",
+        ),
+        Example(
+            "slipway import my-model --properties old/llama --instance ml.g5.12xlarge "
+            "--framework djl-lmi --version 0.32.0 --weights s3://my-bucket/llama-2-13b/",
+            "Write it, for the image that serves the model today.",
+        ),
+    ),
     "triton-repository": (
         Example(
             "slipway triton-repository search --graph build/model.onnx --max-batch-size 16 "

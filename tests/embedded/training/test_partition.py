@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from slipway import java_properties
 from slipway.cli.plan_text import describe_plan
 from slipway.project import Project
-from slipway import java_properties
 from tests.embedded.training.publishing import EMBEDDED, STAGING, Publishing, Said
 from tests.support.projects import messages
 

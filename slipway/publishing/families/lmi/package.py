@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway import java_properties
 from slipway.codes.code import Code
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import Kind, Problem, UserError
 from slipway.planning.artifact_place import SHARED_ARTIFACTS, ArtifactPlace, files_prefix
 from slipway.planning.families.lmi.situation import Lmi
-from slipway import java_properties
 from slipway.publishing.packaging import Package
 
 BUCKET = "{artifact_bucket}"

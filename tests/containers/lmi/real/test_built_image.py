@@ -14,8 +14,8 @@ from embedded_aws.hosting.families import (
 )
 from embedded_aws.hosting.families.program import ContainerProgram
 from embedded_aws.server import EmbeddedAws
-from slipway.config.schema import ModelConfig
 from slipway import java_properties
+from slipway.config.schema import ModelConfig
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.endpoints import REGION
 from tests.containers.lmi.real.servers import DjlServing, Home

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.planning.families.lmi.setup import ordered
 from slipway import java_properties
+from slipway.planning.families.lmi.setup import ordered
 from tests.containers.lmi.real import servers
 from tests.containers.lmi.real.packages import echo, seen
 from tests.containers.lmi.real.servers import ROOT, Home, Start

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from slipway.planning.families.lmi.setup import ordered
 from slipway import java_properties
+from slipway.planning.families.lmi.setup import ordered
 from tests.containers.lmi.bad_bodies import REFUSED_ALIKE
 from tests.containers.lmi.real.packages import SLEEPER
 from tests.containers.lmi.real.servers import (

@@ -1,0 +1,153 @@
+"""What commands that write a new model config share: its path, its check, and what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slipway.codes.code import Code
+from slipway.config.names import CI, CONFIG_DIRECTORY, ENVIRONMENTS_FILE, LOCAL
+from slipway.errors import Problem, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from slipway.config.environments import Environment
+    from slipway.config.schema import ModelConfig
+    from slipway.project import Project
+
+
+def new_file(
+    root: Path, name: str, *, overwrite: bool = False, otherwise: str = "edit that file"
+) -> tuple[Path, str]:
+    """Returns the path of the config, and its name in messages.
+
+    Args:
+        root: the project.
+        name: name of the model.
+        overwrite: whether the config may be there already.
+        otherwise: what to do beside choosing another name, for the remedy.
+
+    Raises:
+        UserError: no model may have that name, or there is such a config.
+    """
+    from slipway.config.load import SUFFIXES
+    from slipway.config.schema import NAME_PATTERN, is_model_name
+
+    if not is_model_name(name):
+        raise UserError.of(
+            Code.RESERVED_NAME,
+            f"no model may be called {name!r}",
+            f"Use at most 40 characters of the form {NAME_PATTERN}, and no name of Slipway's own "
+            "stacks (`foundation`, `image-*`).",
+        )
+    for suffix in reversed(SUFFIXES):
+        shown = f"{CONFIG_DIRECTORY}/{name}{suffix}"
+        if (root / shown).exists() and overwrite:
+            return root / shown, shown
+        if (root / shown).exists():
+            raise UserError.of(
+                Code.FILE_EXISTS,
+                f"{shown} is there already",
+                f"Choose another name, or {otherwise}.",
+            )
+    return root / shown, shown
+
+
+def planned(project: Project, name: str, environments: Sequence[Environment]) -> ModelConfig:
+    """Returns a written config if every environment accepts it.
+
+    Args:
+        project: the project.
+        name: name of the model.
+        environments: every environment of the project.
+
+    Raises:
+        UserError: every problem in any of the environments.
+    """
+    problems: dict[Problem, None] = {}
+    for environment in environments:
+        try:
+            project.plan(name, environment, allow_unpublished=True)
+        except UserError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise UserError(problems)
+    return project.config(name, environments[0].name).config
+
+
+def next_steps(config: ModelConfig, environments: Sequence[Environment]) -> list[str]:
+    """Returns what can be done with a new config: on this machine, and in an account."""
+    here = _on_this_machine(config, environments)
+    if here is None:
+        return [_next_step(config, environments)]
+    return [here, _next_step(config, environments, begins="In an account")]
+
+
+def flag(name: str) -> str:
+    """Returns the option of the command line for a fact."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _next_step(
+    config: ModelConfig, environments: Sequence[Environment], begins: str = "Next"
+) -> str:
+    """Returns a sentence about what can be done with the file today."""
+    from slipway.planning.artifacts import has_source
+    from slipway.planning.families import situation_of
+    from slipway.planning.support import unpublishable
+
+    every = [situation_of(config, environment) for environment in environments]
+    sourced = [situation for situation in every if has_source(situation)]
+    # Nobody deploys to the environment that CI synthesises for: any other is proposed before it.
+    sourced.sort(key=lambda situation: situation.environment.name == CI)
+    # Slipway's own containers run on the embedded AWS; others' images do in no account but a real
+    # one.
+    reasons: list[str] = []
+    for situation in sourced:
+        family, environment = situation.image_family, situation.environment
+        unready = [f"{what} is not supported yet" for _, what in unpublishable(situation)]
+        if not unready and environment.is_local and family is None:
+            unready.append("the embedded AWS does not run this image")
+        if not unready:
+            publish, deploy = _environment_options(environment)
+            name, image, account = config.name, "", ""
+            if environment.name == CI:
+                publish, deploy = " --env NAME", " -c env=NAME"
+                account = (
+                    f"add an environment `NAME` with your account to {ENVIRONMENTS_FILE}, then "
+                )
+            if family is not None and not environment.is_local:
+                image = f"`cdk deploy image-{family}{deploy}` once, then "
+            return (
+                f"{begins}: {account}{image}`slipway publish {name}{publish}`, then "
+                f"`cdk deploy {name}{deploy}`."
+            )
+        reasons += unready
+    option = _environment_options(sourced[0].environment)[0] if sourced else ""
+    reason = reasons[0] if reasons else "no environment deploys what it names"
+    return f"{begins}: `slipway plan {config.name} --allow-unpublished{option}` shows it; {reason}."
+
+
+def _on_this_machine(config: ModelConfig, environments: Sequence[Environment]) -> str | None:
+    """Returns how the embedded AWS serves a checkpoint that it could compile; else None."""
+    from slipway.planning.artifacts import has_source
+    from slipway.planning.families import situation_of
+
+    local = next((each for each in environments if each.is_local), None)
+    if local is None or config.artifacts.compile is None:
+        return None
+    situation = situation_of(config, local)
+    if has_source(situation) or situation.image_family is None:
+        return None
+    return (
+        f"On this machine: `make export` once, as compiling needs PyTorch; set `artifacts: "
+        f"release` for `{local.name}` in {ENVIRONMENTS_FILE}; then `slipway publish "
+        f"{config.name}` and `cdk deploy {config.name}`."
+    )
+
+
+def _environment_options(environment: Environment) -> tuple[str, str]:
+    """Returns the options to add to a Slipway command, and to a command of the CDK CLI."""
+    name = environment.name
+    return ("", "") if name == LOCAL else (f" --env {name}", f" -c env={name}")

@@ -1,0 +1,147 @@
+"""A config that was made of something else: its content, its guesses, and all that it lacks."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from slipway.config.editor_schema import FIRST_LINE
+from slipway.config.yaml_text import comment_lines, lines
+
+FieldName = tuple[str, ...]
+_LONGEST_SHOWN = 60
+DEFAULT_LATENCY_MILLISECONDS = 30_000
+"""Half of the time after which SageMaker ends a realtime request."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The facts that the user gave, or the source tells; None for those that neither does.
+
+    Args:
+        name: name of the model.
+        instance: hosting instance type.
+        framework: framework of the image.
+        version: version of the image.
+        family: architecture of the network.
+        parameters: number of its weights.
+        weights: the section `artifacts.weights`.
+        size_gb: size of the weights.
+        shape: further fields of the section `model`.
+        latency_milliseconds: objective for the 99th percentile of the answers.
+    """
+
+    name: str
+    instance: str | None = None
+    framework: str | None = None
+    version: str | None = None
+    family: str | None = None
+    parameters: int | None = None
+    weights: Mapping[str, Any] | None = None
+    size_gb: float | None = None
+    shape: Mapping[str, int] = field(default_factory=dict)
+    latency_milliseconds: int | None = None
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The reason for a value of the config that the source does not have, as a sentence."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the source that the config lacks, or has with another value.
+
+    Args:
+        name: as the source has it.
+        value: as the source has it.
+        reason: why, as a sentence.
+    """
+
+    name: str
+    value: str
+    reason: str
+
+    @property
+    def shown(self) -> str:
+        """Returns the setting for people, on one line."""
+        return f"{printable(self.name)}={printable(self.value)}"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What an import makes.
+
+    Args:
+        content: the config.
+        guesses: the values that the source does not have, by field.
+        changed: settings that the config has with another value.
+        left_out: settings that the config does not have.
+        files: files for the project, by path.
+    """
+
+    content: Mapping[str, Any]
+    guesses: Mapping[FieldName, Guess] = field(default_factory=dict)
+    changed: Sequence[Setting] = ()
+    left_out: Sequence[Setting] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def render(self, origin: str) -> str:
+        """Returns the YAML: a comment above each guess, and a list of what the config lacks.
+
+        Args:
+            origin: what the config was made of, for the first comment.
+        """
+        head = comment_lines(f"Imported from {printable(origin)}.")
+        return "\n".join([FIRST_LINE, *head, *lines(self.content, self._comment), *self._lists()])
+
+    def value(self, path: FieldName) -> Any:
+        """Returns the value of a field."""
+        found: Any = self.content
+        for name in path:
+            found = found[name]
+        return found
+
+    def _comment(self, path: FieldName) -> str:
+        guess = self.guesses.get(path)
+        return "" if guess is None else f"Guess: {guess.reason}"
+
+    def _lists(self) -> Iterator[str]:
+        for title, settings in (
+            ("Changed:", self.changed),
+            ("Left out, because the config cannot say it or the image does not read it:",
+             self.left_out),
+        ):  # fmt: skip
+            if settings:
+                yield ""
+                yield from comment_lines(title)
+            for setting in settings:
+                yield from comment_lines(f"- {setting.shown}: {setting.reason}", hanging="  ")
+        yield ""
+
+
+def printable(text: str, longest: int | None = _LONGEST_SHOWN) -> str:
+    """Returns a text on one line, with escapes for what is not printed.
+
+    Args:
+        text: of a file that somebody else wrote.
+        longest: characters that are shown; None for all.
+    """
+    shown = text if text.isprintable() else json.dumps(text)[1:-1]
+    return shown if longest is None or len(shown) <= longest else f"{shown[:longest]}..."
+
+
+def alarms_of(given: Given, reader: str) -> tuple[dict[str, Any], dict[FieldName, Guess]]:
+    """Returns the section `alarms`, and its guess where the user gave no objective.
+
+    Args:
+        given: the user's answers.
+        reader: what the source is, for the reason: `serving.properties`.
+    """
+    name = "model_latency_p99_milliseconds"
+    if given.latency_milliseconds is not None:
+        return {name: given.latency_milliseconds}, {}
+    reason = f"{reader} has no objective. This is half of SageMaker's limit; set your own."
+    return {name: DEFAULT_LATENCY_MILLISECONDS}, {("alarms", name): Guess(reason)}

@@ -1,0 +1,104 @@
+"""Chooses the image for settings whose image nobody names: the newest that suits them best."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from slipway.codes.code import Code
+from slipway.config.environments import Environment
+from slipway.errors import Kind, UserError, nearest
+from slipway.facts.images import versions
+from slipway.facts.lmi.versions import lmi_version
+from slipway.importing.draft import FieldName, Given, Guess
+from slipway.importing.lmi.drafts import LmiDraft, lmi_draft
+from slipway.importing.lmi.source import LmiSource
+
+FRAMEWORKS = (
+    "djl-lmi", "djl-deepspeed", "djl-fastertransformer", "djl-tensorrtllm", "djl-neuronx",
+)  # fmt: skip
+"""All frameworks; of several that suit, the first. AWS still develops `djl-lmi`."""
+
+
+def suitable_draft(
+    source: LmiSource,
+    given: Given,
+    guesses: Mapping[FieldName, Guess],
+    environment: Environment,
+) -> LmiDraft:
+    """Makes the config for the image that the user names, or else for the one that suits best.
+
+    The best image refuses least, and reads the most of the settings. Of several such images it is
+    the newest.
+
+    Args:
+        source: the settings.
+        given: all facts that a config needs, but for those of the image.
+        guesses: those of the facts that are guesses, by field.
+        environment: the environment that the rules are asked for.
+
+    Raises:
+        UserError: there is no such image, or the handler is not among the files.
+    """
+    best: LmiDraft | None = None
+    for framework, version in _candidates(given):
+        chosen = replace(given, framework=framework, version=version)
+        found = lmi_draft(source, chosen, guesses | _reasons(given), environment)
+        if best is None or _score(found) < _score(best):
+            best = found
+    if best is None:
+        raise no_such_image(given)
+    return best
+
+
+def no_such_image(given: Given) -> UserError:
+    """Returns the error of an image that there is not.
+
+    Args:
+        given: framework or version, or both.
+    """
+    if given.framework is not None and given.framework not in FRAMEWORKS:
+        guess = nearest(given.framework, FRAMEWORKS)
+        hint = f"Did you mean `{guess}`? " if guess else ""
+        return UserError.of(
+            Code.UNKNOWN_CHOICE,
+            f"there is no framework {given.framework!r}",
+            f"{hint}Allowed: {', '.join(FRAMEWORKS)}.",
+        )
+    among = (given.framework,) if given.framework else FRAMEWORKS
+    known = dict.fromkeys(version for each in among for version in versions(each))
+    return UserError.of(
+        Code.UNKNOWN_IMAGE_VERSION,
+        f"there is no image of {given.framework or 'LMI'} {given.version}",
+        f"There are {', '.join(known)}.",
+        kind=Kind.VALUE,
+    )
+
+
+def known_versions(framework: str) -> Sequence[str]:
+    """Returns the versions of a framework whose own sources the facts are from, oldest first."""
+    return [name for name in versions(framework) if lmi_version(framework, name).facts_of is None]
+
+
+def _candidates(given: Given) -> Iterator[tuple[str, str]]:
+    frameworks = [each for each in FRAMEWORKS if given.framework in (None, each)]
+    for framework in frameworks:
+        if given.version is not None:
+            if given.version in versions(framework):
+                yield framework, given.version
+        else:
+            for version in reversed(known_versions(framework)):
+                yield framework, version
+
+
+def _reasons(given: Given) -> dict[FieldName, Guess]:
+    found: dict[FieldName, Guess] = {}
+    reason = "no setting names it. This is the newest image that suits the settings best."
+    if given.framework is None:
+        found["serving", "framework"] = Guess(reason)
+    if given.version is None:
+        found["serving", "version"] = Guess(reason)
+    return found
+
+
+def _score(found: LmiDraft) -> tuple[int, int]:
+    draft = found.draft
+    return len(found.problems), len(draft.left_out) + len(draft.changed)

@@ -1,0 +1,324 @@
+"""`slipway import --properties`: the file it writes, its report, and what it refuses."""
+
+import json
+
+import pytest
+import typer
+import yaml
+
+from slipway.project import Project
+from tests.support.projects import PRODUCTION, write_project
+
+OLD = """\
+# from a notebook
+engine=MPI
+option.model_id=s3://acme-models/llama-2-7b-chat
+option.tensor_parallel_degree: 1
+option.tensor_parallel_degree=4
+option.rolling_batch = lmi-dist
+option.max_rolling_batch_size=\\
+    32
+option.output_formatter=jsonlines
+option.paged_atention=true
+option.dtype=fp16
+option.model_loading_timeout=7200
+"""
+ANSWERS = ("--instance", "ml.g5.12xlarge")
+WRITTEN = """\
+# yaml-language-server: $schema=schema.json
+# Imported from old/serving.properties.
+name: chat
+
+model:
+  # Guess: the name of the checkpoint says it.
+  family: llama
+  # Guess: the name of the checkpoint says it.
+  parameters: 7000000000
+
+serving:
+  container: lmi
+  # Guess: no setting names it. This is the newest image that suits the settings best.
+  framework: djl-lmi
+  # Guess: no setting names it. This is the newest image that suits the settings best.
+  version: "0.32.0"
+  engine: MPI
+  tensor_parallel_degree: 4
+  dtype: fp16
+  rolling_batch: lmi-dist
+  max_rolling_batch_size: 32
+  model_loading_timeout_seconds: 3600
+  options:
+    output_formatter: jsonlines
+
+artifacts:
+  weights:
+    source: s3
+    uri: "s3://acme-models/llama-2-7b-chat/"
+
+endpoint:
+  instances: [ml.g5.12xlarge]
+  # Guess: the time that the server gives the model to load.
+  container_startup_health_check_timeout_seconds: 3600
+  # Guess: the container copies the weights from S3 itself, which needs a network.
+  network_isolation: false
+
+alarms:
+  # Guess: serving.properties has no objective. This is half of SageMaker's limit; set your own.
+  model_latency_p99_milliseconds: 30000
+
+# Changed:
+# - option.model_loading_timeout=7200: 3600 now. SageMaker ends the start of a container after 3600
+#   s at the latest.
+
+# Left out, because the config cannot say it or the image does not read it:
+# - option.tensor_parallel_degree=1: line 5 has the key again, and wins.
+# - option.paged_atention=true: djl_python.huggingface of djl-lmi 0.32.0 reads no option
+#   'paged_atention'. The server would ignore it without a warning.
+"""
+REPORT = """\
+model_configs/chat.yaml written, with 7 guesses to review.
+Left out: option.tensor_parallel_degree=1: line 5 has the key again, and wins.
+Left out: option.paged_atention=true: djl_python.huggingface of djl-lmi 0.32.0 reads no option \
+'paged_atention'. The server would ignore it without a warning.
+Changed: option.model_loading_timeout=7200: 3600 now. SageMaker ends the start of a container \
+after 3600 s at the latest.
+Slipway adds to serving.properties: retry_threshold=10, option.predict_timeout=60.
+Next: `slipway publish chat --env production`, then `cdk deploy chat -c env=production`.
+"""
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """Returns the folder of a model in a new project."""
+    monkeypatch.chdir(write_project(tmp_path, {}))
+    folder = tmp_path / "old"
+    folder.mkdir()
+    (folder / "serving.properties").write_text(OLD, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def run(slipway_command):
+    return lambda *arguments: slipway_command("import", "chat", "--properties", "old", *arguments)
+
+
+@pytest.fixture
+def config(tmp_path):
+    return tmp_path / "model_configs" / "chat.yaml"
+
+
+def settings(old, *lines):
+    (old / "serving.properties").write_text("\n".join(lines), "utf-8")
+
+
+def test_one_yaml_with_a_comment_for_each_guess_and_a_list_of_what_is_left_out(run, old, config):
+    code, output, errors = run(*ANSWERS)
+    assert (code, output, errors) == (0, REPORT, "")
+    assert config.read_text("utf-8") == WRITTEN
+    plan = Project(old.parent).plan("chat", PRODUCTION, allow_unpublished=True)
+    assert plan.serving_properties["option.rolling_batch"] == "lmi-dist"
+
+
+def test_a_dry_run_prints_the_file_and_writes_nothing(run, old, config):
+    code, output, errors = run(*ANSWERS, "--dry-run")
+    assert (code, output) == (0, WRITTEN)
+    assert errors == "".join(REPORT.splitlines(keepends=True)[1:-1])
+    assert not config.exists()
+
+
+def test_json_has_the_config_the_guesses_and_the_lists(run, old, config):
+    code, output, errors = run(*ANSWERS, "--json")
+    report = json.loads(output)
+    assert (code, errors) == (0, "")
+    assert report["file"] == "model_configs/chat.yaml"
+    assert report["config"] == WRITTEN == config.read_text("utf-8")
+    assert {
+        "field": "serving.version",
+        "value": "0.32.0",
+        "reason": "no setting names it. This is the newest image that suits the settings best.",
+    } in report["guesses"]
+    assert len(report["guesses"]) == 7
+    assert [setting["name"] for setting in report["left_out"]] == [
+        "option.tensor_parallel_degree",
+        "option.paged_atention",
+    ]
+    assert [setting["value"] for setting in report["changed"]] == ["7200"]
+    assert report["added"] == {"retry_threshold": "10", "option.predict_timeout": "60"}
+    assert report["next"][0].startswith("Next: `slipway publish chat")
+    assert report["problems"] == []
+
+
+def test_nothing_is_overwritten_without_being_told(run, old, config):
+    config.write_text("mine", "utf-8")
+    code, _, errors = run(*ANSWERS)
+    assert (code, errors) == (
+        1,
+        "1 problem\n- model_configs/chat.yaml is there already [SW408]\n"
+        "    Choose another name, or add `--overwrite`.\n",
+    )
+    assert config.read_text("utf-8") == "mine"
+    assert run(*ANSWERS, "--dry-run")[0] == 0
+    assert config.read_text("utf-8") == "mine"
+    assert run(*ANSWERS, "--overwrite")[0] == 0
+    assert config.read_text("utf-8") == WRITTEN
+
+
+def test_the_handler_and_its_requirements_come_along(run, old, config, tmp_path):
+    settings(old, "engine=Python", "option.model_id=s3://acme-models/opt-1.3b/")
+    (old / "model.py").write_text("def handle(inputs): ...\n", "utf-8")
+    (old / "requirements.txt").write_text("einops\n", "utf-8")
+    (old / ".hidden").touch()
+    code, output, _ = run(*ANSWERS)
+    assert code == 0
+    assert "Copied: handlers/chat/model.py\nCopied: handlers/chat/requirements.txt\n" in output
+    handler = tmp_path / "handlers" / "chat"
+    assert sorted(path.name for path in handler.iterdir()) == ["model.py", "requirements.txt"]
+    assert (handler / "requirements.txt").read_text("utf-8") == "einops\n"
+    serving = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    assert serving["script"] == "handlers/chat"
+    # A model.py is told no precision that its own file did not name.
+    plan = Project(tmp_path).plan("chat", PRODUCTION, allow_unpublished=True)
+    assert "option.dtype" not in plan.serving_properties
+    config.unlink()
+    code, _, errors = run(*ANSWERS)
+    assert code == 1
+    assert "handlers/chat/model.py is there already [SW408]" in errors
+    assert "handlers/chat/requirements.txt is there already [SW408]" in errors
+    assert not config.exists()
+
+
+def test_a_handler_of_another_name_becomes_model_py(run, old, config, tmp_path):
+    settings(old, "option.entryPoint=inference.py", "option.model_id=s3://acme-models/opt-1.3b/")
+    (old / "inference.py").write_text("def handle(inputs): ...\n", "utf-8")
+    code, output, _ = run(*ANSWERS)
+    assert code == 0
+    assert (
+        "Changed: option.entryPoint=inference.py: copied as model.py, which is the name that "
+        "Slipway's package has for it.\n"
+    ) in output
+    assert (tmp_path / "handlers" / "chat" / "model.py").is_file()
+
+
+def test_a_model_py_with_formatters_leaves_the_answers_to_the_image(run, old, config, tmp_path):
+    settings(old, "option.rolling_batch=vllm", "option.model_id=s3://acme-models/opt-1.3b/")
+    (old / "model.py").write_text("@output_formatter\ndef plain(output): ...\n", "utf-8")
+    assert run(*ANSWERS, "--version", "0.30.0")[0] == 0
+    serving = yaml.safe_load(config.read_text("utf-8"))["serving"]
+    assert (serving["entry_point"], serving["script"]) == (
+        "djl_python.huggingface", "handlers/chat",
+    )  # fmt: skip
+    plan = Project(tmp_path).plan("chat", PRODUCTION, allow_unpublished=True)
+    assert plan.serving_properties["option.entryPoint"] == "djl_python.huggingface"
+    assert plan.serving_properties["option.rolling_batch"] == "vllm"
+
+
+def test_files_that_no_config_can_say_are_listed(run, old):
+    settings(old, "option.model_id=s3://acme-models/opt-1.3b/", "option.rolling_batch=vllm")
+    (old / "requirements.txt").write_text("einops\n", "utf-8")
+    code, output, _ = run(*ANSWERS)
+    assert code == 0
+    assert (
+        "Left out: files beside it=requirements.txt: no model.py is there, so the server runs a "
+        "handler of the image. A package that it installs at its start has no place in a config.\n"
+    ) in output
+
+
+def test_a_checkpoint_beside_the_file_is_the_weights(run, old, config):
+    settings(old, "option.model_id=/opt/ml/model", "option.rolling_batch=vllm")
+    (old / "config.json").write_text("{}", "utf-8")
+    (old / "model.safetensors").touch()
+    code, _, errors = run(*ANSWERS, "--family", "opt", "--parameters", "1300000000")
+    assert (code, errors) == (0, "")
+    content = yaml.safe_load(config.read_text("utf-8"))
+    assert content["artifacts"]["weights"] == {"source": "path", "path": "old"}
+    assert content["model"] == {"family": "opt", "parameters": 1_300_000_000}
+
+
+@pytest.mark.parametrize(
+    ("model_id", "why", "options"),
+    [
+        ("{{s3url}}", "`option.model_id={{s3url}}` is a placeholder; ", "--weights, "),
+        ("djl://ai.djl/x", "`option.model_id=djl://ai.djl/x` is neither in S3 nor on the Hub; ",
+         "--weights, "),
+        ("./", "`option.model_id=./` is a folder of the package, and old/serving.properties has no "
+         "weights beside it; ", "--weights, "),
+        ("s3://acme-models/x/", "", ""),
+    ],
+)  # fmt: skip
+def test_what_nothing_tells_is_asked_for_by_its_option(run, old, config, model_id, why, options):
+    settings(old, f"option.model_id={model_id}")
+    code, _, errors = run()
+    assert (code, errors) == (
+        1,
+        f"1 problem\n- {why}some options are missing, and there is no terminal to ask for them "
+        f"[SW410]\n    Give {options}--family, --parameters, --instance.\n",
+    )
+    assert not config.exists()
+
+
+def test_on_a_terminal_it_asks(run, old, config, monkeypatch):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    settings(old, "option.model_id={{s3url}}")
+    answers = {
+        "Weights (hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory)": "s3://acme/x/",
+        "Architecture of the network": "opt",
+        "Number of its weights": "1300000000",
+        "Hosting instance type": "ml.g5.2xlarge",
+    }
+    monkeypatch.setattr(typer, "prompt", lambda question, type: type(answers.pop(question)))
+    assert run()[0] == 0
+    assert answers == {}
+    content = yaml.safe_load(config.read_text("utf-8"))
+    assert content["artifacts"]["weights"] == {"source": "s3", "uri": "s3://acme/x/"}
+
+
+def test_what_the_rules_refuse_is_written_and_reported_with_its_line(run, old, config):
+    code, output, errors = run("--instance", "ml.g5.2xlarge")
+    assert (code, output) == (1, "")
+    assert errors.startswith("model_configs/chat.yaml written; correct what is wrong in it:\n")
+    assert "Left out: option.paged_atention=true" in errors
+    assert "model_configs/chat.yaml:32:15: endpoint.instances[0]: one copy takes 4 GPUs" in errors
+    config.unlink()
+    code, output, _ = run("--instance", "ml.g5.2xlarge", "--json", "--dry-run")
+    assert code == 1
+    assert [problem["code"] for problem in json.loads(output)["problems"]] == ["SW343"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("a=1", "b=\\u12"), "old/serving.properties:2:1: `\\u12` is not an escape, and Java "
+         "refuses the whole file [SW656]\n    Write `\\u` with four hexadecimal digits, or `\\\\` "
+         "for a backslash.\n"),
+        (("option.entryPoint=own.py", "option.model_id=s3://a/opt-1.3b"),
+         "old/serving.properties names the handler own.py, and there is no such file beside it "
+         "[SW657]\n    Copy the file there. If the image has the handler, remove the line "
+         "`option.entryPoint`.\n"),
+        (("option.entryPoint=https://example.com/model.py", "option.model_id=s3://a/opt-1.3b"),
+         "`option.entryPoint` is an address: the server would download its handler [SW657]\n"
+         "    Save the file as model.py beside serving.properties, and remove the line.\n"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_imported(run, old, config, lines, message):
+    settings(old, *lines)
+    code, _, errors = run(*ANSWERS)
+    assert (code, errors) == (1, f"1 problem\n- {message}")
+    assert not config.exists()
+
+
+def test_a_folder_without_the_file(slipway_command, old):
+    code, _, errors = slipway_command("import", "chat", "--properties", "new")
+    assert (code, errors) == (
+        1,
+        "1 problem\n- new/serving.properties cannot be read: No such file or directory [SW656]\n"
+        "    Name the folder that has the file serving.properties.\n",
+    )
+
+
+def test_an_image_that_there_is_not(run, old):
+    code, _, errors = run(*ANSWERS, "--framework", "djl-deepspeed", "--version", "0.30.0")
+    assert code == 1
+    assert "there is no image of djl-deepspeed 0.30.0 [SW218]\n    There are 0.19.0, " in errors
+    code, _, errors = run(*ANSWERS, "--framework", "djl-vllm")
+    assert code == 1
+    assert "there is no framework 'djl-vllm' [SW202]\n    Did you mean `djl-lmi`?" in errors
