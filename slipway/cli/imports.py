@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from slipway.config.environments import Environment
     from slipway.config.schema import ModelConfig
     from slipway.importing.draft import Draft, FieldName, Given, Guess
-    from slipway.importing.lmi.weights import WeightsPlace
+    from slipway.importing.lmi.source import LmiSource
+    from slipway.importing.weights import WeightsPlace
     from slipway.project import Project
 
 _WEIGHTS_FORMS = "hub:OWNER/NAME@REVISION, s3://BUCKET/PREFIX/ or a directory"
@@ -43,6 +44,10 @@ def import_config(
     name: Annotated[str, typer.Argument(help="Name of the model and of its file.")],
     properties: Annotated[
         Path | None, typer.Option(help="Folder with serving.properties of an LMI model.")
+    ] = None,
+    call: Annotated[
+        Path | None,
+        typer.Option(help="JSON file with the keyword arguments of a notebook's call."),
     ] = None,
     instance: Annotated[
         str | None, typer.Option(help="Instance type, such as ml.g5.2xlarge.")
@@ -76,22 +81,20 @@ def import_config(
     Each guess has a comment in the config. Settings that the config cannot say are listed.
     """
     from slipway.importing.draft import Given
-    from slipway.importing.lmi.images import suitable_draft
-    from slipway.importing.lmi.source import read_directory
-    from slipway.importing.lmi.weights import weights_place
 
-    if properties is None:
+    sources = {"--properties": properties, "--call": call}
+    named = [option for option, value in sources.items() if value is not None]
+    if len(named) != 1:
         raise UserError.of(
             Code.WRONG_OPTIONS,
-            "there is nothing to import",
-            "Give `--properties DIRECTORY`, the folder with serving.properties.",
+            f"{' and '.join(named)} name two sources" if named else "there is nothing to import",
+            f"Give one of {', '.join(sources)}.",
         )
     project = current_project()
     path, shown = new_file(
         project.root, name, overwrite=overwrite or dry_run, otherwise="add `--overwrite`"
     )
     environments = [project.environment(each) for each in project.environment_names]
-    source = read_directory(properties, properties.as_posix().rstrip("/"))
     given = Given(
         name,
         instance=instance,
@@ -101,11 +104,78 @@ def import_config(
         parameters=parameters,
         latency_milliseconds=latency_milliseconds,
     )
-    place = weights_place(source, project.root)
-    given, guesses = _completed(given, weights, place)
-    made = suitable_draft(source, given, guesses, _reference(environments))
     target = _Target(project, environments, name, path, shown, overwrite)
-    _finish(made.draft, source.origin, made.added, target, dry_run=dry_run, as_json=as_json)
+    if properties is not None:
+        made = _of_properties(properties, given, weights, target)
+    elif call is not None:
+        made = _of_call(call, given, weights, target)
+    _finish(made, target, dry_run=dry_run, as_json=as_json)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Made:
+    """The result of an import.
+
+    Args:
+        draft: the config.
+        origin: what it was made of.
+        added: keys of serving.properties that Slipway writes in addition.
+    """
+
+    draft: Draft
+    origin: str
+    added: Mapping[str, str]
+
+
+def _of_properties(directory: Path, given: Given, weights: str | None, target: _Target) -> _Made:
+    from slipway.importing.lmi.source import read_directory
+
+    source = read_directory(directory, directory.as_posix().rstrip("/"))
+    return _lmi_made(source, given, weights, target)
+
+
+def _lmi_made(source: LmiSource, given: Given, weights: str | None, target: _Target) -> _Made:
+    from slipway.importing.lmi.images import suitable_draft
+    from slipway.importing.lmi.weights import weights_place
+
+    place = weights_place(source, target.project.root)
+    given, guesses = _completed(given, weights, place)
+    made = suitable_draft(source, given, guesses, _reference(target.environments))
+    return _Made(made.draft, source.origin, made.added)
+
+
+def _of_call(path: Path, given: Given, weights: str | None, target: _Target) -> _Made:
+    """Returns the config of a notebook's call: of an LMI image, or of any other image.
+
+    Raises:
+        UserError: the call names no image, and no option does.
+    """
+    from slipway.importing.call import read_call
+    from slipway.importing.custom.drafts import custom_draft
+    from slipway.importing.custom.weights import weights_place
+    from slipway.importing.lmi.images import image_of
+    from slipway.importing.lmi.variables import source_of_call
+
+    call = read_call(path, path.as_posix())
+    image = image_of(call.image_uri or "")
+    given = dataclasses.replace(
+        given, instance=given.instance or call.instance, endpoint=call.endpoint, tags=call.tags
+    )
+    if image is not None or (call.image_uri is None and given.framework is not None):
+        framework, version = image or (given.framework, given.version)
+        given = dataclasses.replace(
+            given, framework=given.framework or framework, version=given.version or version
+        )
+        return _lmi_made(source_of_call(call), given, weights, target)
+    if call.image_uri is None:
+        raise UserError.of(
+            Code.IMPORT_NO_IMAGE,
+            f"{call.origin} has no `image_uri`: the SDK chose the image",
+            "Add `image_uri` to the file: the notebook prints it with `model.image_uri` after the "
+            "deploy. For an LMI image, give `--framework` and `--version` instead.",
+        )
+    given, guesses = _completed(given, weights, weights_place(call))
+    return _Made(custom_draft(call, given, guesses), call.origin, {})
 
 
 def _completed(
@@ -188,9 +258,7 @@ def _reference(environments: Sequence[Environment]) -> Environment:
 
 
 def _finish(
-    draft: Draft,
-    origin: str,
-    added: Mapping[str, str],
+    made: _Made,
     target: _Target,
     *,
     dry_run: bool,
@@ -199,9 +267,7 @@ def _finish(
     """Checks a draft, writes its files and reports.
 
     Args:
-        draft: the config.
-        origin: what it was made of.
-        added: keys of serving.properties that Slipway writes in addition.
+        made: the result of the import.
         target: the project, and the place of the config.
         dry_run: whether the config is printed, and nothing is written.
         as_json: whether the report is JSON.
@@ -209,7 +275,8 @@ def _finish(
     Raises:
         UserError: a file is there already, or the config has problems.
     """
-    text = draft.render(origin)
+    draft, added = made.draft, made.added
+    text = draft.render(made.origin)
     if not dry_run:
         _write(draft, text, target)
     try:
@@ -299,8 +366,8 @@ class _Target:
     overwrite: bool
 
     def planned(self) -> ModelConfig:
-        """Returns the written config, if every environment accepts it."""
-        return planned(self.project, self.name, self.environments)
+        """Returns the written config, if every environment that deploys it accepts it."""
+        return _planned(self.project, self)
 
 
 def _write(draft: Draft, text: str, target: _Target) -> None:
@@ -351,4 +418,21 @@ def _checked(draft: Draft, text: str, target: _Target) -> ModelConfig:
             path = project.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        return planned(project, target.name, target.environments)
+        return _planned(project, target)
+
+
+def _planned(project: Project, target: _Target) -> ModelConfig:
+    """Returns the config, if every environment that deploys it accepts it.
+
+    Args:
+        project: has the config.
+        target: the config's place in its own project.
+
+    Raises:
+        UserError: every problem in any of these environments.
+    """
+    try:
+        deploying = project.deploying_environments(target.name)
+    except UserError:
+        deploying = []  # planning reports what is invalid
+    return planned(project, target.name, deploying or target.environments)

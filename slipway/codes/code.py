@@ -234,6 +234,7 @@ class Code(StrEnum):
     SECRET_ELSEWHERE = "SW655"  # noqa: S105  # a code
     IMPORT_UNREADABLE = "SW656"
     IMPORT_HANDLER = "SW657"
+    IMPORT_NO_IMAGE = "SW658"
 
     # A running endpoint.
     NOT_DEPLOYED = "SW701"

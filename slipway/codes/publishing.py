@@ -268,4 +268,12 @@ ENTRIES: Sequence[Entry] = (
         "config would serve another model.",
         "Copy the handler beside serving.properties as model.py, and remove `option.entryPoint`.",
     ),
+    Entry(
+        Code.IMPORT_NO_IMAGE,
+        "The call to import names no image",
+        "The SageMaker Python SDK chose an image for the notebook. A config needs the image's "
+        "address, which changes with the SDK's version.",
+        "Print `model.image_uri` after the deploy in the notebook, or ask the console for the "
+        "model's image. Add it to the file as `image_uri`.",
+    ),
 )

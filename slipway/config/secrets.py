@@ -32,7 +32,7 @@ _ROLE = "Remove it: the endpoint's own role gives the container its credentials.
 def secrets_in(document: Document) -> Iterator[Problem]:
     """Yields the problem of each secret in a file; no message shows the secret itself."""
     for field, text in _texts(document.content, ()):
-        found = _kind(field, text)
+        found = secret_kind(field, text)
         if found is None:
             continue
         is_variable = field[-2:-1] == ("environment",)
@@ -44,7 +44,8 @@ def secrets_in(document: Document) -> Iterator[Problem]:
         )
 
 
-def _kind(field: FieldPath, text: str) -> str | None:
+def secret_kind(field: FieldPath, text: str) -> str | None:
+    """Returns what secret a text is by its form or by its field; None for any other text."""
     if field and field[-1] in _CREDENTIALS and text and not text.startswith(_REFERENCE):
         return "an AWS access key"
     return next((kind for kind, form in _FORMS if form.search(text)), None)

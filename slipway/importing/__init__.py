@@ -2,7 +2,10 @@
 
 - `draft.py`: the result, and its YAML.
 - `networks.py`: what the name of a checkpoint tells of the network.
-- `lmi/`: `slipway import --properties`, the files of an LMI model.
+- `weights.py`: weights as other tools name them.
+- `call.py`: the keyword arguments of a notebook's call.
+- `lmi/`: an LMI model, from its files or from the variables of a call.
+- `custom/`: any other image, from a call.
 
 A setting that the config language has no place for is listed with the reason, and never dropped.
 """

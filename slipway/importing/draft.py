@@ -6,9 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.config.editor_schema import FIRST_LINE
+from slipway.config.secrets import secret_kind
 from slipway.config.yaml_text import comment_lines, lines
 
 FieldName = tuple[str, ...]
+_HIDDEN = "(hidden)"
+# Settings whose value is a secret, whatever its form.
+_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HF_API_TOKEN",
+           "option.hf_token", "option.use_auth_token")  # fmt: skip
+NO_SECRETS = "a secret belongs in no file. `slipway publish` takes HF_TOKEN from the shell."
 _LONGEST_SHOWN = 60
 DEFAULT_LATENCY_MILLISECONDS = 30_000
 """Half of the time after which SageMaker ends a realtime request."""
@@ -28,6 +34,8 @@ class Given:
         weights: the section `artifacts.weights`.
         size_gb: size of the weights.
         shape: further fields of the section `model`.
+        endpoint: further fields of the section `endpoint`.
+        tags: the section `tags`.
         latency_milliseconds: objective for the 99th percentile of the answers.
     """
 
@@ -40,7 +48,15 @@ class Given:
     weights: Mapping[str, Any] | None = None
     size_gb: float | None = None
     shape: Mapping[str, int] = field(default_factory=dict)
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
     latency_milliseconds: int | None = None
+
+    @property
+    def artifacts(self) -> dict[str, Any]:
+        """Returns the section `artifacts`."""
+        size = {} if self.size_gb is None else {"size_gb": self.size_gb}
+        return {"weights": dict(self.weights or {}), **size}
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,11 @@ class Setting:
     name: str
     value: str
     reason: str
+
+    def __post_init__(self) -> None:
+        """Hides a secret, which no file and no report may show."""
+        if is_secret(self.name, self.value):
+            object.__setattr__(self, "value", _HIDDEN)
 
     @property
     def shown(self) -> str:
@@ -120,6 +141,11 @@ class Draft:
             for setting in settings:
                 yield from comment_lines(f"- {setting.shown}: {setting.reason}", hanging="  ")
         yield ""
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Returns whether a setting is a secret, by its name or by the form of its value."""
+    return name in _TOKENS or secret_kind((name,), value) is not None
 
 
 def printable(text: str, longest: int | None = _LONGEST_SHOWN) -> str:

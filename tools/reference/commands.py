@@ -86,6 +86,10 @@ EXAMPLES: Mapping[str, tuple[Example, ...]] = {
             "--framework djl-lmi --version 0.32.0 --weights s3://my-bucket/llama-2-13b/",
             "Write it, for the image that serves the model today.",
         ),
+        Example(
+            "slipway import my-model --call call.json",
+            "Write the config of a notebook's call, whose arguments are in a JSON file.",
+        ),
     ),
     "triton-repository": (
         Example(

@@ -139,16 +139,16 @@ def _content(
     guesses["endpoint", "network_isolation"] = Guess(
         "the container copies the weights from S3 itself, which needs a network."
     )
-    artifacts: dict[str, Any] = {"weights": dict(given.weights or {})}
-    if given.size_gb is not None:
-        artifacts["size_gb"] = given.size_gb
+    for name in given.endpoint:
+        guesses.pop(("endpoint", name), None)
     content = {
         "name": given.name,
         "model": {"family": given.family, "parameters": given.parameters, **given.shape},
         "serving": serving.section,
-        "artifacts": artifacts,
-        "endpoint": endpoint,
+        "artifacts": given.artifacts,
+        "endpoint": {**endpoint, **given.endpoint},
         "alarms": alarms,
+        **({"tags": dict(given.tags)} if given.tags else {}),
     }
     return content, guesses
 

@@ -1,5 +1,6 @@
 """Chooses the image for settings whose image nobody names: the newest that suits them best."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -47,6 +48,17 @@ def suitable_draft(
     if best is None:
         raise no_such_image(given)
     return best
+
+
+def image_of(uri: str) -> tuple[str, str] | None:
+    """Returns framework and version of an address of AWS's LMI images; None for any other image.
+
+    Args:
+        uri: `ACCOUNT.dkr.ecr.REGION.amazonaws.com/djl-inference:0.27.0-deepspeed0.12.6-cu121`.
+    """
+    found = re.search(r"/djl-inference:(\d+\.\d+\.\d+)-([a-z]+)", uri)
+    framework = f"djl-{found[2]}" if found else ""
+    return (framework, found[1]) if found and framework in FRAMEWORKS else None
 
 
 def no_such_image(given: Given) -> UserError:

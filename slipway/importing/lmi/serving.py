@@ -10,7 +10,14 @@ from slipway.config.sections.serving.dtype import LmiDtype
 from slipway.config.sections.serving.lmi import LmiServing
 from slipway.errors import UserError, nearest
 from slipway.facts.lmi.versions import OptionFacts, lmi_version
-from slipway.importing.draft import FieldName, Guess, Setting, printable
+from slipway.importing.draft import (
+    NO_SECRETS,
+    FieldName,
+    Guess,
+    Setting,
+    is_secret,
+    printable,
+)
 from slipway.importing.lmi.source import REQUIREMENTS_FILE, SCRIPT_FILE, LmiSource
 from slipway.importing.lmi.weights import REVISION_KEY, WEIGHTS_KEYS
 from slipway.planning.families.lmi.setup import LmiSetup, lmi_setup, ordered, rendered
@@ -117,6 +124,9 @@ class _Maker:
             ],
             left_out=list(source.repeated),
         )
+        for key in [key for key, value in self._left.items() if is_secret(key, value)]:
+            self._leave_out(key, NO_SECRETS)
+            del self._left[key]
 
     def made(self) -> ServingDraft:
         draft = self._draft
@@ -319,6 +329,8 @@ class _Maker:
                     "variables of the container now, in `serving.environment`.",
                 )
             )
+        for name in [name for name, value in variables.items() if is_secret(name, value)]:
+            self._draft.left_out.append(Setting(name, variables.pop(name), NO_SECRETS))
         if variables:
             self._draft.section["environment"] = variables
 

@@ -1,0 +1,55 @@
+"""Weights as other tools name them: an address in S3, a repository of the Hugging Face Hub."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
+# `{{model_id}}` of a notebook's template, `<bucket>`, `$BUCKET`.
+_PLACEHOLDER = re.compile(r"[{}<>$]")
+_ARCHIVES = (".tar.gz", ".tgz", ".tar")
+
+
+@dataclass(frozen=True)
+class WeightsPlace:
+    """The weights, as far as the settings tell.
+
+    Args:
+        name: the setting that names them, with its value; for guesses and messages.
+        section: `artifacts.weights`; None if something is missing.
+        repository: repository of the Hub whose commit is not known.
+        revision: branch or tag of it that the settings name.
+        missing: why there is no section, as half a sentence.
+    """
+
+    name: str
+    section: Mapping[str, str] | None = None
+    repository: str | None = None
+    revision: str | None = None
+    missing: str = ""
+
+
+def named_weights(shown: str, value: str, revision: str | None = None) -> WeightsPlace:
+    """Returns the weights that an address or a repository names.
+
+    Args:
+        shown: the setting, with its value.
+        value: its value.
+        revision: commit, branch or tag of a repository.
+    """
+    if _PLACEHOLDER.search(value):
+        return WeightsPlace(shown, missing=f"`{shown}` is a placeholder")
+    if value.startswith("s3://") and value.endswith(_ARCHIVES):
+        return WeightsPlace(shown, missing=f"`{shown}` is an archive, and no prefix of files")
+    if value.startswith("s3://"):
+        bucket, _, prefix = value.removeprefix("s3://").partition("/")
+        uri = f"s3://{bucket}/{prefix.rstrip('/')}/" if prefix.strip("/") else f"s3://{bucket}/"
+        return WeightsPlace(shown, {"source": "s3", "uri": uri})
+    if not _REPOSITORY.fullmatch(value):
+        return WeightsPlace(shown, missing=f"`{shown}` is neither in S3 nor on the Hub")
+    if revision is not None and _COMMIT.fullmatch(revision):
+        section = {"source": "hub", "repository": value, "revision": revision}
+        return WeightsPlace(shown, section)
+    missing = f"`{shown}` names no commit"
+    return WeightsPlace(shown, repository=value, revision=revision, missing=missing)
