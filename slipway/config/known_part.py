@@ -139,11 +139,12 @@ def _known_value(
         return valid
     if isinstance(value, Mapping):
         if not kinds:
-            takes = _takes_mapping(section.model_fields[name].annotation)
+            takes = _takes(dict, section.model_fields[name].annotation)
             return _known_items(section, name, value, doubts, field) if takes else _UNKNOWN
         kind = _kind(kinds, value)
         return _UNKNOWN if kind is None else known_part(kind, value, doubts, field)
-    if not kinds or not isinstance(value, list):
+    is_list = isinstance(value, list) and _takes(tuple, section.model_fields[name].annotation)
+    if not kinds or not is_list:
         return _UNKNOWN
     found = []
     for index, item in enumerate(value):
@@ -171,9 +172,9 @@ def _known_items(
     return KnownItems(known, unknown) if unknown else _UNKNOWN
 
 
-def _takes_mapping(annotation: Any) -> bool:
-    return typing.get_origin(annotation) is dict or any(
-        _takes_mapping(part) for part in typing.get_args(annotation)
+def _takes(container: type, annotation: Any) -> bool:
+    return typing.get_origin(annotation) is container or any(
+        _takes(container, part) for part in typing.get_args(annotation)
     )
 
 

@@ -117,6 +117,13 @@ def test_lists_and_mappings_keep_what_is_right_or_are_unknown():
             getattr(section, field)
 
 
+@pytest.mark.parametrize("written", [[], [{"container": "tensorrt"}]])
+def test_a_list_in_place_of_a_section_is_unknown(written: list[Any]):
+    config = known({"serving": written})
+    with pytest.raises(UnknownValueError):
+        _ = config.serving
+
+
 def test_a_doubtful_field_is_unknown_although_it_is_valid():
     doubts = Doubts(frozenset({("endpoint", "instance_count"), ("tags", "a")}), frozenset())
     content = content_of() | {"tags": {"a": "1", "b": "2"}}
