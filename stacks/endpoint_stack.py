@@ -1,6 +1,8 @@
 """One model in one environment: role, model, endpoint, log group, autoscaling, alarms."""
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.config.sections.keys import ARTIFACT_KEY
@@ -11,8 +13,15 @@ from stacks.constructs.alarms import VariantAlarms
 from stacks.constructs.endpoint_update import EndpointUpdate
 from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
+from stacks.constructs.mode_rights import ModeRights
 from stacks.constructs.scaling import VariantScaling
-from stacks.foundation_ids import ARTIFACT_KEY_ARN, NOTIFICATION_TOPIC_ARN, read_id
+from stacks.constructs.vpc_rights import vpc_rights
+from stacks.foundation_ids import (
+    ARTIFACT_KEY_ARN,
+    NOTIFICATION_TOPIC_ARN,
+    SECURITY_GROUP_ID,
+    read_id,
+)
 
 
 class EndpointStack(cdk.Stack):
@@ -51,8 +60,15 @@ class EndpointStack(cdk.Stack):
             log_key_arn = key_arn
             if place.is_isolated:
                 log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
+        vpc, rights = self._vpc(plan, role.role)
         hosting = HostedEndpoint(
-            self, "Hosting", plan=plan, role=role.role, log_key_arn=log_key_arn
+            self,
+            "Hosting",
+            plan=plan,
+            role=role.role,
+            log_key_arn=log_key_arn,
+            vpc=vpc,
+            rights=rights,
         )
         update = EndpointUpdate(self, "EndpointUpdate", plan=plan, log_key_arn=log_key_arn)
         # The last step before the endpoint: if another step fails, nothing was deregistered.
@@ -93,6 +109,21 @@ class EndpointStack(cdk.Stack):
             cdk.Annotations.of(self).add_warning_v2(f"slipway:{warning.code}", warning.message)
         cdk.CfnOutput(self, "EndpointName", value=plan.endpoint_name)
         cdk.CfnOutput(self, "ArtifactDigest", value=plan.artifact.digest)
+
+    def _vpc(
+        self, plan: DeploymentPlan, role: iam.Role
+    ) -> tuple[sagemaker.CfnModel.VpcConfigProperty | None, list[ModeRights]]:
+        """Returns the network of the containers, and the rights that it needs."""
+        if plan.vpc is None:
+            return None, []
+        subnets, groups = list(plan.vpc.subnet_ids), list(plan.vpc.security_group_ids)
+        if not groups:
+            groups = [read_id(self, plan.parameter_prefix, SECURITY_GROUP_ID)]
+        rights = vpc_rights(
+            self, plan=plan, role=role, subnet_ids=subnets, security_group_ids=groups
+        )
+        vpc = sagemaker.CfnModel.VpcConfigProperty(subnets=subnets, security_group_ids=groups)
+        return vpc, [rights]
 
     def _own_key_arn(self, place: ArtifactPlace) -> str:
         parameter = cdk.CfnParameter(

@@ -10,6 +10,7 @@ import aws_cdk as cdk
 # The place of artifacts has two of them, because publishing reads these as well.
 from slipway.planning.artifact_place import ARTIFACT_KEY_ARN as ARTIFACT_KEY_ARN
 from slipway.planning.artifact_place import COMPILE_ROLE_ARN as COMPILE_ROLE_ARN
+from slipway.planning.vpc import SECURITY_GROUP_ID as SECURITY_GROUP_ID
 
 # Names of the parameters behind the prefix.
 NOTIFICATION_TOPIC_ARN = "notification-topic-arn"

@@ -26,11 +26,13 @@ from slipway.planning.artifact_place import (
 from slipway.planning.remote_place import REMOTE_PREFIX
 from stacks.constructs.compile_role import CompileRole
 from stacks.constructs.foundation_guard import FoundationGuard
+from stacks.constructs.network import EndpointNetwork
 from stacks.constructs.remote_publishing import RemotePublishingProject
 from stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
     COMPILE_ROLE_ARN,
     NOTIFICATION_TOPIC_ARN,
+    SECURITY_GROUP_ID,
     construct_id_of,
 )
 
@@ -93,6 +95,12 @@ class FoundationStack(cdk.Stack):
                 compile_role_arn=compiling.role.role_arn,
                 log_key_arn=key.key_arn if log_key == ARTIFACT_KEY else log_key,
             )
+        if environment.network is not None:
+            network = EndpointNetwork(
+                self, "Network", environment=environment, network=environment.network
+            )
+            if network.security_group_id is not None:
+                self._publish_id(environment, SECURITY_GROUP_ID, network.security_group_id)
         shared = list(self.node.children)
         guard = FoundationGuard(self, "Guard", environment=environment)
         for construct in shared:

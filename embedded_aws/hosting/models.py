@@ -20,6 +20,7 @@ from embedded_aws.hosting.refusals import refuse
 from embedded_aws.hosting.role_access import RoleAccess
 from embedded_aws.hosting.roles import require_role
 from embedded_aws.hosting.tags import Tags
+from embedded_aws.hosting.vpc import VpcConfig
 
 _UNSUPPORTED = {
     "ModelPackageName": "model packages",
@@ -38,7 +39,7 @@ class Models(DeclaredResources):
     """The operations on models.
 
     Args:
-        clients: calls S3 and IAM.
+        clients: calls S3, IAM and EC2.
         tags: keeps the tags.
     """
 
@@ -50,6 +51,8 @@ class Models(DeclaredResources):
         """Handles CreateModel."""
         container = primary_container(parameters)
         self._check_container(caller, container)
+        if (vpc := VpcConfig.of(parameters)) is not None:
+            vpc.check(self._clients.client("ec2", caller.region))
         if role := parameters.get("ExecutionRoleArn"):
             require_role(self._clients, caller, role)
             self._check_access(caller, container, role)

@@ -17,6 +17,22 @@ from embedded_aws.identity import ACCOUNT_ID
 _CONSOLE_FOLDER = "/"
 
 
+def denial(role_arn: str, action: str, resource: str) -> str:
+    """Returns IAM's message of a denial without an explicit deny.
+
+    Args:
+        role_arn: of the role whose policies were evaluated.
+        action: with its service, for example `s3:GetObject`.
+        resource: its ARN, or `*` for an action without resources, which the message leaves out.
+    """
+    name = role_arn.rpartition("/")[2]
+    about = "" if resource == "*" else f' on resource: "{resource}"'
+    return (
+        f"User: arn:aws:sts::{ACCOUNT_ID}:assumed-role/{name}/SageMaker is not authorized to "
+        f"perform: {action}{about} because no identity-based policy allows the {action} action"
+    )
+
+
 class RoleAccess:
     """One role's access to objects.
 
@@ -92,10 +108,5 @@ class RoleAccess:
         role = self._role_arn
         if role is None or may(role, action, resource, context):
             return
-        name = role.rpartition("/")[2]
-        message = (
-            f"User: arn:aws:sts::{ACCOUNT_ID}:assumed-role/{name}/SageMaker is not authorized to "
-            f'perform: {action} on resource: "{resource}" because no identity-based policy allows '
-            f"the {action} action"
-        )
+        message = denial(role, action, resource)
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, operation)

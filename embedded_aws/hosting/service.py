@@ -25,6 +25,7 @@ from embedded_aws.hosting.records import VALIDATION
 from embedded_aws.hosting.tags import Tags
 from embedded_aws.hosting.variants import HostingContext
 from embedded_aws.identity import ACCOUNT_ID
+from embedded_aws.network_rules import follow_network_rules
 from embedded_aws.scaling_rules import follow_scaling_rules
 
 
@@ -32,7 +33,7 @@ class Hosting:
     """SageMaker hosting.
 
     Args:
-        clients: calls S3, IAM, CloudWatch and CloudWatch Logs.
+        clients: calls S3, IAM, EC2, CloudWatch and CloudWatch Logs.
         directory: holds model directories and logs; only this object writes there.
         programs: maps an image repository to the program that stands for it.
         engine: runs endpoints in their images; None runs them as processes.
@@ -57,6 +58,7 @@ class Hosting:
         beside: Mapping[str, Operation] | None = None,
     ) -> None:
         follow_scaling_rules()
+        follow_network_rules()
         launcher: Launcher = ProgramLauncher(programs, clients.endpoint_url)
         if engine is not None:
             launcher = in_images = ImageLauncher(engine, programs, directory)

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
 from embedded_aws.hosting.ports import PortPool
 from embedded_aws.hosting.role_access import RoleAccess
+from embedded_aws.hosting.vpc import Attachment, VpcConfig, VpcError
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class HostingContext:
     """The objects that all running variants share.
 
     Attributes:
-        clients: calls S3 and CloudWatch Logs.
+        clients: calls S3, EC2 and CloudWatch Logs.
         directory: holds model directories, homes and logs.
         launcher: starts containers.
         time_scale: factor on every configured timeout and wait; tests shorten them.
@@ -109,6 +110,7 @@ class RunningVariant:
         self.home = context.directory / "instances" / self._instance_id
         self._model_directory = self.home / "model"
         self._port: int | None = None
+        self._attachment: Attachment | None = None
         self._process: Running | None = None
         self._log: LogStream | None = None
         self._stopping = threading.Event()
@@ -137,6 +139,8 @@ class RunningVariant:
         except CannotLaunchError as error:
             raise VariantStartError(str(error)[:_REASON_CHARACTERS]) from error
         self._model_directory.mkdir(parents=True)
+        if (vpc := VpcConfig.of(self._model)) is not None:
+            self._attach(vpc)
         self._download()
         port = self._context.ports.take()
         self._port = port
@@ -207,14 +211,34 @@ class RunningVariant:
         if self._port is not None:
             self._context.ports.give_back(self._port)
             self._port = None
+        if self._attachment is not None:
+            self._attachment.detach()
+            self._attachment = None
         if self.home.exists():
             model_data.remove(self._model_directory)
             shutil.rmtree(self.home, ignore_errors=True)
+
+    def _attach(self, vpc: VpcConfig) -> None:
+        self._attachment = Attachment(
+            self._context.clients.client("ec2", self._region), vpc, self.role
+        )
+        with self._vpc_errors():
+            self._attachment.attach(f"{self.log_group} {self.name}")
+
+    @contextlib.contextmanager
+    def _vpc_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except VpcError as error:
+            raise VariantStartError(str(error)[:_REASON_CHARACTERS]) from error
 
     def _download(self) -> None:
         source = ModelSource.of(self._container)
         if source is None:
             return
+        if self._attachment is not None:
+            with self._vpc_errors():
+                self._attachment.require_s3(source.uri)
         seconds = self.declared.get("ModelDataDownloadTimeoutInSeconds", _DEFAULT_DOWNLOAD_SECONDS)
         s3 = self._context.clients.client("s3", self._region)
         try:

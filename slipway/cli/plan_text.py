@@ -13,6 +13,7 @@ from slipway.planning.plan import (
     RolloutPlan,
     VariantPlan,
 )
+from slipway.planning.vpc import VpcPlan
 
 
 def describe_plan(plan: DeploymentPlan) -> str:
@@ -72,6 +73,13 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
     )
     yield "volume", f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
     yield "isolation", "no outbound network" if plan.network_isolation else "network open"
+    if plan.vpc is not None:
+        yield "vpc", _vpc(plan.vpc)
+
+
+def _vpc(vpc: VpcPlan) -> str:
+    groups = ", ".join(vpc.security_group_ids) or "the foundation's"
+    return f"subnets {', '.join(vpc.subnet_ids)}, security group {groups}"
 
 
 def describe_memory(memory: MemoryEstimate) -> str:

@@ -83,6 +83,7 @@ class Code(StrEnum):
     HEADS_OF_NETWORK = "SW328"
     SIZE_CONTRADICTS = "SW329"
     TOO_MANY_TOKENS = "SW330"
+    NETWORK = "SW331"
     SHADOW_EXCLUDES = "SW335"
 
     # Of the LMI container.
@@ -174,6 +175,7 @@ class Code(StrEnum):
     LOCAL_PORT = "SW427"
     PATH_MISSING = "SW428"
     SEVERAL_ENVIRONMENTS = "SW429"
+    NETWORK_IN_ACCOUNT = "SW435"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

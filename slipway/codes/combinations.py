@@ -230,6 +230,14 @@ ENTRIES: Sequence[Entry] = (
         "more positions.",
     ),
     Entry(
+        Code.NETWORK,
+        "The network is incomplete or contradicts itself",
+        "An endpoint in a VPC needs subnets and at least one security group, each named once. A "
+        "VPC endpoint for S3 is reached through route tables.",
+        "Do what the printed remedy says, in the config's `endpoint.vpc` or in the environment's "
+        "`network`.",
+    ),
+    Entry(
         Code.SHADOW_EXCLUDES,
         "The setting excludes a shadow variant",
         "SageMaker copies the requests of an endpoint with one production variant, and only "

@@ -200,4 +200,12 @@ ENTRIES: Sequence[Entry] = (
         "are several others.",
         "Add `--env` with one of the names in the printed remedy.",
     ),
+    Entry(
+        Code.NETWORK_IN_ACCOUNT,
+        "The account has another network",
+        "A subnet or security group does not exist in the account and region, belongs to another "
+        "VPC, or has no way to S3. The endpoint would fail after minutes.",
+        "Correct the ids, or add what is missing: a VPC endpoint for S3 in the subnets' route "
+        "tables, or a rule that lets HTTPS out.",
+    ),
 )

@@ -14,6 +14,7 @@ from slipway.config.names import LOCAL
 from slipway.config.sections.base import Section
 from slipway.config.sections.image_builds import PUBLIC_BUILDS, ImageBuilds
 from slipway.config.sections.keys import ARTIFACT_KEY, KeyArn, KeyChoice, is_of_region
+from slipway.config.sections.network import Network
 from slipway.config.sections.remote_publishing import RemotePublishing
 
 # No hyphen: model `a` in `b-c` and model `a-b` in `c` would be one stack.
@@ -105,6 +106,11 @@ class Environment(EnvironmentName):
         strict=False,
         description="Addresses that get a message when an alarm is raised and when it is over.",
         examples=[["ml@example.com"]],
+    )
+    network: Network | None = Field(
+        None,
+        description="Network of every endpoint whose config has no `vpc`. Without it endpoints "
+        "run in SageMaker's own network.",
     )
     image_builds: ImageBuilds = Field(
         PUBLIC_BUILDS, description="How container images are built in the account."

@@ -20,6 +20,7 @@ from slipway.config.image_build_rules import image_build_problems
 from slipway.config.known_part import Doubts, known_part
 from slipway.config.messages import describe
 from slipway.config.names import CONFIG_DIRECTORY, ENVIRONMENTS_FILE, PROJECT_KEY
+from slipway.config.network_rules import network_problems
 from slipway.config.remote_publishing_rules import remote_publishing_problems
 from slipway.config.schema import ModelConfig
 from slipway.config.secrets import secrets_in
@@ -230,6 +231,7 @@ def load_environment(name: str, root: Path) -> Environment:
         )
     if environment is not None:
         problems.extend(image_build_problems(environment, document.content, root))
+        problems.extend(network_problems(environment))
         problems.extend(remote_publishing_problems(environment))
     if problems or environment is None:
         raise UserError(_in_file_order(document, problems))

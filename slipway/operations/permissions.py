@@ -14,6 +14,7 @@ from slipway.operations.remote_permissions import remote_statements
 from slipway.planning.artifact_place import ArtifactPlace
 from slipway.planning.compiling import CompilePlan
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.vpc import SECURITY_GROUP_ID
 
 # What `cdk bootstrap` calls its roles, unless it is told another qualifier. `cdk diff` reads the
 # deployed templates with the role `lookup`.
@@ -96,8 +97,17 @@ def _publish(
             ["ssm:GetParameter"],
             place.arn("ssm", f"parameter{artifacts.key_parameter}"),
             place.arn("ssm", f"parameter{environment.parameter_prefix}notification-topic-arn"),
+            *(
+                [place.arn("ssm", f"parameter{environment.parameter_prefix}{SECURITY_GROUP_ID}")]
+                if plan.vpc is not None and not plan.vpc.security_group_ids
+                else []
+            ),
         ),
     ]
+    if plan.vpc is not None:
+        # EC2's calls that describe have no resources.
+        calls = ["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"]
+        statements.append(allow("FindNetwork", calls, "*"))
     if not environment.is_local and plan.image.repository.startswith(_OURS):
         repository = place.arn("ecr", f"repository/{plan.image.repository}")
         actions = ["ecr:DescribeImages"]

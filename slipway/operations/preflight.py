@@ -7,10 +7,12 @@ from slipway.codes.code import Code
 from slipway.config.names import LOCAL
 from slipway.errors import Kind, Problem, UserError
 from slipway.image_sources import IMAGE_SOURCES
+from slipway.operations.network import compare_network
 from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.plan import DeploymentPlan
+from slipway.planning.vpc import SECURITY_GROUP_ID
 from slipway.publishing.store import other_key
 
 _OUR_REPOSITORIES = "slipway/"
@@ -34,11 +36,15 @@ def preflight(
     """
     problems: list[Problem] = []
     passed: list[str] = []
-    place, key_arn = plan.artifact_place, None
-    for parameter, stack_id in (
+    place, key_arn, made_group = plan.artifact_place, None, None
+    group_parameter = f"{plan.parameter_prefix}{SECURITY_GROUP_ID}"
+    parameters = [
         (place.key_parameter, place.stack_id),
         (f"{plan.parameter_prefix}notification-topic-arn", FOUNDATION_ID),
-    ):
+    ]
+    if plan.vpc is not None and not plan.vpc.security_group_ids:
+        parameters.append((group_parameter, FOUNDATION_ID))
+    for parameter, stack_id in parameters:
         try:
             value = access.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
         except ClientError as error:
@@ -54,6 +60,8 @@ def preflight(
             passed.append(f"SSM parameter {parameter}")
             if parameter == place.key_parameter and place.is_isolated:
                 key_arn = value
+            elif parameter == group_parameter:
+                made_group = value
     key = place.manifest_key(plan.artifact.digest)
     try:
         found = access.client("s3").head_object(Bucket=plan.artifact.bucket, Key=key)
@@ -99,6 +107,10 @@ def preflight(
         except ClientError as error:
             raise _closed(error) from None
     try:
+        if plan.vpc is not None:
+            wrong = compare_network(plan, plan.vpc, access, made_group)
+            problems += wrong
+            passed += [] if wrong else [f"network of {len(plan.vpc.subnet_ids)} subnets"]
         live, refused = compare_scaling(plan, access)
     except ClientError as error:
         raise _closed(error) from None
@@ -132,6 +144,6 @@ def _closed(error: ClientError) -> UserError:
     return UserError.of(
         Code.LOOKUP_FAILED,
         f"the account could not be examined: {error}",
-        "Use credentials that may read SSM parameters, the artifact bucket, ECR, SageMaker's "
-        "endpoints, scalable targets and stacks.",
+        "Use credentials that may read SSM parameters, the artifact bucket, ECR, EC2's "
+        "networks, SageMaker's endpoints, scalable targets and stacks.",
     )

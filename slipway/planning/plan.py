@@ -13,6 +13,7 @@ from slipway.config.sections.alarms import ALARM_KINDS
 from slipway.planning.artifact_place import ArtifactPlace, files_prefix
 from slipway.planning.cost import CostEstimate
 from slipway.planning.memory import MemoryEstimate
+from slipway.planning.vpc import VpcPlan
 
 
 @dataclass(frozen=True)
@@ -268,6 +269,7 @@ class DeploymentPlan:
         serving_properties: keys and values of an LMI package's serving.properties.
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
+        vpc: network of the containers; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
             weight is the share of the requests, from 0 to 1.
@@ -302,6 +304,7 @@ class DeploymentPlan:
     serving_properties: Mapping[str, str]
     container_environment: Mapping[str, str]
     network_isolation: bool
+    vpc: VpcPlan | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
     routing_strategy: str
@@ -331,6 +334,7 @@ class DeploymentPlan:
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
             "AWS::CloudWatch::Alarm": variants * len(self.alarms.thresholds),
+            "AWS::IAM::Policy": self.vpc is not None,
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,
@@ -340,7 +344,7 @@ class DeploymentPlan:
             # Two before the endpoint is updated and, with autoscaling, one after it.
             "Custom::SlipwayScaling": 3 if scaled else 2,
         }
-        return {name: count for name, count in found.items() if count}
+        return {name: int(count) for name, count in found.items() if count}
 
     def as_json(self) -> dict[str, Any]:
         """Returns the plan as data, with what is derived from it."""

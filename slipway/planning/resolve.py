@@ -33,6 +33,7 @@ from slipway.planning.rules import RULES
 from slipway.planning.situation import SHADOW_VARIANT_NAME, Situation, variants_of
 from slipway.planning.support import unsupported
 from slipway.planning.timeouts import download_timeout_seconds, startup_timeout_seconds
+from slipway.planning.vpc import vpc_plan
 
 
 def resolve(
@@ -93,6 +94,7 @@ def resolve(
         ),
         container_environment=situation.container_environment(),
         network_isolation=config.endpoint.network_isolation,
+        vpc=vpc_plan(config, environment),
         variants=variants,
         shadow=shadow,
         routing_strategy=config.endpoint.routing.upper(),

@@ -10,6 +10,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from slipway.planning.plan import DeploymentPlan, RolloutPlan, VariantPlan
+from stacks.constructs.mode_rights import ModeRights
 
 
 class HostedEndpoint(Construct):
@@ -28,6 +29,8 @@ class HostedEndpoint(Construct):
         plan: the resolved config.
         role: the role that the container runs with.
         log_key_arn: the key of the log group; None for CloudWatch Logs' own.
+        vpc: the network of the containers; None for SageMaker's own.
+        rights: what the role may do for settings of this endpoint.
     """
 
     def __init__(
@@ -38,6 +41,8 @@ class HostedEndpoint(Construct):
         plan: DeploymentPlan,
         role: iam.Role,
         log_key_arn: str | None,
+        vpc: sagemaker.CfnModel.VpcConfigProperty | None,
+        rights: Sequence[ModeRights],
     ) -> None:
         super().__init__(scope, construct_id)
         self.log_group = logs.CfnLogGroup(
@@ -59,7 +64,10 @@ class HostedEndpoint(Construct):
                 environment=dict(sorted(plan.container_environment.items())),
                 model_data_source=_model_data(plan),
             ),
+            vpc_config=vpc,
         )
+        for each in rights:
+            model.add_resource_dependency(each.policy)
         self.config = sagemaker.CfnEndpointConfig(
             self,
             # Two ids, so that adding or dropping autoscaling makes a new configuration even if

@@ -30,15 +30,24 @@ from stacks.constructs.foundation_guard import FOUNDATION_VERSION
 from stacks.endpoint_stack import EndpointStack
 from stacks.foundation_stack import FoundationStack
 from tests.support.linting import lint
-from tests.support.projects import DIGEST, ENCRYPTED, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
+from tests.support.projects import (
+    DIGEST,
+    ENCRYPTED,
+    IMAGE_DIGESTS,
+    LOCAL,
+    NETWORKED,
+    PRODUCTION,
+    lock_for,
+)
 
 HERE = Path(__file__).parent
 CONTEXT = json.loads((HERE.parents[1] / "cdk.json").read_text("utf-8"))["context"]
-ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED)}
+ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, NETWORKED)}
 CASES = sorted((HERE / "cases").glob("*.yaml"))
 GOOD = [path.stem for path in CASES if not path.stem.startswith("error_")]
 ISOLATED = [case for case in GOOD if case.startswith("isolated")]
-STACKS = [*GOOD, *(f"artifacts-{case}" for case in ISOLATED), "foundation"]
+FOUNDATIONS = {"foundation": PRODUCTION, "foundation-network": NETWORKED}
+STACKS = [*GOOD, *(f"artifacts-{case}" for case in ISOLATED), *FOUNDATIONS]
 BAD = [path.stem for path in CASES if path.stem.startswith("error_")]
 
 
@@ -106,7 +115,7 @@ def without_unset(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every good case's template and the foundation's, from one synthesis."""
+    """Every good case's template and the foundations', from one synthesis."""
     output = tmp_path_factory.mktemp("cdk.out")
     # The checks of the templates are tests of their own, and slow.
     app = cdk.App(
@@ -129,7 +138,8 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                 env=target,
             )
     target = cdk.Environment(account=PRODUCTION.account, region=PRODUCTION.region)
-    FoundationStack(app, "foundation", environment=PRODUCTION, env=target)
+    for name, environment in FOUNDATIONS.items():
+        FoundationStack(app, name, environment=environment, env=target)
     app.synth()
     return {name: output / f"{name}.template.json" for name in STACKS}
 

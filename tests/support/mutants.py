@@ -25,11 +25,18 @@ from slipway.facts.instances import instance_types
 from slipway.planning.families import known_situation
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.resolve import known_problems, resolve
-from tests.support.projects import ENCRYPTED, IMAGE_DIGESTS, LOCAL, PRODUCTION, lock_for
+from tests.support.projects import (
+    ENCRYPTED,
+    IMAGE_DIGESTS,
+    LOCAL,
+    NETWORKED,
+    PRODUCTION,
+    lock_for,
+)
 
 ROOT = Path(__file__).parents[2]
 CI = load_environment("ci", ROOT)
-ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, CI)}
+ENVIRONMENTS = {each.name: each for each in (LOCAL, PRODUCTION, ENCRYPTED, NETWORKED, CI)}
 FILE = "mutant"
 
 Schema = Mapping[str, Any]

@@ -10,6 +10,7 @@ import yaml
 
 from slipway.config.environments import Environment
 from slipway.config.schema import ModelConfig
+from slipway.config.sections.network import Network
 from slipway.errors import UserError
 from slipway.planning.families import situation_of
 from slipway.planning.lock import (
@@ -80,6 +81,19 @@ PRODUCTION = Environment(
 )
 # Production, with a customer key for its log groups.
 ENCRYPTED = PRODUCTION.model_copy(update={"name": "encrypted", "log_key": "artifact"})
+
+# Production in a VPC, for which the foundation makes the security group and VPC endpoints.
+NETWORKED = PRODUCTION.model_copy(
+    update={
+        "name": "networked",
+        "network": Network(
+            vpc_id="vpc-0a1b2c3d",
+            subnet_ids=("subnet-0a1b2c3d", "subnet-4e5f6a7b"),
+            vpc_endpoints=("s3", "ecr", "logs", "monitoring", "sts"),
+            route_table_ids=("rtb-0a1b2c3d",),
+        ),
+    }
+)
 
 
 def config_text(name: str, *edits: tuple[str, str]) -> str:

@@ -306,8 +306,8 @@ CHANGES: Mapping[str, Change] = {
         sampling_percent=10, capture=["input"],
     ),
     **_section(
-        "refused", "endpoint.vpc",
-        {"subnet_ids": ["subnet-0a"], "security_group_ids": ["sg-0a"]},
+        "template", "endpoint.vpc",
+        {"subnet_ids": ["subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]},
     ),
     "endpoint.volume_key_arn": Change(
         "refused", "tensorrt", "arn:aws:kms:us-east-1:123456789012:key/0a"

@@ -33,6 +33,11 @@ KEYS = """\
   remote_publishing:
     weights: ["s3://weights/"]
     hub_token_secret: arn:aws:secretsmanager:eu-west-1:210987654321:secret:hub-token-AbCdEf
+  network:
+    vpc_id: vpc-0a1b2c3d
+    subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
+    vpc_endpoints: [s3, ecr, logs, monitoring, sts]
+    route_table_ids: [rtb-0a1b2c3d]
 """
 
 

@@ -32,6 +32,12 @@ BASE: Mapping[str, Any] = {
     "artifacts": "release",
     "image_builds": MIRRORS,
     "remote_publishing": {"time_limit_minutes": 60},
+    "network": {
+        "vpc_id": "vpc-0a1b2c3d",
+        "subnet_ids": ["subnet-0a1b2c3d"],
+        "vpc_endpoints": ["s3"],
+        "route_table_ids": ["rtb-0a1b2c3d"],
+    },
 }
 # Another value of each field, which must be seen in a template. A field without a row fails a test:
 # nobody can add one that does nothing.
@@ -47,6 +53,11 @@ CHANGES: Mapping[str, Any] = {
     "artifact_readers": ["111122223333"],
     "log_key": "artifact",
     "notification_emails": ["on-call@example.com"],
+    "network.vpc_id": "vpc-4e5f6a7b",
+    "network.subnet_ids": ["subnet-4e5f6a7b"],
+    "network.security_group_ids": ["sg-4e5f6a7b"],
+    "network.vpc_endpoints": ["s3", "sts"],
+    "network.route_table_ids": ["rtb-4e5f6a7b"],
     "image_builds.repository_key": "artifact",
     "image_builds.registry": "mirror.example.com/other",
     "image_builds.index_url": "https://mirror.example.com/simple",

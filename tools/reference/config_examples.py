@@ -299,12 +299,15 @@ endpoint:
     destination: s3://my-capture/autocomplete/
     sampling_percent: 10
 """),
-    "endpoint.vpc": _refused("""\
+    "endpoint.vpc": _part(
+        _GPT2,
+        """\
 endpoint:
   vpc:
     subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
     security_group_ids: [sg-0a1b2c3d]
-"""),
+""",
+    ),
     "autoscaling": _part(
         _GPT2,
         """\
@@ -377,6 +380,19 @@ production:
   region: eu-west-1
   notification_emails: [ml-on-call@example.com]
   log_key: artifact
+""",
+    ),
+    "network": Example(
+        "environments",
+        """\
+production:
+  account: "111122223333"
+  region: eu-west-1
+  network:
+    vpc_id: vpc-0a1b2c3d
+    subnet_ids: [subnet-0a1b2c3d, subnet-4e5f6a7b]
+    vpc_endpoints: [s3]
+    route_table_ids: [rtb-0a1b2c3d]
 """,
     ),
     "image_builds": Example(

@@ -180,6 +180,12 @@ TagValue = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_t
 # IAM's keys are not case sensitive: a role can have only one of `Team` and `team`.
 Tags = Annotated[dict[TagKey, TagValue], AfterValidator(_distinct_tags)]
 LogRetentionDays = Annotated[int, BeforeValidator(_log_retention)]
+# EC2's ids, old and new; CloudFormation takes no others.
+_EC2_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
+VpcId = Annotated[str, Field(pattern=rf"^vpc-{_EC2_ID}$")]
+SubnetId = Annotated[str, Field(pattern=rf"^subnet-{_EC2_ID}$")]
+SecurityGroupId = Annotated[str, Field(pattern=rf"^sg-{_EC2_ID}$")]
+RouteTableId = Annotated[str, Field(pattern=rf"^rtb-{_EC2_ID}$")]
 TopicArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[\w-]+$")]
 # A key may also be given by its id or alias; an ARN is the same in every account and says its own.
 KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+$")]

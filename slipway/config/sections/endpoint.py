@@ -10,6 +10,8 @@ from slipway.config.sections.base import (
     LogRetentionDays,
     S3Prefix,
     Section,
+    SecurityGroupId,
+    SubnetId,
     TopicArn,
 )
 
@@ -139,21 +141,22 @@ class DataCapture(Section):
 
 
 class Vpc(Section):
-    """The network that the containers are attached to."""
+    """The network that the containers are attached to, and that brings the model data."""
 
-    subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
+    subnet_ids: tuple[SubnetId, ...] = Field(
         min_length=1,
         max_length=16,
         strict=False,
-        description="Subnets. Use two zones, so that the endpoint survives the loss of one.",
+        description="Private subnets with a way to S3. Use two zones, so that the endpoint "
+        "survives the loss of one.",
         examples=[["subnet-0a1b2c3d", "subnet-4e5f6a7b"]],
     )
-    security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
-        min_length=1,
+    security_group_ids: tuple[SecurityGroupId, ...] = Field(
+        (),
         max_length=5,
         strict=False,
-        description="Security groups from outside of the stack. The stack could not delete "
-        "its own while SageMaker's network interfaces linger.",
+        description="Security groups of the subnets' VPC. Without any: the groups of the "
+        "environment's `network`.",
         examples=[["sg-0a1b2c3d"]],
     )
 
@@ -247,7 +250,8 @@ class Endpoint(Section):
     )
     vpc: Vpc | None = Field(
         None,
-        description="Network of the containers. Without it they run in SageMaker's own network.",
+        description="Network of the containers. Without it they run in the environment's "
+        "`network`, or else in SageMaker's own.",
     )
     volume_key_arn: KeyArn | None = Field(
         None,

@@ -4,7 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from slipway.config.sections.base import ProjectPath, Section
+from slipway.config.sections.base import (
+    ProjectPath,
+    Section,
+    SecurityGroupId,
+    SubnetId,
+    VpcId,
+)
 from slipway.config.sections.keys import KeyChoice
 
 # No user name or password: environments.yaml is committed, and CodeBuild shows its variables.
@@ -15,12 +21,8 @@ _Url = Annotated[str, Field(pattern=_URL_PATTERN)]
 class BuildVpc(Section):
     """The network that image builds run in. Builds get no public address there."""
 
-    vpc_id: str = Field(
-        pattern=r"^vpc-[0-9a-f]+$",
-        description="The VPC of the subnets.",
-        examples=["vpc-0a1b2c3d"],
-    )
-    subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")], ...] = Field(
+    vpc_id: VpcId = Field(description="The VPC of the subnets.", examples=["vpc-0a1b2c3d"])
+    subnet_ids: tuple[SubnetId, ...] = Field(
         min_length=1,
         max_length=16,
         strict=False,
@@ -28,7 +30,7 @@ class BuildVpc(Section):
         "CloudWatch Logs: a NAT gateway or VPC endpoints.",
         examples=[["subnet-0a1b2c3d"]],
     )
-    security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
+    security_group_ids: tuple[SecurityGroupId, ...] = Field(
         min_length=1,
         max_length=5,
         strict=False,

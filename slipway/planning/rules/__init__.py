@@ -17,6 +17,7 @@ from slipway.planning.rules import (
     serving,
     shadows,
     sizes,
+    vpc,
 )
 from slipway.planning.situation import Rule
 
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     *serving.RULES,
     *compiling.RULES,
     *sizes.RULES,
+    *vpc.RULES,
     *capacity.RULES,
     *components.RULES,
     *rollouts.RULES,
