@@ -15,6 +15,7 @@ from stacks.constructs.execution_role import ExecutionRole
 from stacks.constructs.hosting import HostedEndpoint
 from stacks.constructs.mode_rights import ModeRights
 from stacks.constructs.scaling import VariantScaling
+from stacks.constructs.volume_key_rights import volume_key_rights
 from stacks.constructs.vpc_rights import vpc_rights
 from stacks.foundation_ids import (
     ARTIFACT_KEY_ARN,
@@ -61,6 +62,8 @@ class EndpointStack(cdk.Stack):
             if place.is_isolated:
                 log_key_arn = read_id(self, plan.parameter_prefix, ARTIFACT_KEY_ARN)
         vpc, rights = self._vpc(plan, role.role)
+        if plan.volume_key_arn is not None:
+            rights.append(volume_key_rights(self, role=role.role, key_arn=plan.volume_key_arn))
         hosting = HostedEndpoint(
             self,
             "Hosting",

@@ -182,6 +182,7 @@ class Endpoints:
                 endpoint_name=endpoint_name,
                 declared=declared,
                 model=self._models.get(caller, choices(declared)[0][1]).parameters,
+                volume_key=config.parameters.get("KmsKeyId"),
             )
 
         production = [variant(declared) for declared in config.parameters["ProductionVariants"]]

@@ -22,6 +22,7 @@ from embedded_aws.hosting.model_data import ModelDataError, ModelSource
 from embedded_aws.hosting.models import primary_container
 from embedded_aws.hosting.ports import PortPool
 from embedded_aws.hosting.role_access import RoleAccess
+from embedded_aws.hosting.volume_key import VolumeGrant, VolumeKeyError
 from embedded_aws.hosting.vpc import Attachment, VpcConfig, VpcError
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class HostingContext:
     """The objects that all running variants share.
 
     Attributes:
-        clients: calls S3, EC2 and CloudWatch Logs.
+        clients: calls S3, EC2, KMS and CloudWatch Logs.
         directory: holds model directories, homes and logs.
         launcher: starts containers.
         time_scale: factor on every configured timeout and wait; tests shorten them.
@@ -74,6 +75,7 @@ class RunningVariant:
         endpoint_name: EndpointName.
         declared: the variant of the endpoint configuration.
         model: the CreateModel request of its model.
+        volume_key: KmsKeyId of the endpoint configuration; None without one.
 
     Attributes:
         image: the model's image.
@@ -92,6 +94,7 @@ class RunningVariant:
         endpoint_name: str,
         declared: Mapping[str, Any],
         model: Mapping[str, Any],
+        volume_key: str | None,
     ) -> None:
         self._context = context
         self._region = region
@@ -111,6 +114,10 @@ class RunningVariant:
         self._model_directory = self.home / "model"
         self._port: int | None = None
         self._attachment: Attachment | None = None
+        self._volume_grant: VolumeGrant | None = None
+        if volume_key is not None:
+            kms = context.clients.client("kms", region)
+            self._volume_grant = VolumeGrant(kms, volume_key, self.role)
         self._process: Running | None = None
         self._log: LogStream | None = None
         self._stopping = threading.Event()
@@ -139,6 +146,9 @@ class RunningVariant:
         except CannotLaunchError as error:
             raise VariantStartError(str(error)[:_REASON_CHARACTERS]) from error
         self._model_directory.mkdir(parents=True)
+        if self._volume_grant is not None:
+            with self._named_errors():
+                self._volume_grant.create()
         if (vpc := VpcConfig.of(self._model)) is not None:
             self._attach(vpc)
         self._download()
@@ -214,6 +224,8 @@ class RunningVariant:
         if self._attachment is not None:
             self._attachment.detach()
             self._attachment = None
+        if self._volume_grant is not None:
+            self._volume_grant.revoke()
         if self.home.exists():
             model_data.remove(self._model_directory)
             shutil.rmtree(self.home, ignore_errors=True)
@@ -222,14 +234,14 @@ class RunningVariant:
         self._attachment = Attachment(
             self._context.clients.client("ec2", self._region), vpc, self.role
         )
-        with self._vpc_errors():
+        with self._named_errors():
             self._attachment.attach(f"{self.log_group} {self.name}")
 
     @contextlib.contextmanager
-    def _vpc_errors(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         try:
             yield
-        except VpcError as error:
+        except (VolumeKeyError, VpcError) as error:
             raise VariantStartError(str(error)[:_REASON_CHARACTERS]) from error
 
     def _download(self) -> None:
@@ -237,7 +249,7 @@ class RunningVariant:
         if source is None:
             return
         if self._attachment is not None:
-            with self._vpc_errors():
+            with self._named_errors():
                 self._attachment.require_s3(source.uri)
         seconds = self.declared.get("ModelDataDownloadTimeoutInSeconds", _DEFAULT_DOWNLOAD_SECONDS)
         s3 = self._context.clients.client("s3", self._region)

@@ -4,6 +4,7 @@ moto's EC2 has the subnets, security groups, routes and interfaces. No packet go
 process runs on this machine. What follows from them in AWS is decided here by looking at them.
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -146,7 +147,9 @@ class Attachment:
     def detach(self) -> None:
         """Deletes the interface; AWS takes minutes for it."""
         if self._interface_id is not None:
-            self._ec2.delete_network_interface(NetworkInterfaceId=self._interface_id)
+            # Somebody may have deleted it meanwhile.
+            with contextlib.suppress(ClientError):
+                self._ec2.delete_network_interface(NetworkInterfaceId=self._interface_id)
             self._interface_id = None
 
     def _needed(self) -> Iterator[tuple[str, str]]:

@@ -71,7 +71,9 @@ def _where(plan: DeploymentPlan) -> Iterator[tuple[str, str]]:
         f"download {first.model_data_download_timeout_seconds} s, start-up health check "
         f"{first.container_startup_health_check_timeout_seconds} s",
     )
-    yield "volume", f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
+    size = f"{first.volume_size_gb} GB" if first.volume_size_gb else "as the type has"
+    key = "" if plan.volume_key_arn is None else f", encrypted with {plan.volume_key_arn}"
+    yield "volume", size + key
     yield "isolation", "no outbound network" if plan.network_isolation else "network open"
     if plan.vpc is not None:
         yield "vpc", _vpc(plan.vpc)

@@ -176,6 +176,7 @@ class Code(StrEnum):
     PATH_MISSING = "SW428"
     SEVERAL_ENVIRONMENTS = "SW429"
     NETWORK_IN_ACCOUNT = "SW435"
+    VOLUME_KEY = "SW436"
 
     # Accounts, credentials, stacks.
     NO_CREDENTIALS = "SW501"

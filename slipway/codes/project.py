@@ -208,4 +208,11 @@ ENTRIES: Sequence[Entry] = (
         "Correct the ids, or add what is missing: a VPC endpoint for S3 in the subnets' route "
         "tables, or a rule that lets HTTPS out.",
     ),
+    Entry(
+        Code.VOLUME_KEY,
+        "The volumes cannot use the key",
+        "The key in `endpoint.volume_key_arn` does not exist, is not enabled, or is not symmetric. "
+        "The endpoint would fail after minutes.",
+        "Enable the key, or name a symmetric key of the endpoint's region.",
+    ),
 )

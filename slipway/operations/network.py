@@ -87,7 +87,7 @@ def _unreachable(
 def _lets_https_out(rule: dict[str, Any]) -> bool:
     if rule["IpProtocol"] == "-1":
         return True
-    return rule["IpProtocol"] == "tcp" and rule["FromPort"] <= _HTTPS <= rule["ToPort"]
+    return bool(rule["IpProtocol"] == "tcp" and rule["FromPort"] <= _HTTPS <= rule["ToPort"])
 
 
 def _routes(tables: Sequence[dict[str, Any]], subnet_id: str) -> list[dict[str, Any]]:

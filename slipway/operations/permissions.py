@@ -108,6 +108,8 @@ def _publish(
         # EC2's calls that describe have no resources.
         calls = ["ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"]
         statements.append(allow("FindNetwork", calls, "*"))
+    if plan.volume_key_arn is not None:
+        statements.append(allow("FindVolumeKey", ["kms:DescribeKey"], plan.volume_key_arn))
     if not environment.is_local and plan.image.repository.startswith(_OURS):
         repository = place.arn("ecr", f"repository/{plan.image.repository}")
         actions = ["ecr:DescribeImages"]

@@ -10,6 +10,7 @@ from slipway.image_sources import IMAGE_SOURCES
 from slipway.operations.network import compare_network
 from slipway.operations.repository_keys import compare_key
 from slipway.operations.scaling import compare_scaling
+from slipway.operations.volume_key import examine_key
 from slipway.planning.artifact_place import FOUNDATION_ID
 from slipway.planning.plan import DeploymentPlan
 from slipway.planning.vpc import SECURITY_GROUP_ID
@@ -111,6 +112,12 @@ def preflight(
             wrong = compare_network(plan, plan.vpc, access, made_group)
             problems += wrong
             passed += [] if wrong else [f"network of {len(plan.vpc.subnet_ids)} subnets"]
+        if plan.volume_key_arn is not None:
+            unusable = examine_key(plan.volume_key_arn, access)
+            if unusable is None:
+                passed.append(f"volume key {plan.volume_key_arn}")
+            else:
+                problems.append(unusable)
         live, refused = compare_scaling(plan, access)
     except ClientError as error:
         raise _closed(error) from None

@@ -145,6 +145,22 @@ def disk_nearly_full(subject: Subject) -> Iterator[PlanWarning]:
         )
 
 
+def volume_key_without_volume(subject: Subject) -> Iterator[PlanWarning]:
+    """Warns of types whose disk the volume's key does not encrypt.
+
+    SageMaker takes the key all the same: botocore 1.44, CreateEndpointConfig's KmsKeyId.
+    """
+    if subject.situation.config.endpoint.volume_key_arn is None:
+        return
+    for instance in subject.situation.instances:
+        if instance.local_nvme_gb:
+            yield PlanWarning(
+                "volume-key-without-volume",
+                f"{instance.name} stores the model on its local NVMe disk. AWS encrypts that disk "
+                "with a key of the machine's own, and not with `volume_key_arn`.",
+            )
+
+
 def download_may_time_out(subject: Subject) -> Iterator[PlanWarning]:
     """Warns of a download that may time out.
 
@@ -180,5 +196,6 @@ ADVICE: tuple[Advice, ...] = (
     not_listed_in_region,
     memory_nearly_full,
     disk_nearly_full,
+    volume_key_without_volume,
     download_may_time_out,
 )

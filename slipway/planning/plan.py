@@ -270,6 +270,7 @@ class DeploymentPlan:
         container_environment: variables of the container.
         network_isolation: whether the container can open no outbound connection.
         vpc: network of the containers; None for SageMaker's own.
+        volume_key_arn: key of the storage volumes; None for SageMaker's own.
         variants: the production variants; with more than one, requests are shared by weight.
         shadow: gets copies of the requests, and its answers are discarded; None without one. Its
             weight is the share of the requests, from 0 to 1.
@@ -305,6 +306,7 @@ class DeploymentPlan:
     container_environment: Mapping[str, str]
     network_isolation: bool
     vpc: VpcPlan | None
+    volume_key_arn: str | None
     variants: tuple[VariantPlan, ...]
     shadow: VariantPlan | None
     routing_strategy: str
@@ -334,7 +336,7 @@ class DeploymentPlan:
             "AWS::ApplicationAutoScaling::ScalableTarget": scaled,
             "AWS::ApplicationAutoScaling::ScalingPolicy": scaled,
             "AWS::CloudWatch::Alarm": variants * len(self.alarms.thresholds),
-            "AWS::IAM::Policy": self.vpc is not None,
+            "AWS::IAM::Policy": sum(mode is not None for mode in (self.vpc, self.volume_key_arn)),
             "AWS::IAM::Role": 2,
             "AWS::Lambda::Function": 1,
             "AWS::Logs::LogGroup": 2,
@@ -344,7 +346,7 @@ class DeploymentPlan:
             # Two before the endpoint is updated and, with autoscaling, one after it.
             "Custom::SlipwayScaling": 3 if scaled else 2,
         }
-        return {name: int(count) for name, count in found.items() if count}
+        return {name: count for name, count in found.items() if count}
 
     def as_json(self) -> dict[str, Any]:
         """Returns the plan as data, with what is derived from it."""

@@ -95,6 +95,7 @@ def resolve(
         container_environment=situation.container_environment(),
         network_isolation=config.endpoint.network_isolation,
         vpc=vpc_plan(config, environment),
+        volume_key_arn=config.endpoint.volume_key_arn,
         variants=variants,
         shadow=shadow,
         routing_strategy=config.endpoint.routing.upper(),

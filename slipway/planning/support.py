@@ -11,7 +11,6 @@ from slipway.planning.situation import Situation
 DEPLOYABLE: Mapping[tuple[str, str], str | None] = {
     ("endpoint", "mode"): "realtime",
     ("endpoint", "data_capture"): None,
-    ("endpoint", "volume_key_arn"): None,
     ("autoscaling", "steps"): None,
     ("autoscaling", "schedules"): None,
     ("alarms", "at_max_capacity"): None,

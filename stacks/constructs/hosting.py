@@ -84,6 +84,7 @@ class HostedEndpoint(Construct):
                 if plan.shadow is not None
                 else None
             ),
+            kms_key_id=plan.volume_key_arn,
         )
         self.endpoint = sagemaker.CfnEndpoint(
             self,

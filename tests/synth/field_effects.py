@@ -310,7 +310,8 @@ CHANGES: Mapping[str, Change] = {
         {"subnet_ids": ["subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]},
     ),
     "endpoint.volume_key_arn": Change(
-        "refused", "tensorrt", "arn:aws:kms:us-east-1:123456789012:key/0a"
+        "template", "tensorrt",
+        "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
     ),
     **_changes(
         "template", "scaled", "autoscaling.",

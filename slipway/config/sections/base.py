@@ -187,8 +187,6 @@ SubnetId = Annotated[str, Field(pattern=rf"^subnet-{_EC2_ID}$")]
 SecurityGroupId = Annotated[str, Field(pattern=rf"^sg-{_EC2_ID}$")]
 RouteTableId = Annotated[str, Field(pattern=rf"^rtb-{_EC2_ID}$")]
 TopicArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[\w-]+$")]
-# A key may also be given by its id or alias; an ARN is the same in every account and says its own.
-KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+$")]
 # Variables of a container: CreateModel takes 100.
 Environment = Annotated[
     dict[

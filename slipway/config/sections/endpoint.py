@@ -6,7 +6,6 @@ from pydantic import Field
 
 from slipway.config.sections.base import (
     InstanceType,
-    KeyArn,
     LogRetentionDays,
     S3Prefix,
     Section,
@@ -14,6 +13,7 @@ from slipway.config.sections.base import (
     SubnetId,
     TopicArn,
 )
+from slipway.config.sections.keys import KeyArn
 
 VariantName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", max_length=63)]
 # botocore's enum of InferenceAmiVersion.
@@ -255,8 +255,8 @@ class Endpoint(Section):
     )
     volume_key_arn: KeyArn | None = Field(
         None,
-        description="KMS key of the ML storage volume. Local NVMe disks are encrypted with a "
-        "key of their own.",
+        description="KMS key of the ML storage volumes. Its key policy must let the execution "
+        "role make grants. Local NVMe disks are encrypted with a key of their own.",
         examples=["arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"],
     )
     log_retention_days: LogRetentionDays = Field(

@@ -17,6 +17,7 @@ from slipway.planning.rules import (
     serving,
     shadows,
     sizes,
+    volume_key,
     vpc,
 )
 from slipway.planning.situation import Rule
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     *serving.RULES,
     *compiling.RULES,
     *sizes.RULES,
+    *volume_key.RULES,
     *vpc.RULES,
     *capacity.RULES,
     *components.RULES,

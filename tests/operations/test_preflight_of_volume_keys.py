@@ -1,0 +1,52 @@
+"""Preflight examines the key of the storage volumes."""
+
+from collections.abc import Iterator
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from slipway.access import Access
+from slipway.operations.volume_key import examine_key
+from tests.support.projects import LOCAL
+
+
+@pytest.fixture(scope="module")
+def access() -> Iterator[Access]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield Access(
+        LOCAL.region,
+        {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+    server.stop()
+
+
+def examined(key: str, access: Access) -> tuple[str, str] | None:
+    found = examine_key(key, access)
+    return None if found is None else (found.message, found.remedy)
+
+
+def test_a_key_is_there_enabled_and_symmetric(access: Access) -> None:
+    kms = access.client("kms")
+    key = kms.create_key()["KeyMetadata"]["Arn"]
+    assert examined(key, access) is None
+    kms.disable_key(KeyId=key.rpartition("/")[2])
+    assert examined(key, access) == (
+        f"the key {key} is in state Disabled",
+        "Enable the key, or name another one in `volume_key_arn`.",
+    )
+    missing = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    assert examined(missing, access) == (
+        f"the key {missing} does not exist",
+        "Correct `volume_key_arn`.",
+    )
+    pair = kms.create_key(KeySpec="RSA_2048", KeyUsage="ENCRYPT_DECRYPT")["KeyMetadata"]["Arn"]
+    assert examined(pair, access) == (
+        f"the key {pair} is of kind RSA_2048, and volumes take symmetric keys",
+        "Name a symmetric key in `volume_key_arn`.",
+    )
